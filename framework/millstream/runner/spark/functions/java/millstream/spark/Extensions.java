@@ -24,6 +24,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
     decoder(session, "decode_json", 0, (fields, settings) -> new JsonFormat(fields, zone()));
+    decoder(session, "decode_protobuf", 3,
+        (fields, settings) -> new ProtobufFormat(fields, settings.get(0), settings.get(1), settings.get(2)));
     return BoxedUnit.UNIT;
   }
 

@@ -1,0 +1,108 @@
+package millstream.spark;
+
+import java.io.ByteArrayOutputStream;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.stream.Collectors;
+import org.sparkproject.spark_core.protobuf.Descriptors.Descriptor;
+
+/**
+ * What stands before a message: nothing, or what Confluent's serializers write there, which is a zero, four bytes of
+ * a schema's id, and the indexes of the message in the schema's file, from the outermost message to the nested one.
+ */
+final class ProtobufFraming {
+  private static final int ID = 5;
+  private final boolean framed;
+  private final String message;
+  private final Deque<Integer> indexes = new ArrayDeque<>();
+
+  ProtobufFraming(String name, Descriptor message) {
+    if (!name.equals("plain") && !name.equals("confluent")) {
+      throw new IllegalArgumentException("unknown framing " + name + ": expected plain or confluent");
+    }
+    this.framed = name.equals("confluent");
+    this.message = message.getFullName();
+    for (Descriptor each = message; each != null; each = each.getContainingType()) {
+      indexes.addFirst(each.getIndex());
+    }
+  }
+
+  /** Returns where the message starts. The id is not looked at: it is the numbers of fields that say what they are. */
+  int start(byte[] value) throws BadValue {
+    if (!framed) {
+      return 0;
+    }
+    if (value.length == 0) {
+      throw new BadValue("the value is empty: it has no schema id");
+    }
+    if (value[0] != 0) {
+      throw new BadValue("the value starts with byte " + value[0] + ", not with 0 and a schema id");
+    }
+    if (value.length <= ID) {
+      throw new BadValue("the value is cut off in its schema id");
+    }
+    if (value[ID] == 0) { // what serializers write for the first message
+      check(indexes.size() == 1 && indexes.getFirst() == 0, "0");
+      return ID + 1;
+    }
+    int[] position = {ID};
+    int count = index(value, position);
+    StringBuilder found = new StringBuilder();
+    boolean same = count == indexes.size();
+    for (int expected : same ? indexes : new ArrayDeque<Integer>()) {
+      int next = index(value, position);
+      found.append(found.length() == 0 ? "" : ".").append(next);
+      same &= next == expected;
+    }
+    check(same, found.length() == 0 ? count + " of them" : found.toString());
+    return position[0];
+  }
+
+  private void check(boolean same, String found) throws BadValue {
+    if (!same) {
+      String expected = indexes.stream().map(String::valueOf).collect(Collectors.joining("."));
+      throw new BadValue("the value has message indexes " + found + ", not " + expected + " of message " + message);
+    }
+  }
+
+  private static int index(byte[] value, int[] position) throws BadValue {
+    int found = 0;
+    for (int shift = 0; shift < 35; shift += 7) {
+      if (position[0] == value.length) {
+        throw new BadValue("the value is cut off in its message indexes");
+      }
+      byte next = value[position[0]++];
+      found |= (next & 0x7f) << shift;
+      if (next >= 0) {
+        return found >>> 1 ^ -(found & 1);
+      }
+    }
+    throw new BadValue("a message index has more than 32 bits");
+  }
+
+  /** Returns the bytes that stand before a message with a schema's id. */
+  byte[] prefix(int id) {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    if (framed) {
+      out.write(0);
+      for (int shift = 24; shift >= 0; shift -= 8) {
+        out.write(id >>> shift);
+      }
+      if (indexes.size() == 1 && indexes.getFirst() == 0) {
+        out.write(0);
+      } else {
+        write(out, indexes.size());
+        indexes.forEach(index -> write(out, index));
+      }
+    }
+    return out.toByteArray();
+  }
+
+  private static void write(ByteArrayOutputStream out, int index) {
+    int rest = index << 1; // zig-zag of what is not negative
+    for (; rest >= 0x80; rest >>>= 7) {
+      out.write(rest | 0x80);
+    }
+    out.write(rest);
+  }
+}
