@@ -26,6 +26,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     decoder(session, "decode_json", 0, (fields, settings) -> new JsonFormat(fields, zone()));
     decoder(session, "decode_protobuf", 3,
         (fields, settings) -> new ProtobufFormat(fields, settings.get(0), settings.get(1), settings.get(2)));
+    encoder(session, "encode_protobuf", (fields, settings) -> new ProtobufEncoding(
+        fields, settings.get(0), settings.get(1), settings.get(2), Integer.parseInt(settings.get(3))));
     return BoxedUnit.UNIT;
   }
 

@@ -65,9 +65,9 @@ final class ProtobufFields {
     }
   }
 
-  /** Returns the states of all fields before the first byte, with one place more at least. */
-  Object[] start() {
-    return new Object[places + 1];
+  /** Returns the states of all fields before the first byte, with some places more for the columns of a row. */
+  Object[] start(int more) {
+    return new Object[Math.max(places, columns.length + more)];
   }
 
   /** Reads to the end of the bytes. */
@@ -128,7 +128,7 @@ final class ProtobufFields {
   /** Returns the values of the columns alone, with some places more. */
   Object[] row(Object[] states, int more) {
     int length = columns.length + more;
-    if (states.length == length && places == columns.length) {
+    if (places == columns.length) {
       return states;
     }
     Object[] found = Arrays.copyOf(states, length);

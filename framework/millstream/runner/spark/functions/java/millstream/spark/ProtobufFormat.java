@@ -32,7 +32,7 @@ final class ProtobufFormat implements Decoder.Format {
       plan = new Plan();
     }
     ProtobufFields fields = plan.fields;
-    Object[] states = fields.start();
+    Object[] states = fields.start(1);
     fields.read(new ProtobufInput(value, plan.frame.start(value)), states);
     fields.finish(states);
     return fields.row(states, 1);

@@ -12,7 +12,7 @@ import org.sparkproject.spark_core.protobuf.Descriptors.FieldDescriptor;
 /** Reads messages: as structs, or as what the well-known ones stand for. */
 final class ProtobufMessages implements ProtobufReader {
   private static final DataType[] MOMENT = {DataTypes.LongType, DataTypes.IntegerType};
-  private static final long LONGEST = 315_576_000_000L;
+  static final long LONGEST = 315_576_000_000L;
   private final FieldDescriptor field;
   private final ProtobufFields fields;
   private final Of of;
@@ -82,7 +82,7 @@ final class ProtobufMessages implements ProtobufReader {
 
   @Override
   public Object read(ProtobufInput in, Object before) throws BadValue {
-    Object[] states = before == null ? fields.start() : (Object[]) before;
+    Object[] states = before == null ? fields.start(0) : (Object[]) before;
     if (field.getType() == FieldDescriptor.Type.GROUP) {
       fields.readGroup(in, states, field.getNumber());
     } else {
@@ -102,6 +102,6 @@ final class ProtobufMessages implements ProtobufReader {
 
   @Override
   public Object absent() throws BadValue {
-    return finish(fields.start());
+    return finish(fields.start(0));
   }
 }

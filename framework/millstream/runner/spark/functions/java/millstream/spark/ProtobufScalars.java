@@ -107,7 +107,7 @@ final class ProtobufScalars {
     }
   }
 
-  private static boolean isUnsigned32(FieldDescriptor field) {
+  static boolean isUnsigned32(FieldDescriptor field) {
     return field.getType() == FieldDescriptor.Type.UINT32 || field.getType() == FieldDescriptor.Type.FIXED32;
   }
 
