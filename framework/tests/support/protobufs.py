@@ -15,9 +15,7 @@ WELL_KNOWN_TYPES = (
     *("Timestamp", "Duration", "Struct", "Value", "ListValue", "Int32Value", "UInt32Value", "Int64Value"),
     *("UInt64Value", "BoolValue", "StringValue", "BytesValue", "FloatValue", "DoubleValue"),
 )
-TYPES = {
-    name.removeprefix("TYPE_").lower(): number for name, number in FieldDescriptorProto.Type.items()
-}
+TYPES = {name.removeprefix("TYPE_").lower(): number for name, number in FieldDescriptorProto.Type.items()}
 NAMES = {number: name for name, number in TYPES.items()}
 KEYS = (*("int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64"), "sfixed32", "sfixed64", "bool", "string")  # fmt: skip
 SCALARS = (*KEYS, "double", "float", "bytes")
@@ -52,7 +50,9 @@ def _message(random, message, others, proto3):
         message.oneof_decl.add(name="choice")
     for index, number in enumerate(numbers):
         name = f"f{index}"
-        kind = random.choice(("scalar", "scalar", "enum", "message", "well_known", "repeated", "map", "group"))
+        kind = random.choice(
+            ("scalar", "scalar", "enum", "message", "well_known", "repeated", "map", "group")
+        )
         if kind == "map":
             _map(random, message, name, number, others)
             continue

@@ -38,16 +38,29 @@ class ProtoErrors(ValueError):  # noqa: N818 - several of them
 def compile_protos(files: Sequence[str], folders: Sequence[Path]) -> bytes:
     """Compile files, named as they would be in an import, to a descriptor set with all their imports.
 
-    Imports are looked up in the folders, in order; Google's well-known types are always there.
+    They and their imports are looked up in the folders, in order; Google's well-known types are always there.
     """
+    found = [_find(each, folders) for each in files]
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         target = Path(folder, "descriptors")
         command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports"]
-        command += [f"--descriptor_set_out={target}", *(f"-I{each}" for each in folders), "--", *files]
+        command += [
+            f"--descriptor_set_out={target}",
+            *(f"-I{each.absolute()}" for each in folders),
+            *map(str, found),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise ProtoErrors(_errors(done.stderr) or [ProtoError(files[0], 0, 0, done.stderr.strip())])
         return target.read_bytes()
+
+
+def _find(file: str, folders: Sequence[Path]) -> Path:
+    """Return the path of a file; protoc takes names that start with `-` or `@` for something else."""
+    for folder in folders:
+        if (path := folder.absolute() / file).is_file():
+            return path
+    raise ProtoErrors([ProtoError(file, 0, 0, "the file does not exist")])
 
 
 def _errors(output: str) -> list[ProtoError]:

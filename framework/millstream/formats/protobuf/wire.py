@@ -52,6 +52,8 @@ class _Reader:
                 return
             field = message.fields_by_number.get(number) if message else None
             if field is None:
+                if message and message.GetOptions().map_entry:
+                    raise UnfitError(f"field {number} in an entry of a map, which has a key and a value")
                 self.skip(number, wire, end, depth)
             else:
                 self.field(field, wire, end, depth)

@@ -19,6 +19,7 @@ import org.sparkproject.spark_core.protobuf.Descriptors.FieldDescriptor;
 final class ProtobufFields {
   private static final int DENSE = 128;
   private final Slot[] columns;
+  private final boolean entry;
   private final int places;
   private final Slot[] byNumber = new Slot[DENSE];
   private final Map<Integer, Slot> beyond = new HashMap<>();
@@ -29,6 +30,7 @@ final class ProtobufFields {
   }
 
   ProtobufFields(Descriptor message, String[] names, DataType[] types) {
+    entry = message.getOptions().getMapEntry();
     columns = new Slot[names.length];
     Map<FieldDescriptor, Slot> slots = new HashMap<>();
     for (int i = 0; i < names.length; i++) {
@@ -94,6 +96,9 @@ final class ProtobufFields {
     int number = tag >>> 3;
     Slot slot = number < DENSE ? byNumber[number] : beyond.get(number);
     if (slot == null) {
+      if (entry) {
+        throw inEntry(tag);
+      }
       in.skip(tag);
       return;
     }
@@ -102,6 +107,11 @@ final class ProtobufFields {
     } catch (BadValue error) {
       throw error.in(slot.field.getName());
     }
+  }
+
+  /** No schema adds fields to entries of maps, and runtimes don't agree whether such an entry is in the map. */
+  static BadValue inEntry(int tag) {
+    return new BadValue("field " + (tag >>> 3) + " in an entry of a map, which has a key and a value");
   }
 
   /** Turns the states of the fields into the values of the columns. */

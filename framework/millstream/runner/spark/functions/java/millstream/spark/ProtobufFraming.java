@@ -1,8 +1,8 @@
 package millstream.spark;
 
 import java.io.ByteArrayOutputStream;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.stream.Collectors;
 import org.sparkproject.spark_core.protobuf.Descriptors.Descriptor;
 
@@ -14,7 +14,7 @@ final class ProtobufFraming {
   private static final int ID = 5;
   private final boolean framed;
   private final String message;
-  private final Deque<Integer> indexes = new ArrayDeque<>();
+  private final List<Integer> indexes = new ArrayList<>();
 
   ProtobufFraming(String name, Descriptor message) {
     if (!name.equals("plain") && !name.equals("confluent")) {
@@ -23,7 +23,7 @@ final class ProtobufFraming {
     this.framed = name.equals("confluent");
     this.message = message.getFullName();
     for (Descriptor each = message; each != null; each = each.getContainingType()) {
-      indexes.addFirst(each.getIndex());
+      indexes.add(0, each.getIndex());
     }
   }
 
@@ -41,28 +41,30 @@ final class ProtobufFraming {
     if (value.length <= ID) {
       throw new BadValue("the value is cut off in its schema id");
     }
-    if (value[ID] == 0) { // what serializers write for the first message
-      check(indexes.size() == 1 && indexes.getFirst() == 0, "0");
-      return ID + 1;
-    }
     int[] position = {ID};
     int count = index(value, position);
-    StringBuilder found = new StringBuilder();
-    boolean same = count == indexes.size();
-    for (int expected : same ? indexes : new ArrayDeque<Integer>()) {
-      int next = index(value, position);
-      found.append(found.length() == 0 ? "" : ".").append(next);
-      same &= next == expected;
+    if (count != 0 && count != indexes.size()) {
+      throw unexpected(count + " message indexes");
     }
-    check(same, found.length() == 0 ? count + " of them" : found.toString());
+    List<Integer> found = new ArrayList<>();
+    if (count == 0) { // what serializers write for the first message
+      found.add(0);
+    }
+    for (int i = 0; i < count; i++) {
+      found.add(index(value, position));
+    }
+    if (!found.equals(indexes)) {
+      throw unexpected("message indexes " + shown(found));
+    }
     return position[0];
   }
 
-  private void check(boolean same, String found) throws BadValue {
-    if (!same) {
-      String expected = indexes.stream().map(String::valueOf).collect(Collectors.joining("."));
-      throw new BadValue("the value has message indexes " + found + ", not " + expected + " of message " + message);
-    }
+  private BadValue unexpected(String found) {
+    return new BadValue("the value has " + found + ", not " + shown(indexes) + " of message " + message);
+  }
+
+  private static String shown(List<Integer> indexes) {
+    return indexes.stream().map(String::valueOf).collect(Collectors.joining("."));
   }
 
   private static int index(byte[] value, int[] position) throws BadValue {
@@ -88,7 +90,7 @@ final class ProtobufFraming {
       for (int shift = 24; shift >= 0; shift -= 8) {
         out.write(id >>> shift);
       }
-      if (indexes.size() == 1 && indexes.getFirst() == 0) {
+      if (indexes.equals(List.of(0))) {
         out.write(0);
       } else {
         write(out, indexes.size());

@@ -208,7 +208,7 @@ final class ProtobufScalars {
     return new Scalar<>(in -> Float.intBitsToFloat(in.fixed32()), as, (Float) defaultOf(field));
   }
 
-  private static boolean bool(ProtobufInput in) throws BadValue {
+  static boolean bool(ProtobufInput in) throws BadValue {
     long found = in.varint();
     if (found >>> 1 != 0) {
       throw BadValue.of(Long.toString(found), "a bool");
@@ -216,7 +216,7 @@ final class ProtobufScalars {
     return found == 1;
   }
 
-  private static UTF8String text(ProtobufInput in) throws BadValue {
+  static UTF8String text(ProtobufInput in) throws BadValue {
     byte[] found = in.content();
     UTF8String text = UTF8String.fromBytes(found);
     for (byte each : found) {
