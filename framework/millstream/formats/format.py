@@ -27,11 +27,9 @@ class Decoded(Struct, frozen=True):
     """Without `rows`: the condition under which a value can't be decoded."""
     why: str = ""
     """Describes a value that can't be decoded."""
-    function: str = ""
-    """Without `rows`: one of Millstream's functions. It returns a struct of all fields and `_bad`, which is
-    why a value can't be decoded; with a topic, a partition and an offset as arguments, it fails instead."""
-    arguments: tuple[str, ...] = ()
-    """The texts that the function takes after the value."""
+    required: Callable[[Sequence[Piece]], tuple[Piece, ...]] | None = None
+    """Returns `rows` of a call that fails if a value can't be decoded; it is given the SQL of the record's
+    topic, partition and offset. With it, `_bad` is the reason, and `why` is empty."""
 
 
 class SparkCodec(Struct, frozen=True):

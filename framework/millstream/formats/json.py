@@ -8,7 +8,7 @@ from typing import Any
 from millstream.expressions import Piece, Ref, joined, quoted
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, column_list, ddl, has_times, parser_call, row
+from millstream.formats.sql import BAD, TIMES, column_list, function_call, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 from millstream.types import (
     INTERVAL,
@@ -31,7 +31,7 @@ def _decode_strict(fields: Fields) -> Decoded:
     if not fields or not all(_round_trips(field.type) for field in fields):
         return _decode_lenient(fields)
     read = [Field(field.name, _as_read(field.type)) for field in fields]
-    return Decoded(function="decode_json", arguments=(ddl(read),), fields=_all_restored(fields, read))
+    return function_call("decode_json", read, _all_restored(fields, read))
 
 
 def _decode_lenient(fields: Fields) -> Decoded:

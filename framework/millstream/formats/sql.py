@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream.expressions import Piece, Ref, joined, literal, quoted
-from millstream.formats.format import Fields, Item
+from millstream.formats.format import Decoded, Fields, Item
 from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, types_within
 
 VALUE = Ref("value")
@@ -52,6 +52,19 @@ def row(items: Sequence[Item]) -> tuple[Piece, ...]:
 def has_times(given: Type) -> bool:
     """Whether values of a type are or contain timestamps."""
     return not {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}.isdisjoint(types_within(given))
+
+
+def function_call(
+    name: str, fields: Fields, restored: tuple[tuple[Piece, ...], ...] = (), settings: Sequence[str] = ()
+) -> Decoded:
+    """Return the rows of one of Millstream's own functions."""
+    arguments = ", ".join(literal(each) for each in (ddl(fields), *settings))
+
+    def called(position: Sequence[Piece] = ()) -> tuple[Piece, ...]:
+        more = [piece for each in position for piece in (", ", each)]
+        return joined((f"array({name}(", VALUE, f", {arguments}", *more, "))"))
+
+    return Decoded(rows=called(), required=called, fields=restored)
 
 
 def ddl(fields: Fields) -> str:

@@ -4,6 +4,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pytest
+from pyspark.errors import SparkRuntimeException
 
 FIELDS = (
     "a int, s string, d decimal(4,2), t timestamp, x double, day date, n struct<k: array<int>>, "
@@ -81,9 +82,11 @@ def test_bad_values(decoded, value):
 
 def test_a_required_value_fails_with_its_position(first_spark):
     sql = "select inline(array(decode_json(value, 'a int', 'shop.events', 3, 7L)))"
-    good = first_spark.sql(f"""{sql} from values (X'7b2261223a317d'), (cast(null as binary)) as t(value)""")
-    assert [(row["a"], row["_bad"]) for row in good.collect()] == [(1, None), (None, None)]
-    bad = first_spark.sql(f"{sql} from values (cast('[]' as binary)) as t(value)")
-    message = "bad record: topic shop.events, partition 3, offset 7: the value is not a JSON object"
-    with pytest.raises(Exception, match=message):
-        bad.collect()
+    good = first_spark.sql(f"""{sql} from values (X'7b2261223a317d') as t(value)""")
+    assert [(row["a"], row["_bad"]) for row in good.collect()] == [(1, None)]
+    for value, reason in (("'[]'", "the value is not a JSON object"), ("null", "the record has no value")):
+        bad = first_spark.sql(f"{sql} from values (cast({value} as binary)) as t(value)")
+        with pytest.raises(
+            SparkRuntimeException, match=f"topic shop.events, partition 3, offset 7: {reason}"
+        ):
+            bad.collect()

@@ -26,7 +26,7 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
         items[node.key.name] = _of_key(records, node.key.type)
     laterals: tuple[Lateral, ...] = ()
     fails = good and node.on_bad_record == "fail"
-    if found.rows or found.function:
+    if found.rows:
         call = _rows(found, node, records, fails=fails)
         columns = (*(field.name for field in node.fields), BAD)
         call = joined(("inline(", *call, ")"))
@@ -67,7 +67,7 @@ def counts_bad(node: Node) -> bool:
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
     found = _values(node)
-    return bool(found.rows or found.function or found.bad)
+    return bool(found.rows or found.bad)
 
 
 def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
@@ -76,7 +76,7 @@ def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
     if bad is None:
         return draft
     found = _values(node)
-    reason: Piece = Ref(BAD, alias) if found.function else literal(found.why)
+    reason: Piece = Ref(BAD, alias) if found.required else literal(found.why)
     record: tuple[Piece, ...] = (*_raw(_WHOLE, records)[:-1], ", ", reason, " as reason)")
     record_column = replace(bad, pieces=joined(("if(", *bad.pieces, ", ", *record, ", null)")), type=UNKNOWN)
     return replace(draft, items={**draft.items, BAD: record_column})
@@ -119,7 +119,7 @@ def _bad(node: Decode, records: str, alias: str) -> Expression | None:
 
 def _is_bad(found: Decoded, records: str, alias: str) -> Expression | None:
     """Return whether a record can't be decoded; None if all can be."""
-    if found.rows or found.function:
+    if found.rows:
         return Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
     return _over(found.bad, records, BOOLEAN) if found.bad else None
 
@@ -140,28 +140,19 @@ def _rows(found: Decoded, node: Decode, records: str, *, fails: bool) -> tuple[P
 
     If a bad record `fails`, that happens within the call, before a filter of its result could drop the row.
     """
-    if found.function:
-        return _called(found, node, records, fails=fails)
     if not fails:
         return found.rows
+    if found.required is not None:
+        value, partition, offset = (Ref(name, records) for name in ("value", "partition", "offset"))
+        required = found.required((literal(_topic(node)), partition, offset))
+        # In a topic of newest rows, a record without a value deletes a row.
+        return ("if(", value, " is null, ", *found.rows, ", ", *required, ")") if node.unique_by else required
     tombstone: tuple[Piece, ...] = (" or ", Ref("value", records), " is null") if node.unique_by else ()
     return (
         *("transform(", *found.rows, ", parsed -> if(parsed.", BAD, " is null", *tombstone, ", parsed, "),
         *_failure(found, node, records),
         "))",
     )
-
-
-def _called(found: Decoded, node: Decode, records: str, *, fails: bool) -> tuple[Piece, ...]:
-    value: tuple[Piece, ...] = (Ref("value", records),)
-    pieces: list[Piece] = [f"array({found.function}("]
-    # NULL deletes a row of a table; anywhere else it is a bad record, as an empty value is.
-    pieces += value if node.unique_by else ("coalesce(", *value, ", X'')")
-    for argument in found.arguments:
-        pieces += [", ", literal(argument)]
-    if fails:
-        pieces += [f", {literal(_topic(node))}, ", Ref("partition", records), ", ", Ref("offset", records)]
-    return (*pieces, "))")
 
 
 def _topic(node: Decode) -> str:

@@ -29,16 +29,22 @@ public final class Decoder implements ScalarFunction<InternalRow> {
     Object[] decode(byte[] value) throws BadValue;
   }
 
-  /** Called by generated code, which looks for it in this class alone. NULL, a tombstone, is a row of NULLs. */
+  /** Called by generated code, which looks for it in this class alone. */
   public InternalRow invoke(byte[] value) {
     try {
-      Object[] row = value == null ? new Object[fields.length() + 1] : format.decode(value);
-      return new GenericInternalRow(row);
+      return row(format, value);
     } catch (BadValue error) {
       Object[] row = new Object[fields.length() + 1];
       row[fields.length()] = UTF8String.fromString(error.getMessage());
       return new GenericInternalRow(row);
     }
+  }
+
+  static InternalRow row(Format format, byte[] value) throws BadValue {
+    if (value == null) {
+      throw new BadValue("the record has no value");
+    }
+    return new GenericInternalRow(format.decode(value));
   }
 
   @Override
