@@ -30,14 +30,14 @@ _LOST = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 def _decode_strict(fields: Fields) -> Decoded:
     if not fields or not all(_round_trips(field.type) for field in fields):
         return _decode_lenient(fields)
-    read = [Field(field.name, _as_read(field.type)) for field in fields]
+    read = [Field(field.name, _as_read(field.type), field.nullable) for field in fields]
     return function_call("decode_json", read, _all_restored(fields, read))
 
 
 def _decode_lenient(fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
-    read = [Field(field.name, _as_read(field.type)) for field in fields]
+    read = [Field(field.name, _as_read(field.type), field.nullable) for field in fields]
     return Decoded(
         rows=parser_call("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
         fields=_all_restored(fields, read),

@@ -25,7 +25,8 @@ def parser_call(function: str, fields: Fields, options: str) -> tuple[Piece, ...
 
     If the parser returns NULL, as for an empty text, the struct is that of an invalid text.
     """
-    schema = literal(f"{ddl(fields)}, {BAD} string")
+    schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
+    schema = literal(f"{schema}, {BAD} string")
     return joined(
         (
             f"array(coalesce({function}(cast(",
@@ -68,7 +69,7 @@ def function_call(
 
 
 def ddl(fields: Fields) -> str:
-    return ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
+    return ", ".join(f"{quoted(c.name)} {c.type}{'' if c.nullable else ' not null'}" for c in fields)
 
 
 def column_list(fields: Fields) -> str:

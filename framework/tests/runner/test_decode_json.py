@@ -90,3 +90,10 @@ def test_a_required_value_fails_with_its_position(first_spark):
             SparkRuntimeException, match=f"topic shop.events, partition 3, offset 7: {reason}"
         ):
             bad.collect()
+
+
+def test_a_required_field_is_there(first_spark):
+    sql = "select inline(array(decode_json(value, 'a int not null, b int'))) from values "
+    sql += """(X'7b2261223a317d'), (cast('{}' as binary)), (cast('{"a": null}' as binary)) as t(value)"""
+    missing = (None, None, "field a: the value is missing")
+    assert sorted(map(tuple, first_spark.sql(sql).collect()), key=str) == [(1, None, None), missing, missing]

@@ -27,7 +27,7 @@ class Problem(Struct, frozen=True):
 
 
 def values_of(node: Decode) -> Decoded:
-    fields = [Field(column.name, column.type) for column in node.fields]
+    fields = [Field(column.name, column.type, column.nullable) for column in node.fields]
     return format_of(node.format).spark.decode(fields)
 
 

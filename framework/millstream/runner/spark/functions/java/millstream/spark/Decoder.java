@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -59,7 +60,16 @@ public final class Decoder implements ScalarFunction<InternalRow> {
 
   @Override
   public DataType resultType() {
-    return fields.add(BAD, DataTypes.StringType, true);
+    return nullable(fields).add(BAD, DataTypes.StringType, true);
+  }
+
+  /** The row of a bad record has no values. */
+  static StructType nullable(StructType fields) {
+    StructType found = new StructType();
+    for (StructField field : fields.fields()) {
+      found = found.add(field.name(), field.dataType(), true);
+    }
+    return found;
   }
 
   @Override

@@ -43,7 +43,7 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
 
   @Override
   public DataType resultType() {
-    return fields.add(Decoder.BAD, DataTypes.StringType, true);
+    return Decoder.nullable(fields).add(Decoder.BAD, DataTypes.StringType, true);
   }
 
   @Override
