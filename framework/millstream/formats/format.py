@@ -47,6 +47,25 @@ class LocalCodec(Struct, frozen=True):
     encode: Callable[[Any, Fields], bytes]
 
 
+class SchemaError(Exception):
+    """A schema that has no columns; `field` is where."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"field {field}: {reason}" if field else reason)
+        self.field = field
+
+
+class SchemaLanguage(Struct, frozen=True):
+    """How a format's schemas are written."""
+
+    name: str
+    suffix: str
+    columns: Callable[[str], Fields]
+    """Returns the columns of a schema's text, or raises SchemaError."""
+    essence: Callable[[str], str]
+    """Returns what decoding needs of a schema's text, without descriptions and the like."""
+
+
 def _never(_: Type) -> bool:
     return False
 
@@ -67,6 +86,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """NULL fields are omitted from a value."""
     escape: str = ""
     """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
+    schemas: SchemaLanguage | None = None
+    """What a topic's schema is written in, if the format has schemas."""
     jars: tuple[str, ...] = ()
     """The features of the jar catalog that Spark needs for the format."""
 

@@ -23,7 +23,7 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
-    decoder(session, "decode_json", 0, (fields, settings) -> new JsonFormat(fields, zone()));
+    decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0))));
     return BoxedUnit.UNIT;
   }
 
