@@ -11,26 +11,27 @@ from hypothesis import strategies as st
 from support.long import EXAMPLES
 from support.protobufs import comparable, fill, held, new_message, random_schema
 
-from millstream.expressions import Expression, Ref, literal, render
+from millstream.expressions import Expression, Ref, render
 from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.formats.protobuf.mapping import columns_of, is_map
 from millstream.formats.protobuf.schema import message_type
 from millstream.formats.values import UnfitError
-from millstream.types import STRING, Field, parse_type
+from millstream.types import INT, STRING, Field, parse_type
 
 RANDOM = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def decoding(schema, fields):
-    found = protobuf_format(schema).spark.decode(fields)
-    written = "".join(f", {literal(each)}" for each in found.arguments)
-    return f"inline(array({found.function}(value{written})))"
+    return f"inline({sql(protobuf_format(schema).spark.decode(fields).rows)})"
 
 
 def encoding(schema, fields):
     items = [(each.name, Expression((Ref(each.name),), each.type)) for each in fields]
-    pieces = protobuf_format(schema).spark.encode(items)
+    return sql(protobuf_format(schema).spark.encode(items))
+
+
+def sql(pieces):
     return render(Expression(pieces, STRING), lambda ref: ref.column)
 
 
@@ -258,10 +259,10 @@ FRAMED = {
     b"\0\0\0\0\x07\xff\xff\xff\xff\x0f": "the value has -2147483648 message indexes, not",
     b"\0\0\0\0\x07\xff\xff\xff\xff\xff\x0f": "a message index has more than 32 bits",
     b"\0\0\0\0\x07\x02": "the value is cut off in its message indexes",
-    b"\0\0\0\0\x07": "the value is cut off in its schema id",
-    b"\0": "the value is cut off in its schema id",
-    b"\x01\0\0\0\x07\x02\x02": "the value starts with byte 1, not with 0 and a schema id",
-    b"": "the value is empty: it has no schema id",
+    b"\0\0\0\0\x07": "the value is cut off in its message indexes",
+    b"\0": "the value has 1 bytes, and no id of a schema",
+    b"\x01\0\0\0\x07\x02\x02": "the value does not start with a zero byte and the id of a schema",
+    b"": "the value has 0 bytes, and no id of a schema",
 }
 
 
@@ -425,6 +426,11 @@ def test_columns_are_a_part_of_the_fields(first_spark, order):
     assert (first["ID"], first["status"]) == (5, 0)
     assert (second["ID"], second["items"], second["_bad"]) == (-1, [], None)
     assert third["_bad"] == "field old.a: the required field is missing"
+
+
+def test_a_column_that_cant_be_null_needs_a_value(first_spark, order):
+    ((row),) = decoded(first_spark, [b""], order, [Field("small", INT, nullable=False)])
+    assert row["_bad"] == "field small: the value is missing"
 
 
 def test_the_last_member_of_a_oneof_counts_even_if_nobody_reads_it(first_spark, order):

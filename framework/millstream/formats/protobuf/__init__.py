@@ -5,11 +5,11 @@ from __future__ import annotations
 from millstream.formats.format import Format, LocalCodec
 from millstream.formats.protobuf.mapping import is_lossless
 from millstream.formats.protobuf.reading import decode
-from millstream.formats.protobuf.schema import Framing, Schema
+from millstream.formats.protobuf.schema import Schema
 from millstream.formats.protobuf.spark import spark_codec
 from millstream.formats.protobuf.writing import encode
 
-__all__ = ["Framing", "Schema", "protobuf_format"]
+__all__ = ["Schema", "protobuf_format"]
 
 
 def protobuf_format(schema: Schema) -> Format:

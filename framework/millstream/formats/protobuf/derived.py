@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from millstream.formats.format import Fields
+from millstream.formats.format import Fields, SchemaError
 from millstream.formats.protobuf.mapping import DURATION_MESSAGE, TIMESTAMP_MESSAGE
 from millstream.formats.protobuf.proto_text import NUMBERS, proto_text
-from millstream.formats.protobuf.schema import UnmappableError
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -110,10 +109,12 @@ class _Message:
             number = _RESERVED.stop if number + 1 in _RESERVED else number + 1
             here = (*path, field.name)
             if not _NAME.fullmatch(field.name):
-                raise UnmappableError(here, "not a name that Protobuf allows: letters, digits and '_'")
+                raise SchemaError(".".join(here), "not a name that Protobuf allows: letters, digits and '_'")
             other = json_names.setdefault(_json_name(field.name), field.name)
             if other != field.name:
-                raise UnmappableError(here, f"in Protobuf's JSON, the name is the same as that of {other}")
+                raise SchemaError(
+                    ".".join(here), f"in Protobuf's JSON, the name is the same as that of {other}"
+                )
             self.add(field.name, number, field.type, here)
         # Protobuf requires the oneofs of optional fields after all others.
         for each in self.target.field:
@@ -140,7 +141,9 @@ class _Message:
                 field.type = 11
                 field.type_name = self.nested(_camel(field.name), fields, path)
             case Array() | Map():
-                raise UnmappableError(path, "Protobuf has no arrays or maps directly within arrays and maps")
+                raise SchemaError(
+                    ".".join(path), "Protobuf has no arrays or maps directly within arrays and maps"
+                )
             case _ if type_ in _MESSAGES:
                 field.type, field.type_name = 11, f".{_MESSAGES[type_]}"
             case _:
@@ -155,7 +158,7 @@ class _Message:
     def entry(self, field: str, key: Type, value: Type, path: tuple[str, ...]) -> str:
         name = f"{_camel(field)}Entry"
         if isinstance(key, Row | Array | Map | Decimal) or _scalar(key, path) not in _KEYS or key in _TEXTS:
-            raise UnmappableError(path, f"keys of maps can't be {key}")
+            raise SchemaError(".".join(path), f"keys of maps can't be {key}")
         entry = self.target.nested_type.add(name=name)
         entry.options.map_entry = True
         entry.field.add(name="key", number=1, label=1, json_name="key", type=NUMBERS[_scalar(key, path)])
@@ -180,7 +183,7 @@ def _scalar(type_: Type, path: tuple[str, ...]) -> str:
     if isinstance(type_, Decimal):
         return "string"
     if type_ not in _SCALARS:
-        raise UnmappableError(path, f"Protobuf has no type for {type_}")
+        raise SchemaError(".".join(path), f"Protobuf has no type for {type_}")
     return _SCALARS[type_]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.formats.protobuf.schema import UnmappableError, message_type
+from millstream.formats.format import SchemaError
+from millstream.formats.protobuf.schema import message_type
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -80,12 +81,12 @@ def columns_of(descriptors: bytes, message: str, recursion: int = 0) -> tuple[Fi
 def _fields(
     message: Descriptor, around: tuple[str, ...], recursion: int, path: tuple[str, ...]
 ) -> tuple[Field, ...]:
-    found: list[Field] = []
-    for field in message.fields:
-        type_ = _field_type(field, around, recursion, (*path, field.name))
-        if type_ is not None:
-            found.append(Field(field.name, type_))
-    return tuple(found)
+    types = [(each, _field_type(each, around, recursion, (*path, each.name))) for each in message.fields]
+    return tuple(
+        Field(field.name, type_, nullable=bool(path) or is_nullable(field))
+        for field, type_ in types
+        if type_ is not None
+    )
 
 
 def _field_type(
@@ -113,8 +114,13 @@ def _single_type(
     if around.count(name) >= max(recursion, 1):
         if recursion:
             return None
-        raise UnmappableError(path, f"message {name} contains itself, which no type of a column can")
+        raise SchemaError(".".join(path), f"message {name} contains itself, which no type of a column can")
     return Row(fields) if (fields := _fields(message, (*around, name), recursion, path)) else None
+
+
+def is_nullable(field: FieldDescriptor) -> bool:
+    """Whether a message can lack a value: there are empty arrays and defaults in place of NULL."""
+    return bool(field.has_presence) and not (field.is_required or field.has_default_value)
 
 
 def is_map(field: FieldDescriptor) -> bool:

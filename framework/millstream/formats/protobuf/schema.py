@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from millstream.formats import Framing
+from millstream.formats.format import SchemaError
 from millstream.formats.values import UnfitError
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
-
-Framing: TypeAlias = Literal["plain", "confluent"]
 
 
 class Schema(Struct, frozen=True):
@@ -25,18 +25,9 @@ class Schema(Struct, frozen=True):
     """The id in a registry that encoded values have, if they are framed."""
 
 
-class UnmappableError(ValueError):
-    """A field that can't be a column, or a column that can't be a field, with its path."""
-
-    def __init__(self, path: tuple[str, ...], reason: str) -> None:
-        super().__init__(f"{'.'.join(path)}: {reason}" if path else reason)
-        self.path = path
-        self.reason = reason
-
-
 @cache
 def message_type(descriptors: bytes, message: str) -> Descriptor:
-    """Return a message type; raise `UnmappableError` if the schema has none of that name."""
+    """Return a message type; raise SchemaError if the schema has none of that name."""
     from google.protobuf.descriptor_pool import DescriptorPool
 
     pool = DescriptorPool()
@@ -45,7 +36,7 @@ def message_type(descriptors: bytes, message: str) -> Descriptor:
     try:
         return pool.FindMessageTypeByName(message)
     except KeyError:
-        raise UnmappableError((), f"the schema has no message {message}") from None
+        raise SchemaError("", f"the schema has no message {message}") from None
 
 
 def field_named(message: Descriptor, column: str) -> FieldDescriptor:

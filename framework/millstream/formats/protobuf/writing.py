@@ -19,6 +19,7 @@ from millstream.formats.protobuf.mapping import (
     WRAPPERS,
     entry_fields,
     is_map,
+    is_nullable,
 )
 from millstream.formats.protobuf.reading import EPOCH, LONGEST
 from millstream.formats.protobuf.schema import Schema, field_named, message_type
@@ -69,7 +70,7 @@ def _fill(message: Any, values: Any) -> None:
 
 def _check_null(field: FieldDescriptor) -> None:
     """Refuse NULL where it would be read as another value."""
-    if field.is_required or not field.has_presence or field.has_default_value:
+    if not is_nullable(field):
         raise UnfitError(f"field {field.name} can't hold NULL")
 
 

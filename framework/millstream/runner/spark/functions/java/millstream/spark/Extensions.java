@@ -23,7 +23,7 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
-    decoder(session, "decode_json", 0, (fields, settings) -> new JsonFormat(fields, zone()));
+    decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0))));
     decoder(session, "decode_protobuf", 3,
         (fields, settings) -> new ProtobufFormat(fields, settings.get(0), settings.get(1), settings.get(2)));
     encoder(session, "encode_protobuf", (fields, settings) -> new ProtobufEncoding(

@@ -27,6 +27,9 @@ final class ProtobufFields {
 
   ProtobufFields(Descriptor message, StructType type) {
     this(message, type.fieldNames(), Stream.of(type.fields()).map(f -> f.dataType()).toArray(DataType[]::new));
+    for (int i = 0; i < columns.length; i++) {
+      columns[i].nullable = type.fields()[i].nullable();
+    }
   }
 
   ProtobufFields(Descriptor message, String[] names, DataType[] types) {
@@ -128,6 +131,8 @@ final class ProtobufFields {
           states[i] = slot.reader.finish(states[i]);
         } else if (slot.absentIsValue) {
           states[i] = slot.reader.absent();
+        } else if (!slot.nullable) {
+          throw new BadValue("the value is missing");
         }
       } catch (BadValue error) {
         throw error.in(slot.field.getName());
@@ -154,6 +159,7 @@ final class ProtobufFields {
     private final boolean packable;
     private final boolean absentIsValue;
     private int[] others = {};
+    private boolean nullable = true;
 
     Slot(FieldDescriptor field, int index, ProtobufReader reader) {
       this.field = field;

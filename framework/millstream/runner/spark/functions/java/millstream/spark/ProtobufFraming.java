@@ -11,37 +11,25 @@ import org.sparkproject.spark_core.protobuf.Descriptors.Descriptor;
  * a schema's id, and the indexes of the message in the schema's file, from the outermost message to the nested one.
  */
 final class ProtobufFraming {
-  private static final int ID = 5;
-  private final boolean framed;
+  private final Framing framing;
   private final String message;
   private final List<Integer> indexes = new ArrayList<>();
 
   ProtobufFraming(String name, Descriptor message) {
-    if (!name.equals("plain") && !name.equals("confluent")) {
-      throw new IllegalArgumentException("unknown framing " + name + ": expected plain or confluent");
-    }
-    this.framed = name.equals("confluent");
+    this.framing = Framing.of(name);
     this.message = message.getFullName();
     for (Descriptor each = message; each != null; each = each.getContainingType()) {
       indexes.add(0, each.getIndex());
     }
   }
 
-  /** Returns where the message starts. The id is not looked at: it is the numbers of fields that say what they are. */
+  /** Returns where the message starts. Whatever the schema's id is, fields are known by their numbers. */
   int start(byte[] value) throws BadValue {
-    if (!framed) {
-      return 0;
+    int header = framing.start(value);
+    if (framing == Framing.PLAIN) {
+      return header;
     }
-    if (value.length == 0) {
-      throw new BadValue("the value is empty: it has no schema id");
-    }
-    if (value[0] != 0) {
-      throw new BadValue("the value starts with byte " + value[0] + ", not with 0 and a schema id");
-    }
-    if (value.length <= ID) {
-      throw new BadValue("the value is cut off in its schema id");
-    }
-    int[] position = {ID};
+    int[] position = {header};
     int count = index(value, position);
     if (count != 0 && count != indexes.size()) {
       throw unexpected(count + " message indexes");
@@ -85,7 +73,7 @@ final class ProtobufFraming {
   /** Returns the bytes that stand before a message with a schema's id. */
   byte[] prefix(int id) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
-    if (framed) {
+    if (framing == Framing.CONFLUENT) {
       out.write(0);
       for (int shift = 24; shift >= 0; shift -= 8) {
         out.write(id >>> shift);
