@@ -52,8 +52,6 @@ _SCALARS: dict[Type, str] = {
 _MESSAGES: dict[Type, str] = {TIMESTAMP: TIMESTAMP_MESSAGE, INTERVAL: DURATION_MESSAGE}
 _KEYS = frozenset(("int32", "int64", "bool", "string"))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = range(19_000, 20_000)
-"""Numbers that Protobuf keeps for itself."""
 
 
 class DerivedSchema(Struct, frozen=True):
@@ -101,12 +99,12 @@ class _Message:
         self.taken: set[str] = set()
 
     def add_all(self, fields: Fields, path: tuple[str, ...]) -> None:
-        entries = {f"{_camel(each.name)}Entry" for each in fields if isinstance(each.type, Map)}
-        self.taken = {each.name for each in fields} | entries
+        self.taken = {each.name for each in fields}
+        for each in fields:
+            if isinstance(each.type, Map):
+                self.reserve(_entry_name(each.name), (*path, each.name))
         json_names: dict[str, str] = {}
-        number = 0
-        for field in fields:
-            number = _RESERVED.stop if number + 1 in _RESERVED else number + 1
+        for number, field in enumerate(fields, 1):
             here = (*path, field.name)
             if not _NAME.fullmatch(field.name):
                 raise SchemaError(".".join(here), "not a name that Protobuf allows: letters, digits and '_'")
@@ -120,7 +118,12 @@ class _Message:
         for each in self.target.field:
             if each.proto3_optional:
                 each.oneof_index = len(self.target.oneof_decl)
-                self.target.oneof_decl.add(name=self._free(f"_{each.name}"))
+                self.target.oneof_decl.add(name=self.oneof(each.name))
+
+    def reserve(self, name: str, path: tuple[str, ...]) -> None:
+        if name in self.taken:
+            raise SchemaError(".".join(path), f"Protobuf needs the name {name} for the map; it is taken")
+        self.taken.add(name)
 
     def add(self, name: str, number: int, type_: Type, path: tuple[str, ...]) -> None:
         field = self.target.field.add(name=name, number=number, json_name=_json_name(name), label=1)
@@ -150,13 +153,15 @@ class _Message:
                 field.type = NUMBERS[_scalar(type_, path)]
 
     def nested(self, name: str, fields: Fields, path: tuple[str, ...]) -> str:
-        name = self._free(name)
+        while name in self.taken:
+            name = f"{name}_"
+        self.taken.add(name)
         inner = _Message(self.target.nested_type.add(name=name), (*self.names, name))
         inner.add_all(fields, path)
         return f".{'.'.join(inner.names)}"
 
     def entry(self, field: str, key: Type, value: Type, path: tuple[str, ...]) -> str:
-        name = f"{_camel(field)}Entry"
+        name = _entry_name(field)
         if isinstance(key, Row | Array | Map | Decimal) or _scalar(key, path) not in _KEYS or key in _TEXTS:
             raise SchemaError(".".join(path), f"keys of maps can't be {key}")
         entry = self.target.nested_type.add(name=name)
@@ -169,9 +174,11 @@ class _Message:
             self.set_type(each, value, path)
         return f".{'.'.join((*self.names, name))}"
 
-    def _free(self, name: str) -> str:
+    def oneof(self, field: str) -> str:
+        """Return the name of a field's oneof that protoc gives to it."""
+        name = field if field.startswith("_") else f"_{field}"
         while name in self.taken:
-            name = f"X{name}" if name[0] == "_" else f"{name}_"
+            name = f"X{name}"
         self.taken.add(name)
         return name
 
@@ -187,8 +194,12 @@ def _scalar(type_: Type, path: tuple[str, ...]) -> str:
     return _SCALARS[type_]
 
 
+def _entry_name(field: str) -> str:
+    """Return the name that protoc gives to the entries of a map."""
+    return f"{_camel(field)}Entry"
+
+
 def _camel(name: str) -> str:
-    """Return the name that protoc gives to the entries of a map, without `Entry`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) or "Field"
 
 

@@ -53,13 +53,14 @@ final class Times {
     return text;
   }
 
-  /** Writes a local time as it is read: yyyy-mm-ddThh:mm:ss, and a fraction if there is one. */
+  /** Writes a local time as it is read: yyyy-mm-ddThh:mm:ss, and the microseconds if there are any, as Python does. */
   static String localText(long micros) throws BadValue {
     LocalDateTime time = DateTimeUtils.microsToLocalDateTime(micros);
     if (micros < FIRST || micros > LAST) {
       throw BadValue.of(time.toString(), "a timestamp of years 1 to 9999");
     }
-    return DateTimeFormatter.ISO_LOCAL_DATE_TIME.format(time);
+    String text = DateTimeFormatter.ISO_LOCAL_DATE_TIME.format(time.withNano(0));
+    return time.getNano() == 0 ? text : String.format("%s.%06d", text, time.getNano() / 1000);
   }
 
   private static Long checked(String text, Option<Object> found, String expected) throws BadValue {
