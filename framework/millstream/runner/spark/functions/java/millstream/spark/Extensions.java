@@ -24,6 +24,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
     decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0))));
+    decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
+    decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
     return BoxedUnit.UNIT;
   }
 
