@@ -28,6 +28,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
         (fields, settings) -> new ProtobufFormat(fields, settings.get(0), settings.get(1), settings.get(2)));
     encoder(session, "encode_protobuf", (fields, settings) -> new ProtobufEncoding(
         fields, settings.get(0), settings.get(1), settings.get(2), Integer.parseInt(settings.get(3))));
+    decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
+    decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
     return BoxedUnit.UNIT;
   }
 

@@ -1,6 +1,9 @@
 package millstream.spark;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -33,6 +36,15 @@ final class Texts {
       }
     }
     return UTF8String.fromString(new String(text, offset, length));
+  }
+
+  /** Decodes bytes, of which none may be malformed. */
+  static String ofUtf8(byte[] value) throws BadValue {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(value)).toString();
+    } catch (CharacterCodingException error) {
+      throw new BadValue("the value is not valid UTF-8");
+    }
   }
 
   static String a(DataType type) {
