@@ -15,6 +15,7 @@ NAMES = (
     "json",
     "csv",
     "xml",
+    "protobuf",
     "string",
     "long",
     "binary",
@@ -27,7 +28,7 @@ else:
     FormatName = Literal[NAMES]
 """A format as a project writes it."""
 
-SCHEMA_SUFFIXES = (".json",)
+SCHEMA_SUFFIXES = (".json", ".proto")
 """Listed here, so that a project is found to be unchanged without loading its formats."""
 
 DEFAULT_FORMAT: FormatName = "json"
@@ -47,6 +48,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     decoding: Decoding = "strict"
     schema: str = ""
     """What decoding needs of the topic's schema; empty if that is only its columns."""
+    message: str = ""
+    """The message of the schema, if that has several."""
     framing: Framing = "plain"
     options: tuple[tuple[str, str], ...] = ()
     """What differs from the defaults of the format's options, by name."""

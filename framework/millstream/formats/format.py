@@ -48,11 +48,33 @@ class LocalCodec(Struct, frozen=True):
 
 
 class SchemaError(Exception):
-    """A schema that has no columns; `field` is where."""
+    """A schema that has no columns: because of a field, or of a place in a file (path, line, column)."""
 
-    def __init__(self, field: str, reason: str) -> None:
+    def __init__(self, field: str, reason: str, place: tuple[str, int, int] | None = None) -> None:
         super().__init__(f"field {field}: {reason}" if field else reason)
         self.field = field
+        self.place = place
+
+
+class SchemaFiles(Struct, frozen=True):
+    """The schemas of a project in one language, and the one that a topic names."""
+
+    path: str
+    texts: dict[str, str]
+    """By path."""
+    folders: tuple[str, ...] = ()
+    """Where imports are found."""
+    message: str = ""
+    """The message of a schema that has several."""
+
+
+class ReadSchema(Struct, frozen=True):
+    """What a schema says."""
+
+    columns: tuple[Field, ...]
+    essence: str = ""
+    """What decoding needs of it, without descriptions and the like."""
+    message: str = ""
 
 
 class SchemaLanguage(Struct, frozen=True):
@@ -60,10 +82,10 @@ class SchemaLanguage(Struct, frozen=True):
 
     name: str
     suffix: str
-    columns: Callable[[str], Fields]
-    """Returns the columns of a schema's text, or raises SchemaError."""
-    essence: Callable[[str], str]
-    """Returns what decoding needs of a schema's text, without descriptions and the like."""
+    read: Callable[[SchemaFiles], ReadSchema]
+    """Raises SchemaError for what is not a schema, or has no columns."""
+    required: bool = True
+    """A value can't be read without its schema."""
 
 
 class Option(Struct, frozen=True):

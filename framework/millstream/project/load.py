@@ -253,7 +253,7 @@ class _Loader(Struct):
         if all(topic.schema is None for topic in topics.values()):
             return topics
         files = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
-        schemas = TopicSchemas(files, self.lines)
+        schemas = TopicSchemas(files, self.settings.schema_paths, self.lines, self.memo)
         found = {id_: schemas.complete(topic) for id_, topic in topics.items()}
         self.diagnostics += schemas.diagnostics
         return found

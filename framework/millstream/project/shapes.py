@@ -165,6 +165,7 @@ class TopicShape(TopicDefaults, kw_only=True):
     description: Description = ""
     table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
     schema: Annotated[str | None, about("the file that describes its values: schemas/x.json")] = None
+    message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Order")] = None
     columns: Annotated[
         list[ColumnShape],
         about("the columns of its values; with a schema, what it doesn't say"),

@@ -59,9 +59,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
-        schema=SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"))
-        if shape.schema
-        else None,
+        schema=_schema(reader, shape),
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
@@ -110,6 +108,14 @@ def _known_options(name: str, known: Mapping[str, Option]) -> str:
     return f"options of {name}: {', '.join(known)}" if known else f"remove it: {name} has no options"
 
 
+def _schema(reader: ColumnReader, shape: TopicShape) -> SchemaUse | None:
+    if not shape.schema:
+        return None
+    return SchemaUse(
+        posixpath.normpath(shape.schema), reader.location(shape, "schema"), shape.message or ""
+    )
+
+
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
     if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
         message = "a Kafka topic's name has at most 249 characters"
@@ -128,6 +134,12 @@ def _check_columns(
     reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
 ) -> None:
     if format_of(format_).columns or "schema" in shape.locations:
+        return
+    language = format_of(format_).schemas
+    if language is not None and language.required:
+        message = f"topic '{shape.name}' has no schema, which {format_} needs"
+        remedy = f"add `schema: schemas/{shape.name}{language.suffix}`"
+        reader.at(reader.location(shape), "MS108", message, remedy)
         return
     if not columns and "columns" not in shape.locations:
         message = f"topic '{shape.name}' has no columns"

@@ -60,6 +60,7 @@ class SchemaUse(Struct, frozen=True):
 
     path: str
     location: Location
+    message: str = ""
 
 
 class Topic(Struct, frozen=True):

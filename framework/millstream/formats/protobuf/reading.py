@@ -124,7 +124,7 @@ def _has_digits(number: Number, precision: int, scale: int) -> bool:
 
 def _moment(found: Any, field: FieldDescriptor) -> datetime | timedelta:
     seconds, nanos = found.seconds, found.nanos
-    micros, rest = divmod(nanos, 1000)
+    micros = nanos // 1000 if nanos >= 0 else -(-nanos // 1000)
     is_duration = found.DESCRIPTOR.full_name == DURATION_MESSAGE
     if is_duration:
         same_sign = not seconds or not nanos or (seconds < 0) == (nanos < 0)
@@ -133,8 +133,6 @@ def _moment(found: Any, field: FieldDescriptor) -> datetime | timedelta:
         valid = _FIRST <= seconds <= _LAST and 0 <= nanos < 10**9
     if not valid:
         raise UnfitError(f"field {field.name}: {seconds} s and {nanos} ns are not a valid time")
-    if rest:
-        raise UnfitError(f"field {field.name}: {nanos} nanoseconds are not whole microseconds")
     moved = timedelta(seconds=seconds, microseconds=micros)
     return moved if is_duration else EPOCH + moved
 

@@ -57,7 +57,7 @@ final class ProtobufMessages implements ProtobufReader {
     if (nanos < 0 || nanos > 999_999_999) {
       throw BadValue.of(Integer.toString(nanos), "a number of nanoseconds within a second");
     }
-    return micros + micros(nanos, "a timestamp");
+    return micros + Math.floorDiv(nanos, 1000);
   }
 
   private static Object duration(Object[] moment) throws BadValue {
@@ -69,15 +69,7 @@ final class ProtobufMessages implements ProtobufReader {
     if (Math.abs((long) nanos) > 999_999_999 || seconds != 0 && nanos != 0 && seconds < 0 != nanos < 0) {
       throw BadValue.of(Integer.toString(nanos), "a number of nanoseconds within a second of " + seconds + " s");
     }
-    return seconds * 1_000_000 + micros(nanos, "an interval");
-  }
-
-  private static int micros(int nanos, String type) throws BadValue {
-    if (nanos % 1000 != 0) {
-      throw new BadValue(nanos + " nanoseconds are not whole microseconds, which is all that " + type
-          + " holds; a column of type struct<seconds: bigint, nanos: int> holds them");
-    }
-    return nanos / 1000;
+    return seconds * 1_000_000 + nanos / 1000;
   }
 
   @Override
