@@ -145,7 +145,7 @@ def _union(union: Union, schema: Schema, path: str, outer: tuple[str, ...]) -> T
 
 
 def schema_of(fields: Fields, name: str) -> str:
-    """Return a schema, as JSON, of a record with a full name; all fields are nullable, and NULL by default."""
+    """Return the JSON of a record with a full name; all fields are nullable, and NULL by default."""
     return msgspec.json.encode(_record(fields, name, "")).decode()
 
 
