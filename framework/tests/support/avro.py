@@ -128,16 +128,16 @@ def type_name(schema):
 
 
 @st.composite
-def types(draw, depth):
+def types(draw, depth, unions=True):
     """Draw a schema, and a strategy of its values: as fastavro takes them, and as columns have them."""
     if not depth or draw(st.integers(0, 2)):
         return draw(scalars())
-    kind = draw(st.sampled_from(["record", "array", "map", "nullable", "union"]))
+    kind = draw(st.sampled_from(["record", "array", "map", "nullable", *(["union"] if unions else [])]))
     if kind == "record":
-        return draw(records(depth - 1))
+        return draw(records(depth - 1, unions))
     if kind == "union":
         return draw(_union(depth))
-    schema, values = draw(types(depth - 1))
+    schema, values = draw(types(depth - 1, unions))
     if kind == "nullable":
         if schema == "null" or isinstance(schema, list):
             return schema, values
@@ -180,8 +180,8 @@ def _union(draw, depth):
 
 
 @st.composite
-def records(draw, depth=2):
-    found = draw(st.lists(types(depth), min_size=1, max_size=6))
+def records(draw, depth=2, unions=True):
+    found = draw(st.lists(types(depth, unions), min_size=1, max_size=6))
     fields = {f"f{n}": pair for n, pair in enumerate(found)}
     schema = {
         "type": "record",

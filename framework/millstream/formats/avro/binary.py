@@ -5,11 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 
+from millstream.formats.avro.messages import not_a
 from millstream.formats.values import UnfitError
 
 _FLOAT = struct.Struct("<f")
 _DOUBLE = struct.Struct("<d")
 _MOST_FREE = 1_000_000
+_MOST = 2**63 - 1
 _DEEPEST = 200
 
 
@@ -37,7 +39,7 @@ class Input:
     def read_int(self) -> int:
         found = self.read_long()
         if not -(2**31) <= found < 2**31:
-            raise UnfitError(f"'{found}' is not an int")
+            raise not_a(found, "an int")
         return found
 
     def read_long(self) -> int:
@@ -60,10 +62,15 @@ class Input:
         return found
 
     def read_bytes(self) -> bytes:
+        return self.take(self._read_length())
+
+    def _read_length(self) -> int:
         length = self.read_long()
         if length < 0:
             raise UnfitError(f"a length is negative: {length}")
-        return self.take(length)
+        if length > len(self.value) - self.at:
+            raise UnfitError("the value ends too early")
+        return length
 
     def read_string(self) -> str:
         try:
@@ -83,9 +90,9 @@ class Input:
         while count := self.read_long():
             end = None
             if count < 0:
-                count, size = -count, self.read_long()
+                count, size = -count, self._read_length()
                 end = self.at + size
-                if size < 0 or end > len(self.value):
+                if count > _MOST:
                     raise UnfitError("the size of a block is wrong")
             for _ in range(count):
                 before = self.at
@@ -126,7 +133,7 @@ def float_bytes(value: float) -> bytes:
     try:
         return _FLOAT.pack(value)
     except OverflowError:
-        raise UnfitError(f"'{value}' is not a float") from None
+        raise not_a(value, "a float") from None
 
 
 double_bytes: Callable[[float], bytes] = _DOUBLE.pack

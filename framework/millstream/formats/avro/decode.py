@@ -7,6 +7,7 @@ from typing import Any
 from millstream.formats.avro.binary import Input
 from millstream.formats.avro.defaults import value_of
 from millstream.formats.avro.match import matching, named_alike, same_union
+from millstream.formats.avro.messages import not_a, unresolved, within
 from millstream.formats.avro.skip import skip
 from millstream.formats.avro.types import (
     AvroType,
@@ -19,7 +20,6 @@ from millstream.formats.avro.types import (
     RecordField,
     Schema,
     Union,
-    described,
 )
 from millstream.formats.avro.values import kind, logical_value
 from millstream.formats.values import UnfitError
@@ -124,7 +124,7 @@ def symbol(found: Input, written: Enum, wanted: Enum) -> str:
         return name
     if wanted.default:
         return wanted.default
-    raise UnfitError(f"'{name}' is not a symbol of {wanted.name}")
+    raise not_a(name, f"a symbol of {wanted.name}")
 
 
 def scalar(found: Input, written: Primitive | Fixed, wanted: Primitive | Fixed) -> Any:
@@ -167,18 +167,5 @@ def exact(number: int, type_: str) -> float:
     """Return an integer as a float or a double, if that loses nothing."""
     bits = 24 if type_ == "float" else 53
     if number and (abs(number) // (number & -number)).bit_length() > bits:
-        raise UnfitError(f"'{number}' is not a {type_}")
+        raise not_a(number, f"a {type_}")
     return float(number)
-
-
-def unresolved(written: AvroType, wanted: AvroType) -> UnfitError:
-    return UnfitError(f"the writer's {described(written)} can't be read as {described(wanted)}")
-
-
-def within(name: str, error: UnfitError) -> UnfitError:
-    """Return an error with the field, element or key that its value was found in, from the inside out."""
-    prefix, text = "field ", str(error)
-    if not text.startswith(prefix):
-        return UnfitError(f"{prefix}{name}: {text}")
-    inner = text.removeprefix(prefix)
-    return UnfitError(f"{prefix}{name}{inner if inner.startswith('[') else f'.{inner}'}")

@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from millstream.formats.avro.binary import double_bytes, float_bytes, long_bytes
-from millstream.formats.avro.decode import within
 from millstream.formats.avro.defaults import value_of
+from millstream.formats.avro.messages import not_a, within
 from millstream.formats.avro.types import (
     AvroType,
     Dictionary,
@@ -45,15 +45,15 @@ def write(value: Any, of: AvroType, schema: Schema) -> bytes:
             return _record(value, record, schema)
         case List(items=items):
             if not isinstance(value, list | tuple):
-                raise _unfit(value, "an array")
+                raise not_a(value, "an array")
             return _blocks([_within(f"[{i}]", each, items, schema) for i, each in enumerate(value)])
         case Dictionary(values=values):
             if not isinstance(value, Mapping):
-                raise _unfit(value, "a map")
+                raise not_a(value, "a map")
             return _blocks([_text(key) + _within(key, each, values, schema) for key, each in value.items()])
         case Enum(symbols=symbols) as enum:
             if value not in symbols:
-                raise _unfit(value, f"a symbol of {enum.name}")
+                raise not_a(value, f"a symbol of {enum.name}")
             return long_bytes(symbols.index(value))
         case (Primitive() | Fixed()) as scalar:
             return _logical(value, scalar) if scalar.logical else _plain(value, scalar)
@@ -73,7 +73,7 @@ def _blocks(items: list[bytes]) -> bytes:
 def _record(value: Any, record: Record, schema: Schema) -> bytes:
     found = as_mapping(value)
     if not isinstance(found, Mapping):
-        raise _unfit(value, described(record))
+        raise not_a(value, described(record))
     folded = {str(name).lower(): each for name, each in found.items()}
     known = {field.name.lower() for field in record.fields}
     if unknown := [name for name in found if str(name).lower() not in known]:
@@ -97,12 +97,12 @@ def _union(value: Any, union: Union, schema: Schema) -> bytes:
     if not schema.is_struct(union):
         index = schema.largest(union)
         if index is None:
-            raise _unfit(value, "NULL")
+            raise not_a(value, "NULL")
         return long_bytes(index) + write(value, union.types[index], schema)
     names = {f"member{n}": index for n, index in enumerate(members)}
     given = as_mapping(value)
     if not isinstance(given, Mapping) or (set(given) - set(names)):
-        raise _unfit(value, f"a mapping of one of {', '.join(names)}")
+        raise not_a(value, f"a mapping of one of {', '.join(names)}")
     present = [name for name, each in given.items() if each is not None]
     if len(present) != 1:
         raise UnfitError(f"{len(present)} of {', '.join(names)} have a value, not 1")
@@ -131,7 +131,7 @@ def _plain(value: Any, of: Primitive | Fixed) -> bytes:
                 raise UnfitError(f"{len(found)} bytes are not {described(of)}")
             return found
         case _:
-            raise _unfit(value, described(of))
+            raise not_a(value, described(of))
 
 
 def _logical(value: Any, of: Primitive | Fixed) -> bytes:
@@ -149,13 +149,13 @@ def _logical(value: Any, of: Primitive | Fixed) -> bytes:
             if not logical.endswith("-millis"):
                 return long_bytes(micros)
             if micros % 1000:
-                raise _unfit(value, "a number of milliseconds")
+                raise not_a(value, "a number of milliseconds")
             return long_bytes(micros // 1000)
 
 
 def _text(value: Any) -> bytes:
     if not isinstance(value, str):
-        raise _unfit(value, "a string")
+        raise not_a(value, "a string")
     found = encoded(value)
     return long_bytes(len(found)) + found
 
@@ -165,38 +165,38 @@ def _bytes(value: Any) -> bytes:
         try:
             return base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
-            raise _unfit(value, "base64") from None
+            raise not_a(value, "base64") from None
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise _unfit(value, "bytes")
+        raise not_a(value, "bytes")
     return bytes(value)
 
 
 def _whole(value: Any, type_: str) -> int:
     limit = 2 ** _BITS[type_]
     if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
-        raise _unfit(value, "an int" if type_ == "int" else "a long")
+        raise not_a(value, "an int" if type_ == "int" else "a long")
     return value
 
 
 def _number(value: Any, type_: str) -> bytes:
     if isinstance(value, bool) or not (isinstance(value, int | float | Decimal) or value in _SPECIAL):
-        raise _unfit(value, f"a {type_}")
+        raise not_a(value, f"a {type_}")
     try:
         number = float(value)
     except OverflowError:
-        raise _unfit(value, f"a {type_}") from None
+        raise not_a(value, f"a {type_}") from None
     if isinstance(value, int) and number != value:
-        raise _unfit(value, f"a {type_}")
+        raise not_a(value, f"a {type_}")
     return float_bytes(number) if type_ == "float" else double_bytes(number)
 
 
 def _decimal(value: Any, of: Primitive | Fixed) -> bytes:
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
-            raise _unfit(value, f"a {described(of)}")
+            raise not_a(value, f"a {described(of)}")
         number = unscaled(Decimal(str(value)), of)
     except InvalidOperation:
-        raise _unfit(value, f"a {described(of)}") from None
+        raise not_a(value, f"a {described(of)}") from None
     if isinstance(of, Fixed):
         return number.to_bytes(of.size, "big", signed=True)
     found = number.to_bytes(((number if number >= 0 else ~number).bit_length() + 8) // 8, "big", signed=True)
@@ -206,7 +206,7 @@ def _decimal(value: Any, of: Primitive | Fixed) -> bytes:
 def _date(value: Any) -> date:
     match value:
         case datetime():
-            raise _unfit(value, "a date")
+            raise not_a(value, "a date")
         case date():
             return value
         case str():
@@ -214,7 +214,7 @@ def _date(value: Any) -> date:
                 return date.fromisoformat(value)
             except ValueError:
                 pass
-    raise _unfit(value, "a date")
+    raise not_a(value, "a date")
 
 
 def _timestamp(value: Any) -> datetime:
@@ -226,9 +226,4 @@ def _timestamp(value: Any) -> datetime:
                 return datetime.fromisoformat(value.replace("Z", "+00:00"))
             except ValueError:
                 pass
-    raise _unfit(value, "a timestamp")
-
-
-def _unfit(value: Any, expected: str) -> UnfitError:
-    text = repr(value) if isinstance(value, str) else f"'{value}'"
-    return UnfitError(f"{text if len(text) <= 62 else text[:61] + '…' + text[-1]} is not {expected}")
+    raise not_a(value, "a timestamp")

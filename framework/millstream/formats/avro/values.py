@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
+from millstream.formats.avro.messages import not_a
 from millstream.formats.avro.types import Fixed, Primitive
 from millstream.formats.values import UnfitError
 
@@ -45,20 +46,20 @@ def kind(logical: str) -> str:
 def _date(days: int) -> date:
     ordinal = days + _EPOCH.toordinal()
     if not _FIRST <= ordinal <= _LAST:
-        raise UnfitError(f"'{days}' is not a date of the years 1 to 9999")
+        raise not_a(days, "a date of the years 1 to 9999")
     return date.fromordinal(ordinal)
 
 
 def uuid_text(found: str) -> str:
     if not _UUID.fullmatch(found):
-        raise UnfitError(f"'{found[:60]}' is not a UUID")
+        raise not_a(found, "a UUID")
     return found
 
 
 def time_of_day(found: int, logical: str) -> int:
     unit = timedelta(milliseconds=1) if logical == "time-millis" else timedelta(microseconds=1)
     if not 0 <= found < _DAY // unit:
-        raise UnfitError(f"'{found}' is not a time of day in {_unit(logical)}")
+        raise not_a(found, f"a time of day in {_unit(logical)}")
     return found
 
 
@@ -71,7 +72,7 @@ def _timestamp(found: int, logical: str) -> datetime:
     try:
         time = _EPOCH + timedelta(microseconds=micros)
     except OverflowError:
-        raise UnfitError(f"'{found}' is not a timestamp of the years 1 to 9999 in {_unit(logical)}") from None
+        raise not_a(found, f"a timestamp of the years 1 to 9999 in {_unit(logical)}") from None
     return time.replace(tzinfo=None) if logical.startswith("local-") else time
 
 
@@ -91,7 +92,7 @@ def fitting(value: Decimal, of: Primitive | Fixed) -> Decimal:
             scaled = value.quantize(Decimal(1).scaleb(-of.scale))
         if scaled == value and len(scaled.as_tuple().digits) <= of.precision:
             return scaled
-    raise UnfitError(f"'{value:f}' is not {_name(of)}"[:200])
+    raise not_a(f"{value:f}", _name(of))
 
 
 def _name(of: Primitive | Fixed) -> str:
