@@ -211,6 +211,18 @@ def comparable(value):
             return value
 
 
+class _AnyCase(str):
+    """A text that equals others in another case, such as a UUID."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __hash__(self):
+        return hash(self.lower())
+
+
 def column_value(schema, value):
     """Return a value that fastavro read as columns have it. Unions have at most one type besides null."""
     if isinstance(schema, list):
@@ -226,7 +238,7 @@ def column_value(schema, value):
         case "map", _:
             return {key: column_value(schema["values"], each) for key, each in value.items()}
         case _, UUID():
-            return str(value)
+            return _AnyCase(value)
         case _, time():
             return _time_of_day(value, timedelta(milliseconds=1) if logical == "time-millis" else _MICROS)
         case (("float" | "double"), int()):

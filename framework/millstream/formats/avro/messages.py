@@ -8,7 +8,6 @@ from millstream.formats.avro.types import AvroType, described
 from millstream.formats.values import UnfitError
 
 _SHOWN = 60
-_FIELD = "field "
 
 
 def not_a(value: Any, expected: str) -> UnfitError:
@@ -35,10 +34,14 @@ def unresolved(written: AvroType, wanted: AvroType) -> UnfitError:
     return UnfitError(f"the writer's {described(written)} can't be read as {described(wanted)}")
 
 
+class _LocatedError(UnfitError):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"field {path}: {reason}" if path else reason)
+        self.path = path
+        self.reason = reason
+
+
 def within(name: str, error: UnfitError) -> UnfitError:
     """Return an error with the field, element or key that its value was found in, from the inside out."""
-    text = str(error)
-    if not text.startswith(_FIELD):
-        return UnfitError(f"{_FIELD}{name}: {text}")
-    inner = text.removeprefix(_FIELD)
-    return UnfitError(f"{_FIELD}{name}{inner if inner.startswith('[') else f'.{inner}'}")
+    path, reason = (error.path, error.reason) if isinstance(error, _LocatedError) else ("", str(error))
+    return _LocatedError(name + ("." if path and not path.startswith("[") else "") + path, reason)
