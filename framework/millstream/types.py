@@ -37,9 +37,11 @@ class Map(Struct, frozen=True, tag="map"):
         return f"map<{self.key},{self.value}>"
 
 
-class Field(Struct, frozen=True):
+class Field(Struct, frozen=True, omit_defaults=True):
     name: str
     type: "Type"
+    nullable: bool = True
+    """For a column of a topic: whether its value can be NULL. Inside a type, all can be."""
 
     def __str__(self) -> str:
         # Spark only reads these without quotes: 1e5 would be a number.

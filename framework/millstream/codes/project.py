@@ -45,4 +45,8 @@ MS120 Invalid option
     A model does not have this option, or the option does not allow this value.
 MS121 Option of another materialization
     The option only applies to another materialization.
+MS122 Schema can't be found
+    A topic names a schema that does not exist, or that does not belong to its format.
+MS123 Schema without columns
+    A topic's schema has an error, has fields that no column can hold, or contradicts its columns.
 """)

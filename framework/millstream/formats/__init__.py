@@ -27,10 +27,17 @@ else:
     FormatName = Literal[NAMES]
 """A format as a project writes it."""
 
+SCHEMA_SUFFIXES = (".json",)
+"""Listed here, so that a project is found to be unchanged without loading its formats."""
+
 DEFAULT_FORMAT: FormatName = "json"
 
 Decoding: TypeAlias = Literal["strict", "lenient"]
 """`strict` never changes or invents a value; `lenient` accepts what Spark's own functions accept."""
+
+
+Framing: TypeAlias = Literal["plain", "confluent"]
+"""`confluent`: a zero byte and the id of the schema, in four bytes, precede each value."""
 
 
 class Encoding(Struct, frozen=True, omit_defaults=True):
@@ -38,6 +45,11 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
 
     name: FormatName = DEFAULT_FORMAT
     decoding: Decoding = "strict"
+    schema: str = ""
+    """What decoding needs of the topic's schema; empty if that is only its columns."""
+    framing: Framing = "plain"
+    schema_id: int = 0
+    """The id that precedes values which are written."""
 
     def __str__(self) -> str:
         return self.name if self.decoding == "strict" else f"{self.name} ({self.decoding})"

@@ -27,11 +27,9 @@ class Decoded(Struct, frozen=True):
     """Without `rows`: the condition under which a value can't be decoded."""
     why: str = ""
     """Describes a value that can't be decoded."""
-    function: str = ""
-    """Without `rows`: one of Millstream's functions. It returns a struct of all fields and `_bad`, which is
-    why a value can't be decoded; with a topic, a partition and an offset as arguments, it fails instead."""
-    arguments: tuple[str, ...] = ()
-    """The texts that the function takes after the value."""
+    required: Callable[[Sequence[Piece]], tuple[Piece, ...]] | None = None
+    """Returns `rows` of a call that fails if a value can't be decoded; it is given the SQL of the record's
+    topic, partition and offset. With it, `_bad` is the reason, and `why` is empty."""
 
 
 class SparkCodec(Struct, frozen=True):
@@ -47,6 +45,25 @@ class LocalCodec(Struct, frozen=True):
 
     decode: Callable[[bytes, Fields], Any]
     encode: Callable[[Any, Fields], bytes]
+
+
+class SchemaError(Exception):
+    """A schema that has no columns; `field` is where."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"field {field}: {reason}" if field else reason)
+        self.field = field
+
+
+class SchemaLanguage(Struct, frozen=True):
+    """How a format's schemas are written."""
+
+    name: str
+    suffix: str
+    columns: Callable[[str], Fields]
+    """Returns the columns of a schema's text, or raises SchemaError."""
+    essence: Callable[[str], str]
+    """Returns what decoding needs of a schema's text, without descriptions and the like."""
 
 
 def _never(_: Type) -> bool:
@@ -69,6 +86,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """NULL fields are omitted from a value."""
     escape: str = ""
     """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
+    schemas: SchemaLanguage | None = None
+    """What a topic's schema is written in, if the format has schemas."""
     jars: tuple[str, ...] = ()
     """The features of the jar catalog that Spark needs for the format."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from millstream.expressions import Piece, Ref, joined, quoted
-from millstream.formats import Encoding
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, column_list, ddl, has_times, parser_call, row
+from millstream.formats import Encoding, Framing
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SchemaLanguage, SparkCodec
+from millstream.formats.framing import framed
+from millstream.formats.sql import BAD, TIMES, column_list, function_call, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 from millstream.types import (
     INTERVAL,
@@ -27,17 +29,17 @@ from millstream.types import (
 _LOST = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 
 
-def _decode_strict(fields: Fields) -> Decoded:
+def _decode_strict(framing: Framing, fields: Fields) -> Decoded:
     if not fields or not all(_round_trips(field.type) for field in fields):
         return _decode_lenient(fields)
-    read = [Field(field.name, _as_read(field.type)) for field in fields]
-    return Decoded(function="decode_json", arguments=(ddl(read),), fields=_all_restored(fields, read))
+    read = [Field(field.name, _as_read(field.type), field.nullable) for field in fields]
+    return function_call("decode_json", read, _all_restored(fields, read), (framing,))
 
 
 def _decode_lenient(fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
-    read = [Field(field.name, _as_read(field.type)) for field in fields]
+    read = [Field(field.name, _as_read(field.type), field.nullable) for field in fields]
     return Decoded(
         rows=parser_call("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
         fields=_all_restored(fields, read),
@@ -105,12 +107,20 @@ def _round_trips(given: Type) -> bool:
     return _LOST.isdisjoint(types_within(given))
 
 
+def _columns(schema: str) -> Fields:
+    from millstream.formats.json_schema import columns_of
+
+    return columns_of(schema)
+
+
 def format_of(encoding: Encoding) -> Format:
+    strict = partial(_decode_strict, encoding.framing)
     return Format(
         media_type="application/json",
-        spark=SparkCodec(_decode_strict if encoding.decoding == "strict" else _decode_lenient, _encode_sql),
-        local=LocalCodec(_decode, _encode),
+        spark=SparkCodec(strict if encoding.decoding == "strict" else _decode_lenient, _encode_sql),
+        local=framed(LocalCodec(_decode, _encode), encoding),
         round_trips=_round_trips,
         omits_null=True,
         escape="\\",
+        schemas=SchemaLanguage("JSON Schema", ".json", _columns, lambda _: ""),
     )

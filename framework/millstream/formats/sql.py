@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream.expressions import Piece, Ref, joined, literal, quoted
-from millstream.formats.format import Fields, Item
+from millstream.formats.format import Decoded, Fields, Item
 from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, types_within
 
 VALUE = Ref("value")
@@ -25,7 +25,8 @@ def parser_call(function: str, fields: Fields, options: str) -> tuple[Piece, ...
 
     If the parser returns NULL, as for an empty text, the struct is that of an invalid text.
     """
-    schema = literal(f"{ddl(fields)}, {BAD} string")
+    schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
+    schema = literal(f"{schema}, {BAD} string")
     return joined(
         (
             f"array(coalesce({function}(cast(",
@@ -54,8 +55,21 @@ def has_times(given: Type) -> bool:
     return not {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}.isdisjoint(types_within(given))
 
 
+def function_call(
+    name: str, fields: Fields, restored: tuple[tuple[Piece, ...], ...] = (), settings: Sequence[str] = ()
+) -> Decoded:
+    """Return the rows of one of Millstream's own functions."""
+    arguments = ", ".join(literal(each) for each in (ddl(fields), *settings))
+
+    def called(position: Sequence[Piece] = ()) -> tuple[Piece, ...]:
+        more = [piece for each in position for piece in (", ", each)]
+        return joined((f"array({name}(", VALUE, f", {arguments}", *more, "))"))
+
+    return Decoded(rows=called(), required=called, fields=restored)
+
+
 def ddl(fields: Fields) -> str:
-    return ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
+    return ", ".join(f"{quoted(c.name)} {c.type}{'' if c.nullable else ' not null'}" for c in fields)
 
 
 def column_list(fields: Fields) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError, Note, did_you_mean
+from millstream.formats import SCHEMA_SUFFIXES
 from millstream.project.checks import Lines, check_project
 from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file
@@ -22,11 +23,12 @@ from millstream.project.generators import read_generators
 from millstream.project.profiles import read_target
 from millstream.project.properties import PropertiesFile, SeedProperties, read_properties
 from millstream.project.references import IDENTIFIER, RESERVED
+from millstream.project.schemas import TopicSchemas
 from millstream.project.seeds import read_seed
 from millstream.project.selectors_file import FILE as SELECTORS
 from millstream.project.selectors_file import read_selectors
 from millstream.project.settings import FILE, read_settings
-from millstream.project.values import Function, Generator, Project, Seed, Settings, SqlFile, Target
+from millstream.project.values import Function, Generator, Project, Seed, Settings, SqlFile, Target, Topic
 from millstream.project.variables import RecordedVariables, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
@@ -98,7 +100,8 @@ def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[D
 
 def project_files(root: Path, settings: Settings) -> Iterable[str]:
     """Return the paths of all files that a project is loaded from, whether they exist or not."""
-    return [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES)]
+    schemas = find_files(root, settings.schema_paths, SCHEMA_SUFFIXES)
+    return [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES), *schemas]
 
 
 def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
@@ -143,7 +146,7 @@ class _Loader(Struct):
             settings=settings,
             target=self.target,
             vars=self.variables,
-            sources=self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id),
+            sources=self._sources(properties),
             models=models,
             properties=self._once((m for p in properties for m in p.models), "model"),
             seeds=seeds,
@@ -244,6 +247,16 @@ class _Loader(Struct):
         render = yaml_renderer(variables, secrets=False, environment=environment)
         read = partial(read_properties, render=render)
         return self._cached("properties", file, PropertiesFile, read, variables, environment)
+
+    def _sources(self, properties: list[PropertiesFile]) -> dict[str, Topic]:
+        topics = self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id)
+        if all(topic.schema is None for topic in topics.values()):
+            return topics
+        files = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
+        schemas = TopicSchemas(files, self.lines)
+        found = {id_: schemas.complete(topic) for id_, topic in topics.items()}
+        self.diagnostics += schemas.diagnostics
+        return found
 
     def _seeds(self, properties: list[PropertiesFile]) -> dict[str, Seed]:
         described = self._once((s for p in properties for s in p.seeds), "seed")

@@ -50,6 +50,7 @@ class ProjectShape(Struct, kw_only=True):
     macro_paths: Annotated[Paths, about("folders of macros and Python functions")] = _folders("macros")
     seed_paths: Annotated[Paths, about("folders of seeds and generators")] = _folders("seeds")
     test_paths: Annotated[Paths, about("folders of tests")] = _folders("tests")
+    schema_paths: Annotated[Paths, about("folders of schemas: .avsc, .proto, .json")] = _folders("schemas")
     target_path: Annotated[str, about("where results are written")] = "target"
     vars: Annotated[dict[str, Any], about("variables of templates")] = {}
     models: Annotated[dict[str, Any], about("options of models, by folder")] = {}

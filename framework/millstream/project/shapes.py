@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from millstream.formats import DEFAULT_FORMAT, Decoding, FormatName
+from millstream.formats import DEFAULT_FORMAT, Decoding, FormatName, Framing
 from millstream.project.schema import Raw, Shape
 
 
@@ -111,6 +111,10 @@ class TopicDefaults(Shape):
         None
     )
     format: Annotated[FormatName | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
+    framing: Annotated[
+        Framing | None,
+        about("confluent: a schema's id precedes each value; plain, the default: no id"),
+    ] = None
     decoding: Annotated[
         Decoding | None,
         about(
@@ -150,7 +154,6 @@ class TopicDefaults(Shape):
 class TopicShape(TopicDefaults, kw_only=True):
     words: ClassVar[dict[str, str]] = {
         "identifier": "write topic: …",
-        "schema": "declare its columns: columns: [{name: …, type: …}]",
         "freshness": "write tests: [{freshness: {within: 1 hour}}]",
     }
 
@@ -158,7 +161,11 @@ class TopicShape(TopicDefaults, kw_only=True):
     topic: Annotated[TopicName | None, about("the Kafka topic, by default the name")] = None
     description: Description = ""
     table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
-    columns: Annotated[list[ColumnShape], about("the columns of its values")] = []
+    schema: Annotated[str | None, about("the file that describes its values: schemas/x.json")] = None
+    columns: Annotated[
+        list[ColumnShape],
+        about("the columns of its values; with a schema, what it doesn't say"),
+    ] = []
     tests: Tests = None
     data_tests: Tests = None
 
@@ -166,7 +173,7 @@ class TopicShape(TopicDefaults, kw_only=True):
 class SourceShape(TopicDefaults, kw_only=True):
     words: ClassVar[dict[str, str]] = {
         "tables": "write topics: …",
-        "schema": "declare the columns of its topics: columns: [{name: …, type: …}]",
+        "schema": "set the schema of each of its topics: schema: schemas/orders.json",
         "database": "a source is a set of topics of the target's Kafka",
     }
 

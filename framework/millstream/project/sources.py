@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any
 
 from millstream.errors import did_you_mean
@@ -9,7 +10,7 @@ from millstream.formats import DEFAULT, Encoding, format_of
 from millstream.project.columns import ColumnReader, names
 from millstream.project.kafka_places import check_source
 from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
-from millstream.project.values import Column, Key, Topic, Watermark
+from millstream.project.values import Column, Key, SchemaUse, Topic, Watermark
 from millstream.types import STRING
 
 _OPTIONS = (
@@ -36,6 +37,10 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
     format_ = _encoding(source, shape)
+    if format_.framing != DEFAULT.framing and format_of(format_).schemas is None:
+        place = shape if "framing" in shape.locations else source
+        message = f"values in {format_} have no schema, and no id of one"
+        reader.at(reader.location(place, "framing"), "MS107", message, "remove it, or change the format")
     columns = reader.columns(shape.columns, metadata=True)
     key = _key(reader, shape.key or source.key)
     if shape.table and key is None:
@@ -51,6 +56,9 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
+        schema=SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"))
+        if shape.schema
+        else None,
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
@@ -65,7 +73,9 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
 
 def _encoding(source: SourceShape, shape: TopicShape) -> Encoding:
     return Encoding(
-        shape.format or source.format or DEFAULT.name, shape.decoding or source.decoding or DEFAULT.decoding
+        name=shape.format or source.format or DEFAULT.name,
+        decoding=shape.decoding or source.decoding or DEFAULT.decoding,
+        framing=shape.framing or source.framing or DEFAULT.framing,
     )
 
 
@@ -86,7 +96,7 @@ def _key(reader: ColumnReader, shape: KeyShape | str | None) -> Key | None:
 def _check_columns(
     reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
 ) -> None:
-    if format_of(format_).columns:
+    if format_of(format_).columns or "schema" in shape.locations:
         return
     if not columns and "columns" not in shape.locations:
         message = f"topic '{shape.name}' has no columns"

@@ -55,6 +55,13 @@ class Key(Struct, frozen=True):
     type: Type
 
 
+class SchemaUse(Struct, frozen=True):
+    """The schema that a topic names."""
+
+    path: str
+    location: Location
+
+
 class Topic(Struct, frozen=True):
     """A source: a Kafka topic as a relation."""
 
@@ -65,6 +72,7 @@ class Topic(Struct, frozen=True):
     columns: tuple[Column, ...] = ()
     key: Key | None = None
     format: Encoding = DEFAULT
+    schema: SchemaUse | None = None
     table: bool = False
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
@@ -247,6 +255,7 @@ class Settings(Struct, frozen=True):
     macro_paths: tuple[str, ...] = ("macros",)
     seed_paths: tuple[str, ...] = ("seeds",)
     test_paths: tuple[str, ...] = ("tests",)
+    schema_paths: tuple[str, ...] = ("schemas",)
     target_path: str = "target"
     vars: dict[str, Any] = {}
     models: dict[str, Any] = {}

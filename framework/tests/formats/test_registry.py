@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 from msgspec.structs import replace
 
-from millstream.formats import DEFAULT_FORMAT, NAMES, format_of
+from millstream.formats import DEFAULT_FORMAT, NAMES, Encoding, format_of
 from millstream.machine.jars import read_catalog
 from millstream.plan.from_sql.catalog import Catalog, TopicSpec
 from millstream.project.jsonschema import json_schemas
@@ -22,7 +22,7 @@ def choices(schema):
 
 def test_without_a_format_it_is_the_default():
     assert DEFAULT_FORMAT in NAMES
-    assert format_of(None) is format_of(DEFAULT_FORMAT)
+    assert format_of().media_type == format_of(DEFAULT_FORMAT).media_type == "application/json"
 
 
 def test_schemas_offer_the_formats_that_work():
@@ -51,9 +51,9 @@ def test_rows_are_read_back(name, value):
 def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
     request.addfinalizer(format_of.cache_clear)
     module = ModuleType("millstream.formats.packed")
-    module.FORMAT = replace(format_of("json"), jars=("postgres",))
+    module.format_of = lambda _: replace(format_of("json"), jars=("postgres",))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    events = TopicSpec("source.web.events", "events", "events", "json", ())
+    events = TopicSpec("source.web.events", "events", "events", Encoding(), ())
     target = Target("web", "local", {})
 
     def files(*topics):
@@ -62,4 +62,4 @@ def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
 
     needed = {jar.name for jar in read_catalog()["postgres"]}
     assert not needed & files(events)
-    assert needed <= files(events, replace(events, id="source.web.packed", format="packed"))
+    assert needed <= files(events, replace(events, id="source.web.packed", format=Encoding("packed")))

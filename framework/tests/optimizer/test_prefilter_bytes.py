@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from support.building import after, kept, sink, text
 from support.plans import output, select, topic, watermark, where
 
+from millstream.formats import Encoding
 from millstream.optimizer.rules.prefilter_bytes import prefilter_bytes
 
 EVENTS = replace(topic("type", "a", "b"), on_bad_record="skip")
@@ -103,7 +104,7 @@ def test_a_bad_record_must_be_seen(on_bad_record):
 
 @pytest.mark.parametrize("format_", ["csv", "xml", "string"])
 def test_other_formats_write_words_otherwise(format_):
-    assert stays(where(replace(EVENTS, format=format_), "type = 'view'"))
+    assert stays(where(replace(EVENTS, format=Encoding(format_)), "type = 'view'"))
 
 
 def test_an_old_version_must_be_seen_to_be_deleted():

@@ -3,6 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from millstream.formats import Encoding
 from millstream.project.properties import PropertiesFile, read_properties
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Text
@@ -71,7 +72,7 @@ def test_a_topic_of_few_words_has_defaults():
     assert (found.id, found.topic, found.format, found.on_bad_record, found.key) == (
         "shop.t",
         "t",
-        "json",
+        Encoding(),
         "fail",
         None,
     )
@@ -79,9 +80,9 @@ def test_a_topic_of_few_words_has_defaults():
 
 
 def test_a_topic_inherits_from_its_source():
-    source = "  owner: a@b\n  format: csv\n  on_bad_record: skip\n  tags: [x]\n  meta: {a: 1, b: 1}\n  partitions: 3\n"
+    source = "  owner: a@b\n  format: csv\n  decoding: lenient\n  on_bad_record: skip\n  tags: [x]\n  meta: {a: 1, b: 1}\n  partitions: 3\n"
     found = topic(f"{COLUMNS}, tags: y, meta: {{b: 2}}, on_bad_record: fail", source)
-    assert (found.owner, found.format, found.on_bad_record) == ("a@b", "csv", "fail")
+    assert (found.owner, found.format, found.on_bad_record) == ("a@b", Encoding("csv", "lenient"), "fail")
     assert (found.tags, found.meta, found.options) == (("x", "y"), {"a": 1, "b": 2}, {"partitions": 3})
 
 

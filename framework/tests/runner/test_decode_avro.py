@@ -177,8 +177,8 @@ WRITERS = {"7": json.dumps(A), "8": '"string"', "9": "{", "-2": json.dumps(A)}
 FRAMED = {
     b"\0\0\0\0\7\2": {"a": 1, "_bad": None},
     b"\0\xff\xff\xff\xfe\2": {"a": 1, "_bad": None},
-    b"\0\0\0\0": {"a": None, "_bad": "the value has 4 bytes, too few for a schema id"},
-    b"\1\0\0\0\7\2": {"a": None, "_bad": "the value starts with byte 0x01, not with 0 and a schema id"},
+    b"\0\0\0\0": {"a": None, "_bad": "the value has 4 bytes, and no id of a schema"},
+    b"\1\0\0\0\7\2": {"a": None, "_bad": "the value does not start with a zero byte and the id of a schema"},
     b"\0\0\0\0\6\2": {"a": None, "_bad": "unknown schema id 6"},
     b"\0\0\0\0\x08\2x": {"a": None, "_bad": "the writer's string can't be read as record r"},
 }
@@ -242,6 +242,13 @@ def test_columns_that_the_schema_does_not_have(first_spark, columns, schema, mes
     found = call("decode_avro", "X''", columns, json.dumps(schema), "plain", "")
     with pytest.raises(Exception, match=message):
         first_spark.sql(f"select {found}")
+
+
+def test_a_column_that_can_not_be_null(first_spark):
+    schema = json.dumps(record(("a", ["null", "int"])))
+    sql = call("decode_avro", "X'00'", "a int not null", schema, "plain", "")
+    (row,) = first_spark.sql(f"select inline(array({sql}))").collect()
+    assert row["_bad"] == "field a: the value is missing"
 
 
 def test_smaller_and_larger_numbers(first_spark):

@@ -4,6 +4,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pytest
+from pyspark.errors import SparkRuntimeException
 
 FIELDS = (
     "a int, s string, d decimal(4,2), t timestamp, x double, day date, n struct<k: array<int>>, "
@@ -60,7 +61,7 @@ def decoded(first_spark):
     """Decode all values at once: by value, the fields that are not NULL, and why it is bad."""
     values = [(bytearray(value),) for value in (*GOOD, *BAD)]
     rows = first_spark.createDataFrame(values, "value binary")
-    found = rows.selectExpr("value", f"inline(array(decode_json(value, '{FIELDS}')))").collect()
+    found = rows.selectExpr("value", f"inline(array(decode_json(value, '{FIELDS}', 'plain')))").collect()
     return {bytes(row["value"]): row.asDict(recursive=True) for row in found}
 
 
@@ -80,10 +81,19 @@ def test_bad_values(decoded, value):
 
 
 def test_a_required_value_fails_with_its_position(first_spark):
-    sql = "select inline(array(decode_json(value, 'a int', 'shop.events', 3, 7L)))"
-    good = first_spark.sql(f"""{sql} from values (X'7b2261223a317d'), (cast(null as binary)) as t(value)""")
-    assert [(row["a"], row["_bad"]) for row in good.collect()] == [(1, None), (None, None)]
-    bad = first_spark.sql(f"{sql} from values (cast('[]' as binary)) as t(value)")
-    message = "bad record: topic shop.events, partition 3, offset 7: the value is not a JSON object"
-    with pytest.raises(Exception, match=message):
-        bad.collect()
+    sql = "select inline(array(decode_json(value, 'a int', 'plain', 'shop.events', 3, 7L)))"
+    good = first_spark.sql(f"""{sql} from values (X'7b2261223a317d') as t(value)""")
+    assert [(row["a"], row["_bad"]) for row in good.collect()] == [(1, None)]
+    for value, reason in (("'[]'", "the value is not a JSON object"), ("null", "the record has no value")):
+        bad = first_spark.sql(f"{sql} from values (cast({value} as binary)) as t(value)")
+        with pytest.raises(
+            SparkRuntimeException, match=f"topic shop.events, partition 3, offset 7: {reason}"
+        ):
+            bad.collect()
+
+
+def test_a_required_field_is_there(first_spark):
+    sql = "select inline(array(decode_json(value, 'a int not null, b int', 'plain'))) from values "
+    sql += """(X'7b2261223a317d'), (cast('{}' as binary)), (cast('{"a": null}' as binary)) as t(value)"""
+    missing = (None, None, "field a: the value is missing")
+    assert sorted(map(tuple, first_spark.sql(sql).collect()), key=str) == [(1, None, None), missing, missing]

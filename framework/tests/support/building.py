@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from millstream.formats import Encoding
 from millstream.materialization import Sink, Table
 from millstream.optimizer.context import Rule
 from millstream.plan.nodes import RAW, Decode, Item, Node, Output, Plan, TopicScan
@@ -56,7 +57,8 @@ def read(output: Output, *names: str, **changed: Any) -> Decode:
     scan = TopicScan(relation=output.model, topic=output.topic, columns=RAW, label=f"{output.label}_records")
     fields = tuple(columns[name] for name in names or columns)
     return replace(
-        Decode(input=scan, relation=output.model, format="json", fields=fields, label=output.label), **changed
+        Decode(input=scan, relation=output.model, format=Encoding(), fields=fields, label=output.label),
+        **changed,
     )
 
 

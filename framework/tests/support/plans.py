@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from inspect import cleandoc
 
 from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.formats import Encoding
 from millstream.materialization import Sink
 from millstream.optimizer.context import Context, Hints, Rule
 from millstream.optimizer.driver import check
@@ -100,7 +101,7 @@ def topic(
     return Decode(
         input=scan,
         relation=f"source.{name}",
-        format="json",
+        format=Encoding(),
         fields=tuple(Column(n, TYPES.get(n, INT)) for n in names),
         metadata=tuple(m for m in METADATA if m in meta),
         unique_by=unique_by,

@@ -9,16 +9,18 @@ from typing import Any
 import msgspec
 
 from millstream.expressions import Piece, joined, literal
+from millstream.formats import Framing
 from millstream.formats.avro.binary import Input
 from millstream.formats.avro.decode import Reader
 from millstream.formats.avro.encode import write
-from millstream.formats.avro.framing import Framing, header, header_length, schema_id_of
 from millstream.formats.avro.parse import parse_schema
-from millstream.formats.avro.types import AvroSchemaError, Record, Schema
-from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import ddl, row
+from millstream.formats.avro.types import Record, Schema
+from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SchemaError, SparkCodec
+from millstream.formats.sql import ddl, function_call, row
 from millstream.formats.values import UnfitError, single_value
 from millstream.types import Field
+
+_HEADER = 5
 
 
 class AvroEncoding(msgspec.Struct, frozen=True):
@@ -46,8 +48,7 @@ def spark_codec(encoding: AvroEncoding) -> SparkCodec:
     def decode(fields: Fields) -> Decoded:
         if not fields:
             return Decoded()
-        arguments = (ddl(fields), encoding.schema, encoding.framing, encoding.written)
-        return Decoded(function="decode_avro", arguments=arguments)
+        return function_call("decode_avro", fields, (), (encoding.schema, encoding.framing, encoding.written))
 
     def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
         fields = [Field(name, found.type) for name, found in items]
@@ -65,6 +66,10 @@ def local_codec(encoding: AvroEncoding) -> LocalCodec:
         return parse_schema(encoding.schema)
 
     writers = dict(encoding.writers)
+    header = (
+        b"" if encoding.framing == "plain" else b"\0" + encoding.schema_id.to_bytes(4, "big", signed=True)
+    )
+    start = len(header)
 
     @cache
     def reader(schema_id: int) -> Reader:
@@ -73,22 +78,30 @@ def local_codec(encoding: AvroEncoding) -> LocalCodec:
             raise UnfitError(f"unknown schema id {schema_id}")
         try:
             return Reader(parse_schema(text) if text else schema(), schema())
-        except AvroSchemaError as error:
+        except SchemaError as error:
             raise UnfitError(f"the writer's schema is not valid: {error}") from None
 
     def decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
-        return _read(value, reader(schema_id_of(value, encoding.framing)), encoding.framing)
+        return _read(value, reader(_schema_id(value) if start else 0), start)
 
     def encode(value: Any, fields: Fields) -> bytes:
         root = schema().root
         given = value if isinstance(root, Record) else single_value(value, fields)
-        return header(encoding.framing, encoding.schema_id) + write(given, root, schema())
+        return header + write(given, root, schema())
 
     return LocalCodec(decode, encode)
 
 
-def _read(value: bytes, reader: Reader, framing: Framing) -> Any:
-    found = Input(value, header_length(framing))
+def _schema_id(value: bytes) -> int:
+    if len(value) < _HEADER:
+        raise UnfitError(f"the value has {len(value)} bytes, and no id of a schema")
+    if value[0]:
+        raise UnfitError("the value does not start with a zero byte and the id of a schema")
+    return int.from_bytes(value[1:_HEADER], "big", signed=True)
+
+
+def _read(value: bytes, reader: Reader, start: int) -> Any:
+    found = Input(value, start)
     try:
         read = reader.read(found)
     except RecursionError:

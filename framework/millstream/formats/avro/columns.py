@@ -1,7 +1,7 @@
 """The columns of a schema, and a schema of columns: the mapping of Spark's own Avro source.
 
 Times of day have no type in Spark SQL by default: they are numbers of milliseconds or microseconds.
-Null makes a type nullable, which columns don't carry: all columns are.
+Null makes a column nullable; within types, all values are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from millstream.formats.avro.types import (
-    AvroSchemaError,
     AvroType,
     Dictionary,
     Enum,
@@ -24,7 +23,7 @@ from millstream.formats.avro.types import (
     Schema,
     Union,
 )
-from millstream.formats.format import Fields
+from millstream.formats.format import Fields, SchemaError
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -87,11 +86,19 @@ def columns_of(schema: Schema, single: str = "value") -> tuple[Field, ...]:
     """Return the columns of a schema: the fields of a record, otherwise a single one."""
     match schema.root:
         case Record():
-            row = _type(schema.root, schema, "", ())
-            assert isinstance(row, Row)
-            return row.fields
+            row = _row(schema.root, schema, "", ())
+            each = zip(row.fields, schema.root.fields, strict=True)
+            return tuple(Field(f.name, f.type, _is_nullable(of.of, schema)) for f, of in each)
         case other:
-            return (Field(single, _type(other, schema, single, ())),)
+            return (Field(single, _type(other, schema, single, ()), _is_nullable(other, schema)),)
+
+
+def _is_nullable(given: AvroType, schema: Schema) -> bool:
+    match schema.resolved(given):
+        case Union() as union:
+            return len(schema.members(union)) < len(union.types)
+        case other:
+            return other == Primitive("null")
 
 
 def _type(given: AvroType, schema: Schema, path: str, outer: tuple[str, ...]) -> Type:
@@ -99,7 +106,7 @@ def _type(given: AvroType, schema: Schema, path: str, outer: tuple[str, ...]) ->
         case Primitive() | Fixed() if given.logical == "decimal":
             if given.precision > _MOST_DIGITS:
                 reason = f"a decimal of {given.precision} digits, but Spark's have at most {_MOST_DIGITS}"
-                raise AvroSchemaError(path, reason)
+                raise SchemaError(path, reason)
             return Decimal(given.precision, given.scale)
         case Primitive() | Fixed():
             return _LOGICAL_TYPES.get(given.logical, _TYPES[given.type])
@@ -113,9 +120,7 @@ def _type(given: AvroType, schema: Schema, path: str, outer: tuple[str, ...]) ->
             return _union(given, schema, path, outer)
         case Named(name=name):
             if name in outer:
-                raise AvroSchemaError(
-                    path, f"the record {name} contains itself, and Spark has no type for that"
-                )
+                raise SchemaError(path, f"the record {name} contains itself, and Spark has no type for that")
             return _type(schema.names[name], schema, path, outer)
         case Record():
             return _row(given, schema, path, outer)
@@ -126,7 +131,7 @@ def _row(record: Record, schema: Schema, path: str, outer: tuple[str, ...]) -> R
     for each in record.fields:
         inner = f"{path}.{each.name}" if path else each.name
         if other := fields.get(each.name.lower()):
-            raise AvroSchemaError(inner, f"Spark does not distinguish it from {other.name}")
+            raise SchemaError(inner, f"Spark does not distinguish it from {other.name}")
         fields[each.name.lower()] = Field(each.name, _type(each.of, schema, inner, (*outer, record.name)))
     return Row(tuple(fields.values()))
 
@@ -154,9 +159,7 @@ def _record(fields: Fields, name: str, path: str) -> dict[str, Any]:
     for field in fields:
         inner = f"{path}.{field.name}" if path else field.name
         if not _NAME.fullmatch(field.name):
-            raise AvroSchemaError(
-                inner, "the name is not one of Avro's: letters A to Z, digits and underscores"
-            )
+            raise SchemaError(inner, "the name is not one of Avro's: letters A to Z, digits and underscores")
         written.append(
             {
                 "name": field.name,
@@ -180,11 +183,11 @@ def _written(given: Type, name: str, path: str) -> Any:
             return {"type": "array", "items": _nullable(element, name, f"{path}[]")}
         case Map(key=key, value=value):
             if key != STRING:
-                raise AvroSchemaError(path, f"the keys of Avro's maps are strings, not {key}")
+                raise SchemaError(path, f"the keys of Avro's maps are strings, not {key}")
             return {"type": "map", "values": _nullable(value, name, f"{path}{{}}")}
         case Row(fields=fields):
             return _record(fields, name, path)
         case _ if given in _AVRO:
             return _AVRO[given]
         case _:
-            raise AvroSchemaError(path, f"Avro has no type for {given}")
+            raise SchemaError(path, f"Avro has no type for {given}")

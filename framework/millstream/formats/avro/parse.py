@@ -12,7 +12,6 @@ from millstream.formats.avro.defaults import fits
 from millstream.formats.avro.types import (
     LOGICAL,
     PRIMITIVES,
-    AvroSchemaError,
     AvroType,
     Dictionary,
     Enum,
@@ -26,6 +25,7 @@ from millstream.formats.avro.types import (
     Union,
     described,
 )
+from millstream.formats.format import SchemaError
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _DEEPEST = 100
@@ -36,7 +36,7 @@ def parse_schema(text: str) -> Schema:
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise AvroSchemaError("", f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
+        raise SchemaError("", f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
     parser = _Parser()
     root = parser.type(found, "", "", 0)
     return Schema(root, parser.names)
@@ -50,7 +50,7 @@ class _Parser:
 
     def type(self, found: Any, space: str, path: str, depth: int) -> AvroType:
         if depth > _DEEPEST:
-            raise AvroSchemaError(path, f"types are nested more than {_DEEPEST} levels deep")
+            raise SchemaError(path, f"types are nested more than {_DEEPEST} levels deep")
         match found:
             case str():
                 return self.named(found, space, path)
@@ -59,11 +59,11 @@ class _Parser:
             case {"type": str(kind)}:
                 return self.complex(kind, found, space, path, depth)
             case {"type": _}:
-                raise AvroSchemaError(path, "'type' is not the name of a type")
+                raise SchemaError(path, "'type' is not the name of a type")
             case dict():
-                raise AvroSchemaError(path, "the schema has no 'type'")
+                raise SchemaError(path, "the schema has no 'type'")
             case _:
-                raise AvroSchemaError(path, f"{msgspec.json.encode(found).decode()} is not a type")
+                raise SchemaError(path, f"{msgspec.json.encode(found).decode()} is not a type")
 
     def named(self, name: str, space: str, path: str) -> AvroType:
         if name in PRIMITIVES:
@@ -71,20 +71,20 @@ class _Parser:
         for full in (_full(name, space), name):
             if full in self.open or full in self.names:
                 return Named(full)
-        raise AvroSchemaError(path, f"unknown type '{name}'")
+        raise SchemaError(path, f"unknown type '{name}'")
 
     def union(self, found: list[Any], space: str, path: str, depth: int) -> Union:
         types = tuple(self.type(each, space, path, depth + 1) for each in found)
         seen: set[str] = set()
         for each in types:
             if isinstance(each, Union):
-                raise AvroSchemaError(path, "a union contains a union")
+                raise SchemaError(path, "a union contains a union")
             name = each.name if isinstance(each, Named | Record | Enum | Fixed) else each.type
             if name in seen:
-                raise AvroSchemaError(path, f"a union contains {name} twice")
+                raise SchemaError(path, f"a union contains {name} twice")
             seen.add(name)
         if not types:
-            raise AvroSchemaError(path, "a union is empty")
+            raise SchemaError(path, "a union is empty")
         return Union(types)
 
     def complex(self, kind: str, found: dict[str, Any], space: str, path: str, depth: int) -> AvroType:
@@ -110,11 +110,11 @@ class _Parser:
         self.open.add(name)
         fields: list[RecordField] = []
         if not isinstance(given := _of(found, "fields", path), list):
-            raise AvroSchemaError(path, "'fields' is not a list")
+            raise SchemaError(path, "'fields' is not a list")
         for each in given:
             field = self.field(each, _space(name), path, depth)
             if any(field.name == other.name for other in fields):
-                raise AvroSchemaError(_join(path, field.name), "the record has two fields of this name")
+                raise SchemaError(_join(path, field.name), "the record has two fields of this name")
             fields.append(field)
         self.open.discard(name)
         self.names[name] = record = Record(name, _aliases(found, _space(name), path), tuple(fields))
@@ -125,15 +125,13 @@ class _Parser:
             case {"name": str(name)} if _NAME.fullmatch(name):
                 pass
             case _:
-                raise AvroSchemaError(
-                    path, f"{msgspec.json.encode(found).decode()} is not a field with a name"
-                )
+                raise SchemaError(path, f"{msgspec.json.encode(found).decode()} is not a field with a name")
         path = _join(path, name)
         of = self.type(_of(found, "type", path), space, path, depth + 1)
         default = found.get("default")
         if "default" in found and not fits(default, of, self.names):
             shown = msgspec.json.encode(default).decode()
-            raise AvroSchemaError(path, f"the default {shown} is not {described(of)}")
+            raise SchemaError(path, f"the default {shown} is not {described(of)}")
         aliases = tuple(each for each in found.get("aliases") or () if isinstance(each, str))
         return RecordField(name, of, aliases, "default" in found, default)
 
@@ -143,11 +141,11 @@ class _Parser:
         if not isinstance(symbols, list) or not all(
             isinstance(s, str) and _NAME.fullmatch(s) for s in symbols
         ):
-            raise AvroSchemaError(path, "'symbols' is not a list of names")
+            raise SchemaError(path, "'symbols' is not a list of names")
         if len(set(symbols)) < len(symbols):
-            raise AvroSchemaError(path, "the enum has a symbol twice")
+            raise SchemaError(path, "the enum has a symbol twice")
         if default is not None and default not in symbols:
-            raise AvroSchemaError(path, f"the default '{default}' is not a symbol of the enum")
+            raise SchemaError(path, f"the default '{default}' is not a symbol of the enum")
         enum = Enum(name, _aliases(found, _space(name), path), tuple(symbols), default or "")
         self.names[name] = enum
         return enum
@@ -156,7 +154,7 @@ class _Parser:
         name = self.define(found, space, path)
         size = found.get("size")
         if type(size) is not int or not 0 <= size < 2**31:
-            raise AvroSchemaError(path, "'size' is not a number of bytes")
+            raise SchemaError(path, "'size' is not a number of bytes")
         fixed = Fixed(name, _aliases(found, _space(name), path), size, *_logical("fixed", found, path))
         self.names[name] = fixed
         return fixed
@@ -164,24 +162,24 @@ class _Parser:
     def define(self, found: dict[str, Any], space: str, path: str) -> str:
         name = found.get("name")
         if not isinstance(name, str) or not all(map(_NAME.fullmatch, name.split("."))):
-            raise AvroSchemaError(path, f"{found['type']} has no valid name")
+            raise SchemaError(path, f"{found['type']} has no valid name")
         given = found.get("namespace")
         full = _full(name, given if isinstance(given, str) else space)
         if full in self.names or full in self.open or full in PRIMITIVES:
-            raise AvroSchemaError(path, f"the type {full} is defined twice")
+            raise SchemaError(path, f"the type {full} is defined twice")
         return full
 
 
 def _of(found: dict[str, Any], key: str, path: str) -> Any:
     if key not in found:
-        raise AvroSchemaError(path, f"{found.get('name') or found.get('type')} has no '{key}'")
+        raise SchemaError(path, f"{found.get('name') or found.get('type')} has no '{key}'")
     return found[key]
 
 
 def _aliases(found: dict[str, Any], space: str, path: str) -> tuple[str, ...]:
     aliases = found.get("aliases") or []
     if not isinstance(aliases, list) or not all(isinstance(each, str) for each in aliases):
-        raise AvroSchemaError(path, "'aliases' is not a list of names")
+        raise SchemaError(path, "'aliases' is not a list of names")
     return tuple(_full(each, space) for each in aliases)
 
 
@@ -194,13 +192,13 @@ def _logical(kind: str, found: dict[str, Any], path: str) -> tuple[str, int, int
         return logical, 0, 0
     precision, scale = found.get("precision"), found.get("scale", 0)
     if type(precision) is not int or precision <= 0:
-        raise AvroSchemaError(path, "a decimal has no precision")
+        raise SchemaError(path, "a decimal has no precision")
     if type(scale) is not int or not 0 <= scale <= precision:
-        raise AvroSchemaError(path, f"the scale of a decimal is not between 0 and its precision, {precision}")
+        raise SchemaError(path, f"the scale of a decimal is not between 0 and its precision, {precision}")
     if kind == "fixed" and (size := found.get("size")) is not None and type(size) is int:
         most = math.floor(math.log10(2) * (8 * size - 1))
         if precision > most:
-            raise AvroSchemaError(path, f"{size} bytes hold {most} digits, not {precision}")
+            raise SchemaError(path, f"{size} bytes hold {most} digits, not {precision}")
     return logical, precision, scale
 
 

@@ -116,15 +116,6 @@ class Schema(Struct, frozen=True):
         return len(self.members(union)) > 1 and self.largest(union) is None
 
 
-class AvroSchemaError(ValueError):
-    """Why a schema is not valid, or can't be mapped, and where."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"field {path}: {reason}" if path else reason)
-        self.path = path
-        self.reason = reason
-
-
 def described(given: AvroType) -> str:
     """Return a type as messages show it."""
     match given:

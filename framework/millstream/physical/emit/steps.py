@@ -8,8 +8,8 @@ from typing import TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.physical.emit.bad_records import counts_bad
 from millstream.physical.emit.copies import Leaf, own_copies, reached
-from millstream.physical.emit.decode import counts_bad
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
 from millstream.physical.emit.text import Reads

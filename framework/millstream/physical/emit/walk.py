@@ -11,8 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref, column, quoted
+from millstream.physical.emit.bad_records import counts_bad, with_bad, with_bad_flag, with_record
 from millstream.physical.emit.copies import Leaf
-from millstream.physical.emit.decode import counts_bad, decode_records, with_bad, with_bad_flag, with_record
+from millstream.physical.emit.decode import decode_records
 from millstream.physical.emit.deletes import join_upserts
 from millstream.physical.emit.draft import RECORD, Draft, barrier, of_relation
 from millstream.physical.emit.error_places import calls_below, locate_expand, locate_filter, locate_projection

@@ -8,7 +8,7 @@ import pytest
 from millstream.formats.avro.codec import AvroEncoding, local_codec
 from millstream.formats.avro.columns import columns_of, schema_of
 from millstream.formats.avro.parse import parse_schema
-from millstream.formats.avro.types import AvroSchemaError
+from millstream.formats.format import SchemaError
 from millstream.types import INTERVAL, VARIANT, Field, parse_type
 
 
@@ -80,6 +80,16 @@ def test_a_schema_that_is_not_a_record_is_one_column():
     assert columns_of(parse_schema('["null", "long"]'), "id") == (Field("id", parse_type("bigint")),)
 
 
+def test_columns_that_can_not_be_null():
+    found = columns_of(
+        parse_schema(
+            json.dumps(record(("a", "int"), ("b", ["int", "null"]), ("c", ["int", "string"]), ("d", "null")))
+        )
+    )
+    assert [field.nullable for field in found] == [False, True, False, True]
+    assert not columns_of(parse_schema('"int"'))[0].nullable
+
+
 NODE = record(("next", ["null", "shop.Order"]))
 REASONS = [
     ("{", "not JSON: Input data was truncated"),
@@ -116,7 +126,7 @@ REASONS = [
 @pytest.mark.parametrize(("schema", "reason"), REASONS)
 def test_schemas_without_columns(schema, reason):
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    with pytest.raises(AvroSchemaError) as error:
+    with pytest.raises(SchemaError) as error:
         columns_of(parse_schema(text))
     assert str(error.value) == reason
 
@@ -159,6 +169,6 @@ def test_small_numbers_become_ints():
     ],
 )  # fmt: skip
 def test_columns_without_a_schema(fields, reason):
-    with pytest.raises(AvroSchemaError) as error:
+    with pytest.raises(SchemaError) as error:
         schema_of(fields, "r")
     assert str(error.value) == reason

@@ -11,8 +11,11 @@ from uuid import UUID
 import pytest
 from support.avro import judged
 
+from millstream.expressions import Expression, Ref, render
 from millstream.formats.avro.codec import AvroEncoding, local_codec, spark_codec
+from millstream.formats.format import Decoded
 from millstream.formats.values import UnfitError
+from millstream.types import BIGINT, Field
 
 
 def schema_of(of, **more):
@@ -116,11 +119,21 @@ def test_a_schema_that_is_not_a_record():
     assert codec.decode(b"\6", ()) == 3
 
 
-def test_spark_is_given_the_schema_of_the_columns_that_are_needed():
+def test_spark_is_given_the_schemas():
     encoding = AvroEncoding('"long"', "confluent", writers=((7, '"int"'),), schema_id=7)
-    found = spark_codec(encoding).decode(())
-    assert not found.function
-    assert encoding.written == '{"7":"\\"int\\""}'
+    codec = spark_codec(encoding)
+    fields = (Field("id", BIGINT),)
+    assert sql(codec.decode(fields).rows) == (
+        """array(decode_avro(value, 'id bigint', '"long"', 'confluent', '{"7":"\\\\"int\\\\""}'))"""
+    )
+    assert sql(codec.encode([("id", Expression((Ref("id"),), BIGINT))])) == (
+        """encode_avro(struct(id), 'id bigint', '"long"', 'confluent', '7')"""
+    )
+    assert codec.decode(()) == Decoded()
+
+
+def sql(pieces):
+    return render(Expression(tuple(pieces), BIGINT), lambda ref: ref.column)
 
 
 def test_fastavro_is_not_needed():

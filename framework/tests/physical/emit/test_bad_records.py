@@ -2,11 +2,13 @@
 
 import pytest
 from msgspec.structs import replace
+from pyspark.errors import SparkRuntimeException
 from support.plans import select, topic, where
 
+from millstream.formats import Encoding
 from millstream.physical.emit.walk import emit
 from millstream.plan.nodes import Column, TopicScan
-from millstream.types import BIGINT
+from millstream.types import BIGINT, parse_type
 
 RECORDS = ['{"a": 1, "b": 2}', "{broken", '{"a": "text"}', "", None, "[]", '{"b": 5}', "null", "   "]
 
@@ -26,7 +28,7 @@ def run(spark):
 
     def rows(node, *, deletes=False):
         frame = spark.sql(emit((node,), leaf, deletes=deletes).statement())
-        assert str(frame._jdf.queryExecution().executedPlan().toString()).count("from_json") <= 2
+        assert str(frame._jdf.queryExecution().executedPlan().toString()).count("invoke(") <= 2
         return [tuple(row) for row in frame.collect()]
 
     return rows
@@ -43,7 +45,7 @@ def test_a_filter_does_not_hide_them(run):
     node = select(where(topic("a"), "a = 1"), "a")
     with pytest.raises(
         PySparkException,
-        match=r"bad record: topic events, partition 0, offset [0-9]: not a JSON object with a int",
+        match=r"bad record: topic events, partition 0, offset [0-9]: (not JSON|field a|the value is)",
     ):
         run(node)
 
@@ -59,14 +61,58 @@ def test_no_value_deletes_from_a_topic_of_newest_rows(run):
 
 @pytest.mark.parametrize(("format_", "field"), [("string", "v"), ("binary", "v")])
 def test_plain_values(run, format_, field):
-    node = replace(topic(field), format=format_, fields=(Column("v", topic("type").columns[0].type),))
+    node = replace(
+        topic(field), format=Encoding(format_), fields=(Column("v", topic("type").columns[0].type),)
+    )
     assert len(run(node)) == len(RECORDS)
 
 
 def test_numbers_of_eight_bytes(run, spark):
-    node = replace(topic("v"), format="long", fields=(Column("v", BIGINT),), on_bad_record="skip")
+    node = replace(topic("v"), format=Encoding("long"), fields=(Column("v", BIGINT),), on_bad_record="skip")
     spark.sql(
         "select *, 0 as partition, 0L as offset from values (X'0000000000000102'), (X'ffffffffffffffff'), (X'01') as t(value)"
     ).createOrReplaceTempView("numbers")
     sql = emit((node,), lambda n: "numbers" if isinstance(n, TopicScan) else None).statement()
     assert [r[0] for r in spark.sql(sql).collect()] == [258, -1]
+
+
+KEYS = [b"k", b"\xff\xfe", None, b"12", b"1" * 30]
+
+
+@pytest.fixture(scope="module")
+def keyed(spark):
+    rows = [(key, b'{"a": 1}', "events", 0, at, None, None) for at, key in enumerate(KEYS)]
+    schema = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    schema += "headers array<struct<key: string, value: binary>>"
+    spark.createDataFrame(rows, schema).createOrReplaceTempView("keyed_records")
+
+    def run(node):
+        statement = emit((node,), lambda n: "keyed_records" if isinstance(n, TopicScan) else None).statement()
+        return [tuple(row) for row in spark.sql(statement).collect()]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("type_", "good"), [("string", ["k", None, "12", "1" * 30]), ("bigint", [None, 12]), ("binary", KEYS)]
+)
+def test_a_key_is_a_value_of_its_type_or_a_bad_record(keyed, type_, good):
+    node = replace(topic(meta=("_key",)), key_type=parse_type(type_), on_bad_record="skip")
+    assert [bytes(key) if type_ == "binary" and key else key for (key,) in keyed(node)] == good
+
+
+@pytest.mark.parametrize(
+    ("type_", "reason"),
+    [
+        ("string", "offset 1: the key is not valid UTF-8"),
+        ("bigint", "offset 0: the key 'k' is not a valid bigint"),
+    ],
+)
+def test_a_bad_key_fails_with_its_record(keyed, type_, reason):
+    with pytest.raises(SparkRuntimeException, match=f"bad record: topic events, partition 0, {reason}"):
+        keyed(replace(topic(meta=("_key",)), key_type=parse_type(type_)))
+
+
+def test_a_lenient_key_is_what_spark_makes_of_it(keyed):
+    node = replace(topic(meta=("_key",)), format=Encoding(decoding="lenient"))
+    assert len(keyed(node)) == len(KEYS)

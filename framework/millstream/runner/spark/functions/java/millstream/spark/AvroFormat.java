@@ -54,15 +54,21 @@ final class AvroFormat implements Decoder.Format {
     if (reader == null) {
       prepare();
     }
-    int id = framing.id(value);
+    int start = framing.start(value);
+    int id = framing == Framing.PLAIN ? 0 : Framing.id(value);
     Rows found = rows.get(id);
     if (found == null) {
       found = written(writers.schemaOf(id));
       rows.put(id, found);
     }
-    AvroInput in = new AvroInput(value, framing.length());
+    AvroInput in = new AvroInput(value, start);
     Object[] row = found.read(in);
     in.end();
+    for (int i = 0; i < fields.length(); i++) {
+      if (row[i] == null && !fields.apply(i).nullable()) {
+        throw new BadValue("the value is missing").in(fields.apply(i).name());
+      }
+    }
     return row;
   }
 

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -29,16 +30,22 @@ public final class Decoder implements ScalarFunction<InternalRow> {
     Object[] decode(byte[] value) throws BadValue;
   }
 
-  /** Called by generated code, which looks for it in this class alone. NULL, a tombstone, is a row of NULLs. */
+  /** Called by generated code, which looks for it in this class alone. */
   public InternalRow invoke(byte[] value) {
     try {
-      Object[] row = value == null ? new Object[fields.length() + 1] : format.decode(value);
-      return new GenericInternalRow(row);
+      return row(format, value);
     } catch (BadValue error) {
       Object[] row = new Object[fields.length() + 1];
       row[fields.length()] = UTF8String.fromString(error.getMessage());
       return new GenericInternalRow(row);
     }
+  }
+
+  static InternalRow row(Format format, byte[] value) throws BadValue {
+    if (value == null) {
+      throw new BadValue("the record has no value");
+    }
+    return new GenericInternalRow(format.decode(value));
   }
 
   @Override
@@ -53,7 +60,16 @@ public final class Decoder implements ScalarFunction<InternalRow> {
 
   @Override
   public DataType resultType() {
-    return fields.add(BAD, DataTypes.StringType, true);
+    return nullable(fields).add(BAD, DataTypes.StringType, true);
+  }
+
+  /** The row of a bad record has no values. */
+  static StructType nullable(StructType fields) {
+    StructType found = new StructType();
+    for (StructField field : fields.fields()) {
+      found = found.add(field.name(), field.dataType(), true);
+    }
+    return found;
   }
 
   @Override

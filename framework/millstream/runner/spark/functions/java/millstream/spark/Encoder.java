@@ -30,7 +30,7 @@ public final class Encoder implements ScalarFunction<byte[]> {
     try {
       return row == null ? null : format.encode(row);
     } catch (BadValue error) {
-      throw new IllegalArgumentException(name + ": " + error.getMessage());
+      throw Failure.of(name + ": " + error.getMessage());
     }
   }
 

@@ -23,7 +23,7 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
-    decoder(session, "decode_json", 0, (fields, settings) -> new JsonFormat(fields, zone()));
+    decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0))));
     decoder(session, "decode_avro", 3, (fields, settings) -> AvroFormat.of(fields, settings));
     encoder(session, "encode_avro", (fields, settings) -> AvroEncoder.of(fields, settings));
     return BoxedUnit.UNIT;

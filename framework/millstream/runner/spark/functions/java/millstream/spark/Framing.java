@@ -2,42 +2,39 @@ package millstream.spark;
 
 import java.nio.ByteBuffer;
 
-/** What is before a record in a value. */
+/** What precedes a value in a record. */
 enum Framing {
   PLAIN,
-  /** As Confluent's serializers write it: the byte 0, and the schema's id in four bytes. */
+  /** A zero byte and the id of the schema in four bytes, as Confluent's serializers write them. */
   CONFLUENT;
 
+  static final int HEADER = 5;
+
   static Framing of(String name) {
-    switch (name) {
-      case "plain":
-        return PLAIN;
-      case "confluent":
-        return CONFLUENT;
-      default:
-        throw new IllegalArgumentException("unknown framing '" + name + "'");
-    }
+    return valueOf(name.toUpperCase(java.util.Locale.ROOT));
   }
 
-  int length() {
-    return this == CONFLUENT ? 5 : 0;
-  }
-
-  /** Returns the id of the schema that a value was written with; without framing it is always 0. */
-  int id(byte[] value) throws BadValue {
+  /** Returns where the value starts. */
+  int start(byte[] record) throws BadValue {
     if (this == PLAIN) {
       return 0;
     }
-    if (value.length < length()) {
-      throw new BadValue("the value has " + value.length + " bytes, too few for a schema id");
+    if (record.length < HEADER) {
+      throw new BadValue("the value has " + record.length + " bytes, and no id of a schema");
     }
-    if (value[0] != 0) {
-      throw new BadValue(String.format("the value starts with byte 0x%02x, not with 0 and a schema id", value[0] & 0xff));
+    if (record[0] != 0) {
+      throw new BadValue("the value does not start with a zero byte and the id of a schema");
     }
-    return ByteBuffer.wrap(value).getInt(1);
+    return HEADER;
   }
 
+  /** Returns what precedes a value of the schema of an id. */
   byte[] header(int id) {
-    return this == PLAIN ? new byte[0] : ByteBuffer.allocate(length()).putInt(1, id).array();
+    return this == PLAIN ? new byte[0] : ByteBuffer.allocate(HEADER).putInt(1, id).array();
+  }
+
+  /** Returns the id of the schema of a framed value. */
+  static int id(byte[] record) {
+    return (record[1] & 0xff) << 24 | (record[2] & 0xff) << 16 | (record[3] & 0xff) << 8 | record[4] & 0xff;
   }
 }

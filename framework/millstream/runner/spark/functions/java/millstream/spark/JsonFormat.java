@@ -15,11 +15,13 @@ final class JsonFormat implements Decoder.Format {
   private static final JsonFactory FACTORY = factory();
   private final StructType fields;
   private final ZoneId zone;
+  private final Framing framing;
   private transient JsonReader.Fields reader;
 
-  JsonFormat(StructType fields, ZoneId zone) {
+  JsonFormat(StructType fields, ZoneId zone, Framing framing) {
     this.fields = fields;
     this.zone = zone;
+    this.framing = framing;
   }
 
   private static JsonFactory factory() {
@@ -35,7 +37,8 @@ final class JsonFormat implements Decoder.Format {
     if (reader == null) {
       reader = new JsonReader.Fields(fields, zone);
     }
-    try (JsonParser parser = FACTORY.createParser(value)) {
+    int start = framing.start(value);
+    try (JsonParser parser = FACTORY.createParser(value, start, value.length - start)) {
       JsonToken token = parser.nextToken();
       if (token != JsonToken.START_OBJECT) {
         throw new BadValue(token == null ? "the value is empty" : "the value is not a JSON object");
@@ -54,11 +57,12 @@ final class JsonFormat implements Decoder.Format {
   public boolean equals(Object other) {
     return other instanceof JsonFormat
         && fields.equals(((JsonFormat) other).fields)
-        && zone.equals(((JsonFormat) other).zone);
+        && zone.equals(((JsonFormat) other).zone)
+        && framing == ((JsonFormat) other).framing;
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(fields, zone);
+    return Objects.hash(fields, zone, framing);
   }
 }

@@ -235,14 +235,17 @@ interface JsonReader {
     private final Map<String, Integer> indexes = new HashMap<>();
     private final String[] names;
     private final JsonReader[] readers;
+    private final boolean[] required;
 
     Fields(StructType type, ZoneId zone) {
       names = type.fieldNames();
       readers = new JsonReader[names.length];
+      required = new boolean[names.length];
       for (int i = 0; i < names.length; i++) {
         indexes.put(names[i], i);
         StructField field = type.fields()[i];
         readers[i] = of(field.dataType(), zone);
+        required[i] = !field.nullable();
       }
     }
 
@@ -263,6 +266,11 @@ interface JsonReader {
           } catch (BadValue error) {
             throw error.in(name);
           }
+        }
+      }
+      for (int i = 0; i < names.length; i++) {
+        if (required[i] && row[i] == null) {
+          throw new BadValue("the value is missing").in(names[i]);
         }
       }
       return row;

@@ -2,7 +2,6 @@ package millstream.spark;
 
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -22,13 +21,12 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
     this.topic = topic;
   }
 
-  /** Called by generated code, which looks for it in this class alone. NULL, a tombstone, is a row of NULLs. */
+  /** Called by generated code, which looks for it in this class alone. */
   public InternalRow invoke(byte[] value, int partition, long offset) {
     try {
-      Object[] row = value == null ? new Object[fields.length() + 1] : format.decode(value);
-      return new GenericInternalRow(row);
+      return Decoder.row(format, value);
     } catch (BadValue error) {
-      throw new IllegalArgumentException(
+      throw Failure.of(
           "bad record: topic " + topic + ", partition " + partition + ", offset " + offset + ": " + error.getMessage());
     }
   }
@@ -45,7 +43,7 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
 
   @Override
   public DataType resultType() {
-    return fields.add(Decoder.BAD, DataTypes.StringType, true);
+    return Decoder.nullable(fields).add(Decoder.BAD, DataTypes.StringType, true);
   }
 
   @Override

@@ -1,0 +1,196 @@
+"""JSON Schema: the columns of the objects that a schema describes (drafts 4 to 2020-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from millstream.formats.format import Fields, SchemaError
+from millstream.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    Array,
+    Field,
+    Map,
+    Row,
+    Type,
+)
+
+_TYPES = {"string": STRING, "integer": BIGINT, "number": DOUBLE, "boolean": BOOLEAN}
+_FORMATS = {"date": DATE, "date-time": TIMESTAMP}
+_CONNECT = {"int8": TINYINT, "int16": SMALLINT, "int32": INT, "int64": BIGINT, "float32": FLOAT}
+"""`connect.type`, which Kafka Connect and Confluent's tools add to numbers."""
+
+
+def columns_of(text: str) -> Fields:
+    """Return the columns of a schema's objects; raise SchemaError if it has none."""
+    try:
+        schema = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise SchemaError("", f"not JSON: {error}") from None
+    reader = _Reader(schema)
+    found, _ = reader.type_of(schema, "", ())
+    if not isinstance(found, Row):
+        raise SchemaError("", "the schema does not describe an object with properties")
+    required = reader.required(schema)
+    return tuple(Field(field.name, field.type, nullable=field.name not in required) for field in found.fields)
+
+
+class _Reader:
+    def __init__(self, root: Any) -> None:
+        self.root = root
+
+    def required(self, schema: Any) -> frozenset[str]:
+        """Return the properties that each object has, with a value that is not null."""
+        schema, _ = self.merged(schema, "", ())
+        properties = schema.get("properties", {})
+        return frozenset(
+            name
+            for name in schema.get("required", ())
+            if name in properties and not self.type_of(properties[name], name, ())[1]
+        )
+
+    def type_of(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Type, bool]:
+        """Return the type of a schema, and whether null is allowed."""
+        schema, above = self.merged(schema, path, above)
+        for word in ("oneOf", "anyOf"):
+            if word in schema:
+                return self.one_of(schema[word], path, above)
+        kinds = schema.get("type", _implied(schema))
+        names = [kinds] if isinstance(kinds, str) else list(kinds)
+        nullable = "null" in names or not names
+        names = [name for name in names if name != "null"]
+        if set(names) == {"integer", "number"}:
+            names = ["number"]
+        if len(names) > 1:
+            raise SchemaError(path, f"its values have several types: {', '.join(names)}")
+        return self.named(names[0] if names else "", schema, path, above), nullable
+
+    def named(self, name: str, schema: Mapping[str, Any], path: str, above: Sequence[str]) -> Type:
+        match name:
+            case "object":
+                return self.object(schema, path, above)
+            case "array":
+                items = schema.get("items")
+                if not isinstance(items, Mapping | bool):
+                    raise SchemaError(path, "an array needs one schema of its `items`")
+                return Array(self.type_of(items, f"{path}[]", above)[0])
+            case "":
+                # Any value: its text, as in JSON.
+                return STRING
+            case "string":
+                if schema.get("contentEncoding") == "base64":
+                    return BINARY
+                return _FORMATS.get(schema.get("format", ""), STRING)
+            case _ if name in _TYPES:
+                return _CONNECT.get(schema.get("connect.type", ""), _TYPES[name])
+        raise SchemaError(path, f"'{name}' is not a type of JSON Schema")
+
+    def object(self, schema: Mapping[str, Any], path: str, above: Sequence[str]) -> Type:
+        properties = schema.get("properties", {})
+        if properties:
+            start = f"{path}." if path else ""
+            return Row(
+                tuple(
+                    Field(name, self.type_of(each, f"{start}{name}", above)[0])
+                    for name, each in properties.items()
+                )
+            )
+        values = schema.get("additionalProperties", True)
+        if values is False:
+            raise SchemaError(path, "its objects have no properties")
+        return Map(STRING, self.type_of(values, f"{path}{{}}", above)[0])
+
+    def one_of(self, choices: Sequence[Any], path: str, above: Sequence[str]) -> tuple[Type, bool]:
+        found = [self.type_of(each, path, above) for each in choices if not _is_null(each)]
+        types = list(dict.fromkeys(kind for kind, _ in found))
+        if len(types) != 1:
+            listed = ", ".join(str(kind) for kind in types)
+            raise SchemaError(path, f"its values have several types: {listed}")
+        return types[0], len(found) < len(choices) or any(nullable for _, nullable in found)
+
+    def merged(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Mapping[str, Any], Sequence[str]]:
+        """Follow `$ref` and join `allOf`."""
+        if schema is True:
+            return {}, above
+        if not isinstance(schema, Mapping):
+            raise SchemaError(path, "a schema is an object, or true")
+        while "$ref" in schema:
+            reference = schema["$ref"]
+            if reference in above:
+                raise SchemaError(path, f"'{reference}' contains itself: a column has a type of finite depth")
+            above = (*above, reference)
+            schema = self.referred(reference, path)
+        parts = schema.get("allOf", ())
+        if not parts:
+            return schema, above
+        joined: dict[str, Any] = {name: each for name, each in schema.items() if name != "allOf"}
+        for part in parts:
+            more, above = self.merged(part, path, above)
+            joined = _joined(joined, more)
+        return joined, above
+
+    def referred(self, reference: str, path: str) -> Any:
+        if not reference.startswith("#"):
+            raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
+        found = self.root
+        for part in reference.removeprefix("#").split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, Mapping) or name not in found:
+                raise SchemaError(path, f"'{reference}' does not exist")
+            found = found[name]
+        return found
+
+
+def _implied(schema: Mapping[str, Any]) -> list[str]:
+    """Return the types of a schema without `type`."""
+    if "properties" in schema:
+        return ["object"]
+    if "items" in schema:
+        return ["array"]
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return list(dict.fromkeys(_kind(value) for value in values))
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _is_null(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and schema.get("type") == "null"
+
+
+def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    properties = {**one.get("properties", {}), **other.get("properties", {})}
+    required = [*one.get("required", ()), *other.get("required", ())]
+    found = {**one, **other}
+    if properties:
+        found["properties"] = properties
+    if required:
+        found["required"] = required
+    return found

@@ -1,0 +1,133 @@
+"""Columns of JSON Schema. What a schema allows is decided by the library `jsonschema`, and decoded on Spark."""
+
+import json
+
+import pytest
+from jsonschema import Draft7Validator
+
+from millstream.formats import NAMES, SCHEMA_SUFFIXES, Encoding, format_of
+from millstream.formats.format import SchemaError
+from millstream.formats.json_schema import columns_of
+from millstream.formats.values import UnfitError
+from millstream.types import Field, parse_type
+
+
+def columns(properties, **more):
+    schema = {"type": "object", "properties": properties, **more}
+    Draft7Validator.check_schema(schema)
+    return columns_of(json.dumps(schema))
+
+
+@pytest.mark.parametrize(
+    ("schema", "type_"),
+    [
+        ({"type": "integer"}, "bigint"),
+        ({"type": "integer", "connect.type": "int32"}, "int"),
+        ({"type": "number"}, "double"),
+        ({"type": ["integer", "number"]}, "double"),
+        ({"type": "boolean"}, "boolean"),
+        ({"type": ["null", "string"]}, "string"),
+        ({"type": "string", "format": "date"}, "date"),
+        ({"type": "string", "format": "date-time"}, "timestamp"),
+        ({"type": "string", "format": "uuid"}, "string"),
+        ({"type": "string", "contentEncoding": "base64"}, "binary"),
+        ({"enum": ["a", "b", None]}, "string"),
+        ({"const": 5}, "bigint"),
+        ({"type": "array", "items": {"type": "integer"}}, "array<bigint>"),
+        ({"type": "object", "additionalProperties": {"type": "number"}}, "map<string,double>"),
+        ({"type": "object", "properties": {"b": {"type": "string"}}}, "struct<b:string>"),
+        ({"properties": {"b": {"items": {"type": "boolean"}}}}, "struct<b:array<boolean>>"),
+        ({"oneOf": [{"type": "null"}, {"type": "integer"}]}, "bigint"),
+        ({"anyOf": [{"enum": ["x"]}, {"type": "string", "minLength": 3}]}, "string"),
+        ({"$ref": "#/definitions/money~1eur"}, "double"),
+        ({"allOf": [{"$ref": "#/definitions/one"}, {"properties": {"y": {"type": "integer"}}}]}, "struct<x:string,y:bigint>"),
+        ({}, "string"),
+        (True, "string"),
+    ],
+)  # fmt: skip
+def test_a_schema_is_a_type(schema, type_):
+    definitions = {"money/eur": {"type": "number"}, "one": {"properties": {"x": {"type": "string"}}}}
+    assert columns({"a": schema}, definitions=definitions) == (Field("a", parse_type(type_)),)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "reason"),
+    [
+        ({"type": ["string", "integer"]}, "a", "its values have several types: string, integer"),
+        (
+            {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+            "a",
+            "its values have several types: string, bigint",
+        ),
+        ({"type": "array"}, "a", "an array needs one schema of its `items`"),
+        (
+            {"properties": {"b": {"$ref": "#/definitions/tree"}}},
+            "a.b.next",
+            "'#/definitions/tree' contains itself",
+        ),
+        ({"items": {"$ref": "#/nowhere"}}, "a[]", "'#/nowhere' does not exist"),
+        ({"$ref": "other.json"}, "a", "'other.json' is in another file"),
+        ({"type": "object", "additionalProperties": False}, "a", "its objects have no properties"),
+    ],
+)
+def test_what_no_column_holds_is_refused_at_its_field(schema, field, reason):
+    tree = {"properties": {"next": {"$ref": "#/definitions/tree"}}}
+    with pytest.raises(SchemaError) as error:
+        columns({"a": schema}, definitions={"tree": tree})
+    assert error.value.field == field
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"type": "string"}', '{"$ref": "#/x"}'])
+def test_a_schema_describes_objects(text):
+    with pytest.raises(SchemaError):
+        columns_of(text)
+
+
+PROPERTIES = {
+    "sure": {"type": "integer"},
+    "open": {"type": ["integer", "null"]},
+    "perhaps": {"type": "integer"},
+    "any": {},
+}
+OBJECTS = [
+    {"sure": 1, "open": 2, "perhaps": 3, "any": 4},
+    {"sure": 1, "open": None, "any": 4},
+    {"sure": 1, "any": None},
+    {"sure": None, "open": 1, "any": 4},
+    {"open": 1, "any": 4},
+    {"sure": 1, "open": "1", "any": 4},
+    {"sure": 1, "open": 1},
+]
+
+
+def test_what_is_required_is_never_null():
+    found = columns(PROPERTIES, required=["sure", "any"])
+    assert {field.name for field in found if not field.nullable} == {"sure"}
+
+
+def test_a_bad_value_of_a_required_field_is_one_that_the_schema_refuses(spark):
+    schema = {"type": "object", "properties": PROPERTIES, "required": ["sure"]}
+    judge = Draft7Validator(schema)
+    values = [json.dumps(each).encode() for each in OBJECTS]
+    spark.createDataFrame([(v,) for v in values], "value binary").createOrReplaceTempView("objects")
+    rows = format_of("json").spark.decode(columns_of(json.dumps(schema))).rows
+    sql = "".join(piece if isinstance(piece, str) else piece.column for piece in rows)
+    found = spark.sql(f"select value, d._bad from objects lateral view inline({sql}) d").collect()
+    accepted = {bytes(row.value): row._bad is None for row in found}
+    assert accepted == {v: judge.is_valid(each) for v, each in zip(values, OBJECTS, strict=True)}
+
+
+def test_suffixes_are_those_of_the_formats():
+    languages = [format_of(name).schemas for name in NAMES]
+    assert set(SCHEMA_SUFFIXES) == {each.suffix for each in languages if each is not None}
+
+
+def test_the_id_of_a_schema_precedes_a_value():
+    found = format_of(Encoding(framing="confluent", schema_id=258)).local
+    record = found.encode({"a": 1}, ())
+    assert record == b'\0\0\0\1\2{"a":1}'
+    assert found.decode(record, ()) == {"a": 1}
+    for bad in (b"", b"\0\0\0\1", b'{"a":1}'):
+        with pytest.raises(UnfitError, match="zero byte and the id of a schema"):
+            found.decode(bad, ())
