@@ -95,7 +95,9 @@ def measure(cpu: Callable[[], float], spark: Any, measured: dict[str, str], roun
 def main(rounds: int) -> None:
     target = Target("benchmark", "local", {"master": "local[1]"})
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
-        spark = start_spark("benchmark", target, jars_of(("kafka", *jar_files())), Path(folder) / "spark")
+        spark = start_spark(
+            "benchmark", target, jars_of(("kafka", *jar_files())), Path(folder) / "spark", long_running=True
+        )
         pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # noqa: SLF001 - public in py4j
 
         def cpu() -> float:

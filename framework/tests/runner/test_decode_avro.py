@@ -96,7 +96,7 @@ BAD = [
     (record(("a", "long")), record(("a", "double")), long_bytes(MOST), "field a: '9223372036854775807' is not a double"),
     (record(("a", "long")), record(("a", "float")), long_bytes(2**24 + 1), "field a: '16777217' is not a float"),
     (record(("a", NULLS)),) * 2 + (long_bytes(MOST), "field a: there are too many elements without any bytes"),
-    (record(("a", {"type": "array", "items": NULLS})),) * 2 + (long_bytes(1000) + (long_bytes(400_000) + b"\0") * 3, "field a[2]"),
+    (record(("a", {"type": "array", "items": NULLS})),) * 2 + (long_bytes(1000) + (long_bytes(4_000) + b"\0") * 3, "field a[2]"),
     (record(("a", NULLS), ("b", "int")), record(("b", "int")), long_bytes(MOST), "field a: there are too many elements without any bytes"),
     (record(("a", {"type": "array", "items": "int"})),) * 2 + (long_bytes(MOST), "field a[0]: the value ends too early"),
     (record(("a", {"type": "array", "items": "int"})),) * 2 + (long_bytes(-1) + b"\x10\2\0", "field a: the value ends too early"),

@@ -10,7 +10,8 @@ from millstream.formats.values import UnfitError
 
 _FLOAT = struct.Struct("<f")
 _DOUBLE = struct.Struct("<d")
-_MOST_FREE = 1_000_000
+_MOST_FREE = 10_000
+"""Elements without bytes, in all of a value: a few bytes can claim any number of them."""
 _MOST = 2**63 - 1
 _DEEPEST = 200
 

@@ -73,7 +73,7 @@ def _blocks(items: list[bytes]) -> bytes:
 def _record(value: Any, record: Record, schema: Schema) -> bytes:
     found = as_mapping(value)
     if not isinstance(found, Mapping):
-        raise not_a(value, described(record))
+        raise not_a(value, f"a {described(record)}")
     folded = {str(name).lower(): each for name, each in found.items()}
     known = {field.name.lower() for field in record.fields}
     if unknown := [name for name in found if str(name).lower() not in known]:
@@ -131,7 +131,7 @@ def _plain(value: Any, of: Primitive | Fixed) -> bytes:
                 raise UnfitError(f"{len(found)} bytes are not {described(of)}")
             return found
         case _:
-            raise not_a(value, described(of))
+            raise not_a(value, f"a {described(of)}")
 
 
 def _logical(value: Any, of: Primitive | Fixed) -> bytes:

@@ -42,6 +42,25 @@ def parse_schema(text: str) -> Schema:
     return Schema(root, parser.names)
 
 
+def essence(text: str) -> str:
+    """Return what decoding needs of a valid schema: all but its descriptions and spaces."""
+    return msgspec.json.encode(_without_docs(msgspec.json.decode(text))).decode()
+
+
+def _without_docs(found: Any) -> Any:
+    match found:
+        case list():
+            return [_without_docs(each) for each in found]
+        case dict():
+            return {
+                key: each if key == "default" else _without_docs(each)
+                for key, each in found.items()
+                if key != "doc"
+            }
+        case _:
+            return found
+
+
 class _Parser:
     def __init__(self) -> None:
         self.names: dict[str, Fixed | Enum | Record] = {}

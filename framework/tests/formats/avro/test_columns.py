@@ -7,7 +7,7 @@ import pytest
 
 from millstream.formats.avro.codec import AvroEncoding, local_codec
 from millstream.formats.avro.columns import columns_of, schema_of
-from millstream.formats.avro.parse import parse_schema
+from millstream.formats.avro.parse import essence, parse_schema
 from millstream.formats.format import SchemaError
 from millstream.types import INTERVAL, VARIANT, Field, parse_type
 
@@ -172,3 +172,16 @@ def test_columns_without_a_schema(fields, reason):
     with pytest.raises(SchemaError) as error:
         schema_of(fields, "r")
     assert str(error.value) == reason
+
+
+def test_decoding_needs_no_descriptions():
+    field = {
+        "name": "doc",
+        "type": {"type": "map", "values": "int"},
+        "default": {"doc": 1},
+        "doc": "How many",
+    }
+    schema = {"type": "record", "name": "r", "doc": "Things", "fields": [field]}
+    assert json.loads(essence(json.dumps(schema, indent=1))) == {
+        "type": "record", "name": "r", "fields": [{key: field[key] for key in ("name", "type", "default")}]
+    }  # fmt: skip

@@ -58,10 +58,10 @@ BAD = [
     ("int", 2**31, "field a: '2147483648' is not an int"),
     ("int", None, "field a: NULL, but the schema has int, not a union with null"),
     ("long", "5", "field a: '5' is not a long"),
-    ("boolean", 1, "field a: '1' is not boolean"),
+    ("boolean", 1, "field a: '1' is not a boolean"),
     ("float", 1e39, "field a: '1e+39' is not a float"),
     ("double", 2**53 + 1, "field a: '9007199254740993' is not a double"),
-    ("string", 5, "field a: '5' is not string"),
+    ("string", 5, "field a: '5' is not a string"),
     ("string", "\ud800", "field a: the text contains a lone surrogate, which is half a character"),
     ("bytes", "??", "field a: '??' is not base64"),
     ({"type": "fixed", "name": "f", "size": 3}, b"ab", "field a: 2 bytes are not fixed(3) f"),
@@ -109,7 +109,7 @@ def test_rows():
     assert codec.encode({}, ()) == b"\0\0\0\1\2\x0e"
     with pytest.raises(UnfitError, match="'b' is not a field of r; fields: a"):
         codec.encode({"b": 1}, ())
-    with pytest.raises(UnfitError, match="'5' is not record r"):
+    with pytest.raises(UnfitError, match="'5' is not a record r"):
         codec.encode(5, ())
 
 

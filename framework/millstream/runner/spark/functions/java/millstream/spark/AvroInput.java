@@ -16,7 +16,7 @@ final class AvroInput {
   private static final int DEEPEST = 200;
   private final byte[] bytes;
   private int at;
-  private int free = 1_000_000;
+  private int free = 10_000; // elements without bytes, in all of a value: a few bytes can claim any number of them
   private int depth;
 
   AvroInput(byte[] bytes, int start) {
@@ -41,6 +41,14 @@ final class AvroInput {
   }
 
   long readLong() throws BadValue {
+    if (at < bytes.length && bytes[at] >= 0) { // most numbers are lengths and the like, of one byte
+      int found = bytes[at++];
+      return found >>> 1 ^ -(found & 1);
+    }
+    return readLonger();
+  }
+
+  private long readLonger() throws BadValue {
     long found = 0;
     for (int shift = 0; shift < 64; shift += 7) {
       if (at == bytes.length) {
@@ -69,8 +77,9 @@ final class AvroInput {
   /** Returns a text that shares the value's bytes. */
   UTF8String readString() throws BadValue {
     int length = readLength();
-    UTF8String text = UTF8String.fromBytes(bytes, advance(length), length);
-    if (!text.isValid()) {
+    int start = advance(length);
+    UTF8String text = UTF8String.fromBytes(bytes, start, length);
+    if (!Texts.isAscii(bytes, start, length) && !text.isValid()) {
       throw new BadValue("the text is not UTF-8");
     }
     return text;

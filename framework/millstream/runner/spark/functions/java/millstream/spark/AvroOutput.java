@@ -4,6 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /** Writes Avro's binary encoding to memory that is used again for each record. */
 final class AvroOutput {
@@ -50,6 +52,16 @@ final class AvroOutput {
     writeFixed(value);
   }
 
+  void writeString(UTF8String value) throws BadValue {
+    int length = value.numBytes();
+    writeLong(length);
+    int start = advance(length);
+    value.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + start);
+    if (!Texts.isAscii(bytes, start, length) && !value.isValid()) {
+      throw BadValue.of(value.toString(), "a valid text: it is not UTF-8");
+    }
+  }
+
   void writeFixed(byte[] value) {
     int start = advance(value.length);
     System.arraycopy(value, 0, bytes, start, value.length);
@@ -64,7 +76,8 @@ final class AvroOutput {
 
   private void reserve(int length) {
     if (bytes.length - at < length) {
-      bytes = Arrays.copyOf(bytes, (int) Math.min(Integer.MAX_VALUE - 8L, Math.max(2L * bytes.length, (long) at + length)));
+      long size = Math.max(2L * bytes.length, (long) at + length);
+      bytes = Arrays.copyOf(bytes, (int) Math.min(Integer.MAX_VALUE - 8L, size));
     }
   }
 }

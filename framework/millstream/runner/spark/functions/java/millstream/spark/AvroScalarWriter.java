@@ -6,7 +6,6 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.avro.LogicalTypes;
 import org.apache.avro.Schema;
-import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
@@ -14,7 +13,6 @@ import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
-import org.apache.spark.unsafe.types.UTF8String;
 
 /** Writes values without parts, which are not NULL. */
 final class AvroScalarWriter {
@@ -36,7 +34,7 @@ final class AvroScalarWriter {
         return timestamp(schema);
       case UUID:
         AvroTypes.check(schema, type);
-        return (from, place, out) -> text((UTF8String) AvroScalars.uuid(from.getUTF8String(place)), out);
+        return (from, place, out) -> out.writeString(AvroScalars.uuid(from.getUTF8String(place)));
       default:
         return plain(schema, type);
     }
@@ -96,7 +94,7 @@ final class AvroScalarWriter {
       case BOOLEAN:
         return (from, place, out) -> out.writeBoolean(from.getBoolean(place));
       case STRING:
-        return (from, place, out) -> text(from.getUTF8String(place), out);
+        return (from, place, out) -> out.writeString(from.getUTF8String(place));
       case ENUM:
         return symbol(schema);
       case BYTES:
@@ -110,13 +108,6 @@ final class AvroScalarWriter {
           out.writeFixed(value);
         };
     }
-  }
-
-  static void text(UTF8String value, AvroOutput out) throws BadValue {
-    if (!value.isValid()) {
-      throw BadValue.of(value.toString(), "a valid text: it is not UTF-8");
-    }
-    out.writeBytes(value.getBytes());
   }
 
   private static AvroWriter symbol(Schema schema) {

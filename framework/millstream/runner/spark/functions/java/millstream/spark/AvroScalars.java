@@ -143,7 +143,7 @@ final class AvroScalars {
     return found * factor;
   }
 
-  static Object uuid(UTF8String found) throws BadValue {
+  static UTF8String uuid(UTF8String found) throws BadValue {
     if (found.numBytes() != 36 || !UUID.matcher(found.toString()).matches()) {
       throw BadValue.of(found.toString(), "a UUID");
     }

@@ -72,7 +72,7 @@ interface AvroWriter {
       out.writeLong(count);
       for (int i = 0; i < count; i++) {
         UTF8String key = found.keyArray().getUTF8String(i);
-        AvroScalarWriter.text(key, out);
+        out.writeString(key);
         try {
           value.write(found.valueArray(), i, out);
         } catch (BadValue error) {
