@@ -48,6 +48,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     schema: str = ""
     """What decoding needs of the topic's schema; empty if that is only its columns."""
     framing: Framing = "plain"
+    options: tuple[tuple[str, str], ...] = ()
+    """What differs from the defaults of the format's options, by name."""
     schema_id: int = 0
     """The id that precedes values which are written."""
 

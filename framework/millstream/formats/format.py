@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -66,6 +66,16 @@ class SchemaLanguage(Struct, frozen=True):
     """Returns what decoding needs of a schema's text, without descriptions and the like."""
 
 
+class Option(Struct, frozen=True):
+    """A setting of a format, which is a text."""
+
+    default: str
+    about: str
+    pattern: str
+    """What a value must match."""
+    example: str
+
+
 def _never(_: Type) -> bool:
     return False
 
@@ -88,6 +98,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
     schemas: SchemaLanguage | None = None
     """What a topic's schema is written in, if the format has schemas."""
+    options: Mapping[str, Option] = {}
+    """What `format_options` may contain."""
     jars: tuple[str, ...] = ()
     """The features of the jar catalog that Spark needs for the format."""
 

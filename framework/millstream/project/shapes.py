@@ -111,6 +111,9 @@ class TopicDefaults(Shape):
         None
     )
     format: Annotated[FormatName | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
+    format_options: Annotated[
+        dict[str, str | bool], about("options of the format: csv has delimiter, quote, escape and header")
+    ] = {}
     framing: Annotated[
         Framing | None,
         about("confluent: a schema's id precedes each value; plain, the default: no id"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from millstream.errors import did_you_mean
 from millstream.formats import DEFAULT, Encoding, format_of
+from millstream.formats.format import Option
 from millstream.project.columns import ColumnReader, names
 from millstream.project.kafka_places import check_source
 from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
@@ -36,7 +39,7 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
-    format_ = _encoding(source, shape)
+    format_ = _encoding(reader, source, shape)
     if format_.framing != DEFAULT.framing and format_of(format_).schemas is None:
         place = shape if "framing" in shape.locations else source
         message = f"values in {format_} have no schema, and no id of one"
@@ -71,12 +74,40 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
     )
 
 
-def _encoding(source: SourceShape, shape: TopicShape) -> Encoding:
+def _encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
     return Encoding(
         name=shape.format or source.format or DEFAULT.name,
         decoding=shape.decoding or source.decoding or DEFAULT.decoding,
         framing=shape.framing or source.framing or DEFAULT.framing,
+        options=_format_options(reader, source, shape),
     )
+
+
+def _format_options(
+    reader: ColumnReader, source: SourceShape, shape: TopicShape
+) -> tuple[tuple[str, str], ...]:
+    """Return the options that differ from their defaults; those of the topic replace those of the source."""
+    name = shape.format or source.format or DEFAULT.name
+    known = format_of(name).options
+    given: dict[str, str] = {}
+    for part in (source, shape):
+        place = reader.location(part, "format_options")
+        for option, value in part.format_options.items():
+            if option not in known:
+                hint = did_you_mean(option, known, _known_options(name, known))
+                reader.at(place, "MS106", f"format '{name}' has no option '{option}'", hint)
+                continue
+            text = str(value).lower() if isinstance(value, bool) else value
+            if text != known[option].default and not re.fullmatch(known[option].pattern, text):
+                message = f"'{value}' is not a valid {option}: {known[option].about}"
+                reader.at(place, "MS107", message, f"write, for example, {option}: {known[option].example}")
+                continue
+            given[option] = text
+    return tuple(sorted((key, text) for key, text in given.items() if text != known[key].default))
+
+
+def _known_options(name: str, known: Mapping[str, Option]) -> str:
+    return f"options of {name}: {', '.join(known)}" if known else f"remove it: {name} has no options"
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:

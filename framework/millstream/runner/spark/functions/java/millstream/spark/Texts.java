@@ -3,7 +3,10 @@ package millstream.spark;
 import com.fasterxml.jackson.core.JsonFactory;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -54,6 +57,15 @@ final class Texts {
       }
     }
     return true;
+  }
+
+  /** Decodes bytes, of which none may be malformed. */
+  static String ofUtf8(byte[] value) throws BadValue {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(value)).toString();
+    } catch (CharacterCodingException error) {
+      throw new BadValue("the value is not valid UTF-8");
+    }
   }
 
   static String a(DataType type) {
