@@ -16,7 +16,9 @@ from typing import Any
 
 from millstream.expressions import Expression, Ref, render
 from millstream.formats import format_of
-from millstream.formats.format import Format
+from millstream.formats.avro.codec import AvroEncoding, spark_codec
+from millstream.formats.avro.columns import schema_of
+from millstream.formats.format import SparkCodec
 from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.project.values import Target
@@ -44,9 +46,13 @@ FIELDS = tuple(Field(name, parse_type(type_)) for name, (type_, _) in COLUMNS.it
 FEW = FIELDS[:2]
 
 
-def formats() -> dict[str, Format]:
+def codecs() -> dict[str, SparkCodec]:
     schema = Schema(derived_schema(FIELDS, "bench.Bid").descriptors, "bench.Bid")
-    return {"json": format_of("json"), "protobuf": protobuf_format(schema)}
+    return {
+        "json": format_of("json").spark,
+        "protobuf": protobuf_format(schema).spark,
+        "avro": spark_codec(AvroEncoding(schema_of(FIELDS, "bench.Bid"))),
+    }
 
 
 def sql(pieces: Any) -> str:
@@ -61,13 +67,13 @@ def queries(spark: Any, folder: Path) -> dict[str, str]:
     spark.sql(f"select {rows} from range({ROWS})").coalesce(1).write.parquet(str(folder / "rows"))
     spark.read.parquet(str(folder / "rows")).createOrReplaceTempView("rows")
     found = {"rows": f"select {', '.join(COLUMNS)} from rows {repeated}"}
-    for name, each in formats().items():
-        value = f"cast({sql(each.spark.encode(items))} as binary)"
+    for name, each in codecs().items():
+        value = f"cast({sql(each.encode(items))} as binary)"
         spark.sql(f"select {value} as value from rows").write.parquet(str(folder / name))
         spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
         found[f"read {name}"] = f"select value from {name} {repeated}"
         for what, fields in (("decode", FIELDS), ("decode 2 of", FEW)):
-            decoded = f"inline({sql(each.spark.decode(fields).rows)})"
+            decoded = f"inline({sql(each.decode(fields).rows)})"
             found[f"{what} {name}"] = f"select {decoded} from {name} {repeated}"
         found[f"encode {name}"] = f"select {value} as value from rows {repeated}"
     return found
@@ -90,10 +96,11 @@ def measure(cpu: Callable[[], float], spark: Any, measured: dict[str, str], roun
             print(f"{name:22} {median - floor:6.2f} s  ({shown})", flush=True)
 
 
-def main(rounds: int) -> None:
+def main(rounds: int, *, quick: bool) -> None:
     target = Target("benchmark", "local", {"master": "local[1]"})
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
-        spark = start_spark("benchmark", target, jars_of(("kafka", *jar_files())), Path(folder) / "spark")
+        jars, log = jars_of(("kafka", *jar_files())), Path(folder) / "spark"
+        spark = start_spark("benchmark", target, jars, log, long_running=not quick)
         pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # noqa: SLF001 - public in py4j
 
         def cpu() -> float:
@@ -107,4 +114,6 @@ def main(rounds: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=6)
-    main(parser.parse_args().rounds)
+    parser.add_argument("--quick", action="store_true", help="compile less in the JVM, as `build` does")
+    given = parser.parse_args()
+    main(given.rounds, quick=given.quick)

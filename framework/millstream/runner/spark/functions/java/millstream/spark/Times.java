@@ -11,10 +11,10 @@ import scala.Option;
 /** Dates and times of years 1 to 9999, as Spark casts them from texts. */
 final class Times {
   private static final long MICROS = 1_000_000L;
-  private static final int FIRST_DAY = -719162;
-  private static final int LAST_DAY = 2932896;
-  private static final long FIRST = FIRST_DAY * 86_400L * MICROS;
-  private static final long LAST = (LAST_DAY + 1) * 86_400L * MICROS - 1;
+  static final int FIRST_DAY = -719162;
+  static final int LAST_DAY = 2932896;
+  static final long FIRST = FIRST_DAY * 86_400L * MICROS;
+  static final long LAST = (LAST_DAY + 1) * 86_400L * MICROS - 1;
 
   private Times() {}
 

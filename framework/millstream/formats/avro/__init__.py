@@ -1,0 +1,1 @@
+"""Avro: schemas, their columns, and values as Spark decodes and encodes them."""
