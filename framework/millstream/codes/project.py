@@ -49,4 +49,6 @@ MS122 Schema can't be found
     A topic names a schema that does not exist, or that does not belong to its format.
 MS123 Schema without columns
     A topic's schema has an error, has fields that no column can hold, or contradicts its columns.
+MS124 Column that does not fit a schema
+    A column of a sink is not in its schema, has another type there, or can be NULL and there not.
 """)

@@ -15,6 +15,7 @@ NAMES = (
     "json",
     "csv",
     "xml",
+    "avro",
     "protobuf",
     "string",
     "long",
@@ -28,7 +29,7 @@ else:
     FormatName = Literal[NAMES]
 """A format as a project writes it."""
 
-SCHEMA_SUFFIXES = (".json", ".proto")
+SCHEMA_SUFFIXES = (".json", ".avsc", ".proto")
 """Listed here, so that a project is found to be unchanged without loading its formats."""
 
 DEFAULT_FORMAT: FormatName = "json"
@@ -39,6 +40,14 @@ Decoding: TypeAlias = Literal["strict", "lenient"]
 
 Framing: TypeAlias = Literal["plain", "confluent"]
 """`confluent`: a zero byte and the id of the schema, in four bytes, precede each value."""
+
+
+class WriterSchema(Struct, frozen=True):
+    """A schema that values were written with."""
+
+    id: int
+    schema: str
+    """What decoding needs of it."""
 
 
 class Encoding(Struct, frozen=True, omit_defaults=True):
@@ -55,6 +64,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     """What differs from the defaults of the format's options, by name."""
     schema_id: int = 0
     """The id that precedes values which are written."""
+    writers: tuple[WriterSchema, ...] = ()
+    """The schemas behind the ids that precede values; empty if decoding needs none of them."""
 
     def __str__(self) -> str:
         return self.name if self.decoding == "strict" else f"{self.name} ({self.decoding})"

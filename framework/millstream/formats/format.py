@@ -75,6 +75,8 @@ class ReadSchema(Struct, frozen=True):
     essence: str = ""
     """What decoding needs of it, without descriptions and the like."""
     message: str = ""
+    optional: tuple[str, ...] = ()
+    """Fields that a writer may leave out, although they are never NULL: they have defaults."""
 
 
 class SchemaLanguage(Struct, frozen=True):
@@ -84,6 +86,8 @@ class SchemaLanguage(Struct, frozen=True):
     suffix: str
     read: Callable[[SchemaFiles], ReadSchema]
     """Raises SchemaError for what is not a schema, or has no columns."""
+    derive: Callable[[Fields, str], ReadSchema] | None = None
+    """Returns a schema of columns, with a name; raises SchemaError for what it can't describe."""
     required: bool = True
     """A value can't be read without its schema."""
 

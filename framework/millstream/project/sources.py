@@ -111,9 +111,7 @@ def _known_options(name: str, known: Mapping[str, Option]) -> str:
 def _schema(reader: ColumnReader, shape: TopicShape) -> SchemaUse | None:
     if not shape.schema:
         return None
-    return SchemaUse(
-        posixpath.normpath(shape.schema), reader.location(shape, "schema"), shape.message or ""
-    )
+    return SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"), shape.message or "")
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:

@@ -289,5 +289,7 @@ class Project(Struct, frozen=True):
     unit_tests: tuple[UnitTest, ...]
     exposures: tuple[Exposure, ...]
     metrics: tuple[Metric, ...]
+    schemas: dict[str, str]
+    """The texts of schemas, by path."""
     selectors: dict[str, Any]
     """YAML selectors by name: a text or a tree of method, value, union, intersection, exclude."""

@@ -191,3 +191,24 @@ def _written(given: Type, name: str, path: str) -> Any:
             return _AVRO[given]
         case _:
             raise SchemaError(path, f"Avro has no type for {given}")
+
+
+def with_defaults(schema: Schema) -> tuple[str, ...]:
+    """Return the fields that a writer may leave out."""
+    root = schema.root
+    return tuple(each.name for each in root.fields if each.has_default) if isinstance(root, Record) else ()
+
+
+def is_lossless(given: Type) -> bool:
+    """Whether a derived schema holds a type as it is."""
+    match given:
+        case Decimal():
+            return True
+        case Array(element=element):
+            return is_lossless(element)
+        case Map(key=key, value=value):
+            return key == STRING and is_lossless(value)
+        case Row(fields=fields):
+            return all(is_lossless(field.type) for field in fields)
+        case _:
+            return given in _AVRO
