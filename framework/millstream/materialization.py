@@ -67,7 +67,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     message: str = ""
     framing: Framing = "plain"
     format_options: dict[str, Any] = {}
-    essence: str = ""
+    value_schema: str = ""
     """What encoding needs of the schema."""
     partitions: int | None = None
     replication: int | None = None
@@ -94,7 +94,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
         texts = {k: str(v).lower() if isinstance(v, bool) else v for k, v in self.format_options.items()}
         return Encoding(
             self.format,
-            schema=self.essence,
+            schema=self.value_schema,
             message=self.message,
             framing=self.framing,
             options=tuple(sorted(texts.items())),

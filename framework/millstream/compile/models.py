@@ -209,7 +209,7 @@ class Models:
             return []
         found, problems = sink_schema(stored, relation, self.project)
         if found is not None:
-            model.config |= {"essence": found.essence, "message": found.message}
+            model.config |= {"value_schema": found.essence, "message": found.message}
         return [self._plan_diagnostic(model, each) for each in problems]
 
     def _own_options(self, model: Model) -> set[str]:
