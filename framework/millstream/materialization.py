@@ -69,6 +69,16 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     format_options: dict[str, Any] = {}
     value_schema: str = ""
     """What encoding needs of the schema."""
+    key_format: FormatName | None = None
+    """By default, a single column is a text, and several are a JSON object."""
+    key_schema: str = ""
+    key_message: str = ""
+    key_framing: Framing = "plain"
+    key_format_options: dict[str, Any] = {}
+    written_key_schema: str = ""
+    """What encoding needs of the schema of keys."""
+    single_key: bool = False
+    """A key is a single value, not a row of columns."""
     partitions: int | None = None
     replication: int | None = None
     topic_config: dict[str, Any] = {}
@@ -91,13 +101,26 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     @property
     def encoding(self) -> Encoding:
         """Return how its records are written, and read by other models."""
-        texts = {k: str(v).lower() if isinstance(v, bool) else v for k, v in self.format_options.items()}
         return Encoding(
             self.format,
             schema=self.value_schema,
             message=self.message,
             framing=self.framing,
-            options=tuple(sorted(texts.items())),
+            options=_texts(self.format_options),
+        )
+
+    @property
+    def key_encoding(self) -> Encoding | None:
+        """Return how its keys are written, if that is not the default."""
+        if self.key_format is None:
+            return None
+        return Encoding(
+            self.key_format,
+            schema=self.written_key_schema,
+            message=self.key_message,
+            framing=self.key_framing,
+            single=self.single_key,
+            options=_texts(self.key_format_options),
         )
 
     @property
@@ -106,6 +129,11 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
 
     def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
         return self.topic
+
+
+def _texts(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    texts = {name: str(each).lower() if isinstance(each, bool) else each for name, each in options.items()}
+    return tuple(sorted(texts.items()))
 
 
 class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):

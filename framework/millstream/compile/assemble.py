@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from millstream.compile.node import column_of
+from millstream.formats import KEY
 from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.project.values import Column, DataTest, Function, Project, Seed, Topic
 from millstream.sql.values import InputRelation
@@ -30,6 +31,11 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
             **({"key": topic.key.name} if topic.key else {}),
+            **(
+                {"key_format": topic.key.format.name}
+                if topic.key and topic.key.format.name != KEY.name
+                else {}
+            ),
             **(
                 {"watermark": {"column": topic.watermark.column, "delay": topic.watermark.delay}}
                 if topic.watermark

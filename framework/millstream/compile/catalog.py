@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.expressions import Expression
+from millstream.formats import KEY
 from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
 from millstream.plan.nodes import METADATA, Check, Column
@@ -64,6 +65,7 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         fields=tuple(c for c in columns if c.name not in not_fields),
         key=next((c for c in columns if c.name == own_key), None),
         key_type=key.type if key else STRING,
+        key_format=key.format if key else KEY,
         derived=derived,
         order=tuple(c.name for c in columns),
         table=topic.table,

@@ -14,6 +14,7 @@ from millstream.compile.node import Model, model_node
 from millstream.compile.options import option_expressions, retention_without_time, unknown_names
 from millstream.compile.planning import Planning, encoded_catalog
 from millstream.compile.relations import input_relations
+from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_schemas import sink_schema
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
@@ -173,7 +174,8 @@ class Models:
 
     def _schema_files(self, model: Model) -> dict[str, str]:
         """Return the files that a sink's schema may import."""
-        return self.project.schemas if model.config.get("schema") else {}
+        named = model.config.get("schema") or model.config.get("key_schema")
+        return self.project.schemas if named else {}
 
     def _plan(self, model: Model, analysis: Analysis) -> None:
         """Check that a model can be kept up to date, and that its options fit its columns."""
@@ -203,13 +205,16 @@ class Models:
         model.warnings = [each for warning, each in found if warning]
 
     def _sink_schema(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
-        """Add what encoding needs of a sink's schema to its options."""
+        """Add what encoding needs of a sink's schemas to its options."""
         stored = materialization_of(model.file.name, model.config)
         if not isinstance(stored, Sink) or model.diagnostics:
             return []
         found, problems = sink_schema(stored, relation, self.project)
         if found is not None:
             model.config |= {"value_schema": found.essence, "message": found.message}
+        key, more = sink_key(stored, relation, self.project)
+        model.config |= key
+        problems += more
         return [self._plan_diagnostic(model, each) for each in problems]
 
     def _own_options(self, model: Model) -> set[str]:

@@ -36,7 +36,7 @@ def sink_schema(
             message = f"a sink in {sink.format} needs a schema"
             remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
             return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
-        return language.derive(fields, _name(sink.topic)), []
+        return language.derive(fields, record_name(sink.topic)), []
     except SchemaError as error:
         option = "schema" if sink.schema else "format"
         message = f"{language.name} can't describe its columns: {error}"
@@ -46,16 +46,21 @@ def sink_schema(
         return None, [PlanProblem(relation.id, "MS123", message, remedy, option=option)]
 
 
-def _name(topic: str) -> str:
+def record_name(topic: str) -> str:
     """Return a topic's name as the name of a record."""
     found = "".join(each if each.isascii() and each.isalnum() else "_" for each in topic)
     return f"_{found}" if found[:1].isdigit() else found
 
 
+def schema_texts(project: Project, language: SchemaLanguage) -> dict[str, str]:
+    """Return the files of a language, by path."""
+    return {path: text for path, text in project.schemas.items() if path.endswith(language.suffix)}
+
+
 def _from_file(
     sink: Sink, language: SchemaLanguage, relation: InputRelation, fields: Fields, project: Project
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
-    texts = {path: text for path, text in project.schemas.items() if path.endswith(language.suffix)}
+    texts = schema_texts(project, language)
     if sink.schema not in texts:
         hint = did_you_mean(
             sink.schema, texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"

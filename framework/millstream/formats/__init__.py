@@ -51,7 +51,7 @@ class WriterSchema(Struct, frozen=True):
 
 
 class Encoding(Struct, frozen=True, omit_defaults=True):
-    """How the values of a topic are encoded. All layers pass it on unchanged and call `format_of`."""
+    """How the values or keys of a topic are encoded. All layers pass it on unchanged and call `format_of`."""
 
     name: FormatName = DEFAULT_FORMAT
     decoding: Decoding = "strict"
@@ -60,6 +60,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     message: str = ""
     """The message of the schema, if that has several."""
     framing: Framing = "plain"
+    single: bool = False
+    """A value is one column, such as a number or an array, not a row of columns: keys may be."""
     options: tuple[tuple[str, str], ...] = ()
     """What differs from the defaults of the format's options, by name."""
     schema_id: int = 0
@@ -72,6 +74,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
 
 
 DEFAULT = Encoding()
+KEY = Encoding("string")
+"""How the keys of records are encoded, unless a project says something else: a value's text."""
 
 
 @cache

@@ -42,6 +42,7 @@ _FORMAT = Format(
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
     single=True,
+    holds=lambda given: given == BINARY,
     columns=(Field("value", BINARY),),
     round_trips=lambda given: given == BINARY,
 )

@@ -57,7 +57,7 @@ def _decode_lenient(dialect: _Dialect, fields: Fields) -> Decoded:
     rows = parser_call(
         "from_csv", fields, f"map({_SPACES}, {dialect.sql}, 'columnNameOfCorruptRecord', '{BAD}')"
     )
-    return Decoded(rows=rows, why=f"not a CSV line of {column_list(fields)}")
+    return Decoded(rows=rows, why=(literal(f"not a CSV line of {column_list(fields)}"),))
 
 
 def _encode_sql(dialect: _Dialect, items: Sequence[Item]) -> tuple[Piece, ...]:

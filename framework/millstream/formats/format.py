@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.expressions import Expression, Piece
-from millstream.types import Field, Type
+from millstream.types import Field, Row, Type
 
 Fields = Sequence[Field]
 """What a value holds: names and types, in order."""
@@ -23,13 +23,14 @@ class Decoded(Struct, frozen=True):
     """An array with one struct of all fields and `_bad`; empty if `fields` is enough."""
     fields: tuple[tuple[Piece, ...], ...] = ()
     """An expression for each field, over `rows` if there are any; an empty one leaves the field unchanged."""
-    bad: tuple[Piece, ...] = ()
-    """Without `rows`: the condition under which a value can't be decoded."""
-    why: str = ""
-    """Describes a value that can't be decoded."""
+    good: tuple[Piece, ...] = ()
+    """Without `rows`: the condition under which a value can be decoded, never NULL; empty if all can."""
+    why: tuple[Piece, ...] = ()
+    """Describes a value that can't be decoded: SQL over the raw columns."""
     required: Callable[[Sequence[Piece]], tuple[Piece, ...]] | None = None
     """Returns `rows` of a call that fails if a value can't be decoded; it is given the SQL of the record's
-    topic, partition and offset. With it, `_bad` is the reason, and `why` is empty."""
+    topic, partition and offset, and of what precedes the reason, if anything does. With it, `_bad` is the
+    reason, and `why` is empty."""
 
 
 class SparkCodec(Struct, frozen=True):
@@ -66,6 +67,8 @@ class SchemaFiles(Struct, frozen=True):
     """Where imports are found."""
     message: str = ""
     """The message of a schema that has several."""
+    key: bool = False
+    """It describes keys, which need not be rows."""
 
 
 class ReadSchema(Struct, frozen=True):
@@ -77,6 +80,15 @@ class ReadSchema(Struct, frozen=True):
     message: str = ""
     optional: tuple[str, ...] = ()
     """Fields that a writer may leave out, although they are never NULL: they have defaults."""
+    single: bool = False
+    """Its values are not rows: they have a single column."""
+
+    @property
+    def type(self) -> Type:
+        """The type of a whole value."""
+        return (
+            self.columns[0].type if self.single else Row(tuple(Field(c.name, c.type) for c in self.columns))
+        )
 
 
 class SchemaLanguage(Struct, frozen=True):
@@ -88,6 +100,8 @@ class SchemaLanguage(Struct, frozen=True):
     """Raises SchemaError for what is not a schema, or has no columns."""
     derive: Callable[[Fields, str], ReadSchema] | None = None
     """Returns a schema of columns, with a name; raises SchemaError for what it can't describe."""
+    derive_single: Callable[[Type, str], ReadSchema] | None = None
+    """The same for values that are not rows."""
     required: bool = True
     """A value can't be read without its schema."""
 
@@ -106,12 +120,18 @@ def _never(_: Type) -> bool:
     return False
 
 
+def _always(_: Type) -> bool:
+    return True
+
+
 class Format(Struct, frozen=True, kw_only=True):
     media_type: str
     spark: SparkCodec
     local: LocalCodec
     single: bool = False
     """A value is a single column, not a row."""
+    holds: Callable[[Type], bool] = _always
+    """If single, whether a value can be of a type."""
     columns: Fields = ()
     """The columns of a value if the project declares none."""
     round_trips: Callable[[Type], bool] = _never

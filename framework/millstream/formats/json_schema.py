@@ -35,16 +35,27 @@ _CONNECT = {"int8": TINYINT, "int16": SMALLINT, "int32": INT, "int64": BIGINT, "
 
 def columns_of(text: str) -> Fields:
     """Return the columns of a schema's objects; raise SchemaError if it has none."""
-    try:
-        schema = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise SchemaError("", f"not JSON: {error}") from None
+    schema = _parsed(text)
     reader = _Reader(schema)
     found, _ = reader.type_of(schema, "", ())
     if not isinstance(found, Row):
         raise SchemaError("", "the schema does not describe an object with properties")
     required = reader.required(schema)
     return tuple(Field(field.name, field.type, nullable=field.name not in required) for field in found.fields)
+
+
+def column_of(text: str) -> Field:
+    """Return the only column of values that need not be objects; raise SchemaError if they have no type."""
+    schema = _parsed(text)
+    found, nullable = _Reader(schema).type_of(schema, "", ())
+    return Field("value", found, nullable)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise SchemaError("", f"not JSON: {error}") from None
 
 
 class _Reader:

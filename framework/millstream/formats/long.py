@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.expressions import Piece, joined
+from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
@@ -19,8 +19,8 @@ def _decode_sql(fields: Fields) -> Decoded:
     number: tuple[Piece, ...] = ("cast(conv(hex(", VALUE, "), 16, -10) as bigint)")
     return Decoded(
         fields=tuple(number for _ in fields),
-        bad=("octet_length(", VALUE, ") <> 8"),
-        why="not eight bytes of a number",
+        good=("coalesce(octet_length(", VALUE, ") = 8, true)"),
+        why=(literal("not eight bytes of a number"),),
     )
 
 
@@ -50,6 +50,7 @@ _FORMAT = Format(
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
     single=True,
+    holds=lambda given: given == BIGINT,
     columns=(Field("value", BIGINT),),
     round_trips=lambda given: given == BIGINT,
 )

@@ -20,7 +20,12 @@ TIMES = (
 """By default, Spark reads microseconds but only writes milliseconds."""
 
 
-def parser_call(function: str, fields: Fields, options: str) -> tuple[Piece, ...]:
+TEXT: tuple[Piece, ...] = ("cast(", VALUE, " as string)")
+
+
+def parser_call(
+    function: str, fields: Fields, options: str, text: tuple[Piece, ...] = TEXT
+) -> tuple[Piece, ...]:
     """Return a parser's call as an array of one struct: in a LATERAL VIEW, a value is parsed only once.
 
     If the parser returns NULL, as for an empty text, the struct is that of an invalid text.
@@ -29,9 +34,9 @@ def parser_call(function: str, fields: Fields, options: str) -> tuple[Piece, ...
     schema = literal(f"{schema}, {BAD} string")
     return joined(
         (
-            f"array(coalesce({function}(cast(",
-            VALUE,
-            f" as string), {schema}, {options}), {function}('?', {schema}, {options})))",
+            f"array(coalesce({function}(",
+            *text,
+            f", {schema}, {options}), {function}('?', {schema}, {options})))",
         )
     )
 

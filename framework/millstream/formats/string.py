@@ -1,24 +1,43 @@
-"""Text as a single column."""
+"""Text as a single column: strings, and what Spark can cast from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.expressions import Piece, joined
+from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import VALUE
+from millstream.formats.sql import TEXT, VALUE
 from millstream.formats.values import encoded, single_value, text_of, utf8, value_of
-from millstream.types import STRING, Field
+from millstream.types import BINARY, STRING, Array, Field, Map, Row, Type
+
+_SHOWN = 60
 
 
-def _decode_sql(fields: Fields) -> Decoded:
-    def cast(field: Field) -> tuple[Piece, ...]:
-        text: tuple[Piece, ...] = ("cast(", VALUE, " as string)")
-        return text if field.type == STRING else ("cast(", *text, f" as {field.type})")
+def _decode_lenient(fields: Fields) -> Decoded:
+    return Decoded(fields=tuple(_cast(field.type) for field in fields))
 
-    return Decoded(fields=tuple(joined(cast(field)) for field in fields))
+
+def _decode_strict(fields: Fields) -> Decoded:
+    """Refuse what is not a text, or not one of a value of its type."""
+    good: tuple[Piece, ...] = ()
+    why: tuple[Piece, ...] = ()
+    match fields:
+        case [Field(type=given)] if given == STRING:
+            good = ("coalesce(is_valid_utf8(", *TEXT, "), true)")
+            why = (literal("not valid UTF-8"),)
+        case [Field(type=given)] if given != BINARY:
+            good = ("(try_cast(", *TEXT, f" as {given}) is not null or ", VALUE, " is null)")
+            end = literal(f"' is not a valid {given}")
+            why = ("concat('\\'', left(make_valid_utf8(", *TEXT, f"), {_SHOWN}), {end})")
+    return Decoded(fields=_decode_lenient(fields).fields, good=joined(good), why=joined(why))
+
+
+def _cast(given: Type) -> tuple[Piece, ...]:
+    if given == BINARY:
+        return (VALUE,)
+    return joined(TEXT if given == STRING else ("cast(", *TEXT, f" as {given})"))
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
@@ -27,23 +46,26 @@ def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
-    return encoded(text_of(single_value(value, fields)))
+    found = single_value(value, fields)
+    return found if isinstance(found, bytes) else encoded(text_of(found))
 
 
 def _decode(value: bytes, fields: Fields) -> Any:
+    given = fields[0].type if fields else STRING
+    if given == BINARY:
+        return value
     text = utf8(value)
-    return value_of(text, fields[0].type) if fields and fields[0].type != STRING else text
+    return text if given == STRING else value_of(text, given)
 
 
-_FORMAT = Format(
-    media_type="text/plain",
-    spark=SparkCodec(_decode_sql, _encode_sql),
-    local=LocalCodec(_decode, _encode),
-    single=True,
-    columns=(Field("value", STRING),),
-    round_trips=lambda given: given == STRING,
-)
-
-
-def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
-    return _FORMAT
+def format_of(encoding: Encoding) -> Format:
+    strict = encoding.decoding == "strict"
+    return Format(
+        media_type="text/plain",
+        spark=SparkCodec(_decode_strict if strict else _decode_lenient, _encode_sql),
+        local=LocalCodec(_decode, _encode),
+        single=True,
+        holds=lambda given: not isinstance(given, Array | Map | Row),
+        columns=(Field("value", STRING),),
+        round_trips=lambda given: given == STRING,
+    )

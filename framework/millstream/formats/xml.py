@@ -100,7 +100,7 @@ def _decode_lenient(_layout: _Layout, fields: Fields) -> Decoded:
     rows = parser_call(
         "from_xml", fields, f"map('columnNameOfCorruptRecord', '{BAD}', 'ignoreSurroundingSpaces', 'false')"
     )
-    return Decoded(rows=rows, why=f"not an XML element with {column_list(fields)}")
+    return Decoded(rows=rows, why=(literal(f"not an XML element with {column_list(fields)}"),))
 
 
 def _encode_sql(layout: _Layout, items: Sequence[Item]) -> tuple[Piece, ...]:

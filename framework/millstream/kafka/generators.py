@@ -71,7 +71,7 @@ def records(
             raise _unfit(project, generator, number, "expected a key and a value", code="MS832") from None
         try:
             data = value if value is None or type(value) is bytes else encode(value, fields)
-            yield Record(encode_key(key), data, time(key, value) if time else None)
+            yield Record(encode_key(key, topic), data, time(key, value) if time else None)
         except UnfitError as error:
             raise _unfit(project, generator, number, str(error)) from None
 

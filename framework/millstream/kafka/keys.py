@@ -1,34 +1,32 @@
-"""Encodes and decodes keys of records: text, or bytes for a binary key, in any format of the value."""
+"""Keys of the records that generators yield, and of those that are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.formats.values import encoded, from_json, text_of, to_json, utf8, value_of
-from millstream.types import BINARY, STRING, Array, Map, Row, Type
+from millstream.formats import KEY
+from millstream.formats.keys import KeyFormat
+from millstream.formats.values import as_mapping, encoded, text_of, to_json
+from millstream.project.values import Topic
+from millstream.types import STRING
 
 
-def encode_key(key: Any) -> bytes | None:
+def key_format_of(topic: Topic) -> KeyFormat:
+    return KeyFormat(topic.key.format, topic.key.type) if topic.key else KeyFormat(KEY, STRING)
+
+
+def encode_key(key: Any, topic: Topic) -> bytes | None:
+    """Return a key in the format of its topic; bytes are what they are, and structures are JSON in texts."""
+    if key is None or type(key) is bytes:
+        return key
+    found = key_format_of(topic)
+    if found.encoding.name != KEY.name:
+        return found.encode(as_mapping(key))
     match key:
-        case None:
-            return None
         case str():
             return encoded(key)
-        case bytes():
-            return key
         case Mapping() | list() | tuple():
             return to_json(key)
         case _:
             return encoded(text_of(key))
-
-
-def decode_key(key: bytes, type_: Type = STRING) -> Any:
-    """Return a key as a value; raise `UnfitError` if it doesn't have this type."""
-    match type_:
-        case _ if type_ == BINARY:
-            return key
-        case Array() | Map() | Row():
-            return from_json(key)
-        case _:
-            return value_of(utf8(key), type_)

@@ -9,15 +9,16 @@ from typing import Any
 from confluent_kafka import Message
 from msgspec import Struct
 
-from millstream.formats import format_of
+from millstream.formats import KEY, format_of
 from millstream.formats.format import Fields, Format
+from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.values import UnfitError, from_json, utf8
 from millstream.kafka.generators import fields_of
-from millstream.kafka.keys import decode_key
+from millstream.kafka.keys import key_format_of
 from millstream.manifest import ManifestNode
 from millstream.materialization import Sink
 from millstream.project.values import Topic
-from millstream.types import STRING, UNKNOWN, Field, Row, Type, TypeSyntaxError, parse_type
+from millstream.types import STRING, UNKNOWN, Field, Type, TypeSyntaxError, parse_type
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -29,7 +30,7 @@ class Reading(Struct, frozen=True):
     format: Format | None = None
     """None if the topic doesn't belong to the project."""
     fields: Fields = ()
-    key: Type = STRING
+    key: KeyFormat = KeyFormat(KEY, STRING)
 
     @property
     def whole(self) -> bool:
@@ -51,8 +52,7 @@ class ShownRecord(Struct, frozen=True):
 
 
 def of_source(topic: Topic) -> Reading:
-    key = topic.key.type if topic.key else STRING
-    return Reading(topic.topic, format_of(topic.format), fields_of(topic), key)
+    return Reading(topic.topic, format_of(topic.format), fields_of(topic), key_format_of(topic))
 
 
 def of_sink(node: ManifestNode) -> Reading:
@@ -65,8 +65,8 @@ def of_sink(node: ManifestNode) -> Reading:
     format_ = format_of(sink.encoding)
     value_columns = format_.value_columns([field.name for field in fields], sink.key)
     fields = tuple(field for field in fields if field.name in value_columns)
-    key_type: Type = parts[0].type if len(parts) == 1 else Row(tuple(parts)) if parts else STRING
-    return Reading(sink.topic, format_, fields, key_type)
+    key = written_key(sink.key_encoding, parts) if parts else KeyFormat(KEY, STRING)
+    return Reading(sink.topic, format_, fields, key)
 
 
 def _type(text: str) -> Type:
@@ -93,7 +93,7 @@ def show_record(message: Message, reading: Reading) -> ShownRecord:
         message.partition() or 0,
         message.offset() or 0,
         _EPOCH + timedelta(milliseconds=milliseconds) if kind else None,
-        decoded("key", _bytes(message.key()), lambda key: decode_key(key, reading.key)),
+        decoded("key", _bytes(message.key()), reading.key.decode),
         decoded(
             "value",
             _bytes(message.value()),

@@ -255,7 +255,13 @@ def _target(output: Output) -> Target:
     match output.materialization:
         case Sink(topic=topic, encoding=encoding) as sink:
             return SinkOutput(
-                output.model, topic, output.keys, encoding, sink.settings | output.options, tests
+                output.model,
+                topic,
+                output.keys,
+                encoding,
+                sink.key_encoding,
+                sink.settings | output.options,
+                tests,
             )
         case Table() as table:
             options = table.settings | output.options

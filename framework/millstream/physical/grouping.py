@@ -79,7 +79,8 @@ def _store(branch: Branch) -> str:
 def _trunk(node: Node) -> tuple[object, ...]:
     """Return what stateless branches must share: a source decoded the same way, or the same node."""
     if isinstance(node, Decode):
-        return (node.input.fingerprint, node.format, node.on_bad_record, node.unique_by, node.key_type)
+        how = (node.format, node.on_bad_record, node.unique_by, node.key_type, node.key_format)
+        return (node.input.fingerprint, *how)
     return (id(node),)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.formats import KEY
 from millstream.physical.meanings import Meanings, digest
 from millstream.plan.nodes import (
     Aggregate,
@@ -67,7 +68,9 @@ class Passing:
             case Filter():
                 return self._filters(node)
             case Decode():
-                return [*below, node.relation, str(node.format), node.on_bad_record, *node.unique_by]
+                # Keys are texts by default, which isn't written: digests of running queries stay the same.
+                key = [] if node.key_format == KEY else [f"key {node.key_format}"]
+                return [*below, node.relation, str(node.format), *key, node.on_bad_record, *node.unique_by]
             case TopicScan():
                 root = self._roots.get(node.relation)
                 return [node.relation, self.rows(root) if root is not None else ""]

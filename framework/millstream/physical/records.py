@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, all_of, literal, replace_columns
 from millstream.formats import format_of
+from millstream.formats.keys import written_key
 from millstream.materialization import Sink
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import RECORD, Draft, composed
 from millstream.plan.nodes import Output
-from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Map, Row, Type
+from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Row, Type
 
 HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
 
@@ -83,19 +84,16 @@ def _key(draft: Draft, output: Output) -> Expression:
         return _text("cast(null as binary)", BINARY)
     ((_, first), *others) = keys
     parts = [each for _, each in keys]
-    match first.type:
-        case Array() | Map() | Row():
-            simple = False
-        case _:
-            simple = not others
-    if not simple:
-        encoded = format_of().spark.encode(keys)
-        return composed(parts, ("cast(", *encoded, " as binary)"), BINARY)
-    if first.type == BINARY:
+    encoding = sink_of(output).key_encoding
+    found = written_key(encoding, [Field(name, each.type) for name, each in keys])
+    if encoding is None and not others and first.type == BINARY:
         return first
-    if first.type == STRING:
+    if encoding is None and not others and first.type == STRING:
         return composed(parts, ("cast(", *first.pieces, " as binary)"), BINARY)
-    return composed(parts, ("cast(cast(", *first.pieces, " as string) as binary)"), BINARY)
+    encoded: tuple[Piece, ...] = ("cast(", *found.encoded(keys), " as binary)")
+    if encoding is not None and not others:  # a record without a key
+        encoded = ("if(", *first.pieces, " is null, null, ", *encoded, ")")
+    return composed(parts, encoded, BINARY)
 
 
 def _headers(draft: Draft, output: Output, place: str | None) -> Expression:

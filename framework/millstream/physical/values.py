@@ -47,6 +47,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     topic: str
     keys: tuple[str, ...] = ()
     format: Encoding = DEFAULT
+    key_format: Encoding | None = None
+    """By default, a simple key is a text, and others are JSON."""
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""

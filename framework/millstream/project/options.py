@@ -53,6 +53,22 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     key: Annotated[
         str | list[str] | None, about("sink: the column that becomes the record's key, or a list of columns")
     ] = None
+    key_format: Annotated[
+        FormatName | None,
+        about("sink: how keys are encoded, by default a column as text, several as a JSON object"),
+    ] = None
+    key_schema: Annotated[
+        str | None, about("sink: the file that describes its keys, such as schemas/x_key.avsc")
+    ] = None
+    key_message: Annotated[
+        str | None, about("sink: the message of keys, if a Protobuf schema has several")
+    ] = None
+    key_framing: Annotated[
+        Framing | None, about("sink: confluent: the id of the schema precedes each key")
+    ] = None
+    key_format_options: Annotated[
+        dict[str, str | bool] | None, about("sink: options of the format of keys")
+    ] = None
     format: Annotated[
         FormatName | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
     ] = None

@@ -10,11 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, did_you_mean
-from millstream.formats import NAMES, format_of
+from millstream.formats import NAMES, Encoding, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.project.checks import Lines
 from millstream.project.files import File
-from millstream.project.values import Column, SchemaUse, Topic
+from millstream.project.values import Column, Key, SchemaUse, Topic
 from millstream.text import Location
 
 
@@ -35,21 +35,39 @@ class TopicSchemas:
         self.diagnostics: list[Diagnostic] = []
 
     def complete(self, topic: Topic) -> Topic:
-        """Return a topic with all of its columns."""
+        """Return a topic with all of its columns, and the type of its key."""
+        if topic.key is not None:
+            topic = replace(topic, key=self._complete_key(topic.key))
         use = topic.schema
-        if use is None:
-            return topic
-        language = format_of(topic.format).schemas
-        if language is None:
-            able = [name for name in NAMES if format_of(name).schemas is not None]
-            message = f"values in {topic.format.name} have no schema"
-            self._report(use.location, "MS122", message, f"remove it, or set format: {' or '.join(able)}")
-            return topic
-        found = self._read(use, language) if self._is_there(use, language) else None
-        if found is None:
+        found = self._found(use, topic.format, "values")
+        if use is None or found is None:
             return topic
         encoding = replace(topic.format, schema=found.essence, message=found.message)
         return replace(topic, columns=tuple(self._merged(topic, use, found)), format=encoding)
+
+    def _complete_key(self, key: Key) -> Key:
+        use = key.schema
+        found = self._found(use, key.format, "keys")
+        if use is None or found is None:
+            return key
+        if key.type_location and key.type != found.type:
+            message = f"key '{key.name}' is {found.type} in {use.path}, not {key.type}"
+            self._report(key.type_location, "MS123", message, "remove the type here, or change the schema")
+        single = replace(key.format, single=found.single)
+        encoding = replace(single, schema=found.essence, message=found.message)
+        return replace(key, type=found.type, format=encoding)
+
+    def _found(self, use: SchemaUse | None, encoding: Encoding, what: str) -> ReadSchema | None:
+        """Return what a schema says, or report why it can't be used."""
+        if use is None:
+            return None
+        language = format_of(encoding).schemas
+        if language is None:
+            able = [name for name in NAMES if format_of(name).schemas is not None]
+            message = f"{what} in {encoding.name} have no schema"
+            self._report(use.location, "MS122", message, f"remove it, or set format: {' or '.join(able)}")
+            return None
+        return self._read(use, language, key=what == "keys") if self._is_there(use, language) else None
 
     def _is_there(self, use: SchemaUse, language: SchemaLanguage) -> bool:
         if use.path not in self._files:
@@ -64,16 +82,17 @@ class TopicSchemas:
             return False
         return True
 
-    def _read(self, use: SchemaUse, language: SchemaLanguage) -> ReadSchema | None:
+    def _read(self, use: SchemaUse, language: SchemaLanguage, *, key: bool) -> ReadSchema | None:
         files = {path: file for path, file in self._files.items() if path.endswith(language.suffix)}
         digests = "".join(f"{path}:{file.digest}\n" for path, file in sorted(files.items()))
-        key = f"schema:{use.path}:{use.message}:{hashlib.sha256(digests.encode()).hexdigest()}"
-        if known := self._memo.get(key):
+        kind = "key schema" if key else "schema"
+        place = f"{kind}:{use.path}:{use.message}:{hashlib.sha256(digests.encode()).hexdigest()}"
+        if known := self._memo.get(place):
             with suppress(msgspec.MsgspecError):
                 return msgspec.msgpack.decode(known, type=ReadSchema)
         texts = {path: file.content for path, file in files.items()}
         try:
-            found = language.read(SchemaFiles(use.path, texts, self._folders, use.message))
+            found = language.read(SchemaFiles(use.path, texts, self._folders, use.message, key))
         except SchemaError as error:
             remedy = "fix the schema, or declare the columns instead of it"
             if error.place is None:
@@ -83,7 +102,7 @@ class TopicSchemas:
                 path, line, column = error.place
                 self._report(Location(path, line, column, column + 1), "MS123", str(error), "fix the schema")
             return None
-        self._memo[key] = msgspec.msgpack.encode(found)
+        self._memo[place] = msgspec.msgpack.encode(found)
         return found
 
     def _merged(self, topic: Topic, use: SchemaUse, schema: ReadSchema) -> Iterator[Column]:

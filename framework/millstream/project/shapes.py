@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from millstream.formats import DEFAULT_FORMAT, Decoding, FormatName, Framing
+from millstream.formats import DEFAULT_FORMAT, KEY, Decoding, FormatName, Framing
 from millstream.project.schema import Raw, Shape
 
 
@@ -87,6 +87,13 @@ class ColumnShape(Shape):
 class KeyShape(Shape):
     name: Annotated[str, about("the name of the column that holds the record's key")]
     type: SqlType = None
+    format: Annotated[FormatName | None, about(f"how keys are encoded, by default {KEY.name}")] = None
+    format_options: Annotated[dict[str, str | bool], about("options of the format")] = {}
+    schema: Annotated[str | None, about("the file that describes the keys: schemas/x.avsc")] = None
+    message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Id")] = None
+    framing: Annotated[
+        Framing | None, about("confluent: a schema's id precedes each key; plain, the default: no id")
+    ] = None
 
 
 class WatermarkShape(Shape):
@@ -107,9 +114,9 @@ class HintsShape(Shape):
 class TopicDefaults(Shape):
     """Keys that a source can set once for all of its topics."""
 
-    key: Annotated[KeyShape | str | None, about("the record's key as a column: a name, or {name, type}")] = (
-        None
-    )
+    key: Annotated[
+        KeyShape | str | None, about("the record's key as a column: a name, or {name, type, format, …}")
+    ] = None
     format: Annotated[FormatName | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
     format_options: Annotated[
         dict[str, str | bool], about("options of the format: csv has delimiter, quote, escape and header")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-from collections.abc import Mapping
 from typing import Any
 
 from millstream.errors import did_you_mean
-from millstream.formats import DEFAULT, Encoding, format_of
-from millstream.formats.format import Option
+from millstream.formats import Encoding, format_of
 from millstream.project.columns import ColumnReader, names
+from millstream.project.encodings import read_encoding, read_key, read_schema_use
 from millstream.project.kafka_places import check_source
-from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
-from millstream.project.values import Column, Key, SchemaUse, Topic, Watermark
-from millstream.types import STRING
+from millstream.project.shapes import SourceShape, TopicShape, WatermarkShape
+from millstream.project.values import Column, Key, Topic, Watermark
 
 _OPTIONS = (
     "partitions", "replication", "topic_config", "options", "starting", "max_rows_per_trigger",
@@ -39,13 +35,9 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
-    format_ = _encoding(reader, source, shape)
-    if format_.framing != DEFAULT.framing and format_of(format_).schemas is None:
-        place = shape if "framing" in shape.locations else source
-        message = f"values in {format_} have no schema, and no id of one"
-        reader.at(reader.location(place, "framing"), "MS107", message, "remove it, or change the format")
+    format_ = read_encoding(reader, source, shape)
     columns = reader.columns(shape.columns, metadata=True)
-    key = _key(reader, shape.key or source.key)
+    key = read_key(reader, shape.key or source.key, format_.decoding)
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
         remedy = "add `key: {name: …}`: a table keeps the latest value per key"
@@ -59,7 +51,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
-        schema=_schema(reader, shape),
+        schema=read_schema_use(reader, shape),
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
@@ -72,60 +64,11 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
     )
 
 
-def _encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
-    return Encoding(
-        name=shape.format or source.format or DEFAULT.name,
-        decoding=shape.decoding or source.decoding or DEFAULT.decoding,
-        framing=shape.framing or source.framing or DEFAULT.framing,
-        options=_format_options(reader, source, shape),
-    )
-
-
-def _format_options(
-    reader: ColumnReader, source: SourceShape, shape: TopicShape
-) -> tuple[tuple[str, str], ...]:
-    """Return the options that differ from their defaults; those of the topic replace those of the source."""
-    name = shape.format or source.format or DEFAULT.name
-    known = format_of(name).options
-    given: dict[str, str] = {}
-    for part in (source, shape):
-        place = reader.location(part, "format_options")
-        for option, value in part.format_options.items():
-            if option not in known:
-                hint = did_you_mean(option, known, _known_options(name, known))
-                reader.at(place, "MS106", f"format '{name}' has no option '{option}'", hint)
-                continue
-            text = str(value).lower() if isinstance(value, bool) else value
-            if text != known[option].default and not re.fullmatch(known[option].pattern, text):
-                message = f"'{value}' is not a valid {option}: {known[option].about}"
-                reader.at(place, "MS107", message, f"write, for example, {option}: {known[option].example}")
-                continue
-            given[option] = text
-    return tuple(sorted((key, text) for key, text in given.items() if text != known[key].default))
-
-
-def _known_options(name: str, known: Mapping[str, Option]) -> str:
-    return f"options of {name}: {', '.join(known)}" if known else f"remove it: {name} has no options"
-
-
-def _schema(reader: ColumnReader, shape: TopicShape) -> SchemaUse | None:
-    if not shape.schema:
-        return None
-    return SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"), shape.message or "")
-
-
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
     if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
         message = "a Kafka topic's name has at most 249 characters"
         reader.at(reader.location(shape), "MS110", message, "shorten it")
     return shape.topic or shape.name
-
-
-def _key(reader: ColumnReader, shape: KeyShape | str | None) -> Key | None:
-    if isinstance(shape, KeyShape):
-        reader.check_name(shape, shape.name, "column")
-        return Key(shape.name, reader.type(shape.type) or STRING)
-    return Key(shape, STRING) if shape else None
 
 
 def _check_columns(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT, Encoding
+from millstream.formats import DEFAULT, KEY, Encoding
 from millstream.text import Location
 from millstream.types import Type
 
@@ -48,19 +48,23 @@ class Watermark(Struct, frozen=True):
     location: Location
 
 
+class SchemaUse(Struct, frozen=True):
+    """The schema that a topic names for its values or its keys."""
+
+    path: str
+    location: Location
+    message: str = ""
+
+
 class Key(Struct, frozen=True):
     """The key of a topic's records, read as a column of this name and type."""
 
     name: str
     type: Type
-
-
-class SchemaUse(Struct, frozen=True):
-    """The schema that a topic names."""
-
-    path: str
-    location: Location
-    message: str = ""
+    format: Encoding = KEY
+    schema: SchemaUse | None = None
+    type_location: Location | None = None
+    """Where the project declares the type, if it does."""
 
 
 class Topic(Struct, frozen=True):

@@ -82,9 +82,11 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     relation = _differences(
         ("is a {}", was.word, now.word), ("writes to topic {}", before.topic, after.topic)
     )
+    was_key, now_key = (str(each.key_encoding or "") for each in (before, after))
     contract = _differences(
         ("its format is {}", was_format, now_format),
         ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
+        ("the format of its key is {}", was_key, now_key),
     )
     if _order(old, new) != _order(new, old):
         contract.append("the order of its columns changed")
@@ -130,6 +132,7 @@ def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
         ("reads topic {}", old.topic, new.topic),
         ("its format is {}", str(old.format), str(new.format)),
         ("its key is read as {}", str(old.key_type), str(new.key_type)),
+        ("the format of its key is {}", str(old.key_format), str(new.key_format)),
         ("records that can't be decoded: {}", old.on_bad_record, new.on_bad_record),
         ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
         ("is a {}", _kind(old), _kind(new)),

@@ -255,7 +255,7 @@ def test_from_topic_to_topic(shop, first_spark, order, name):
     assert sorted(found, key=lambda row: row["id"]) == rows
     letters = received(shop.bootstrap, "orders.dead_letter")
     reasons = {(each.key(), each.value()): headers(each)["millstream.reason"] for each in letters}
-    assert reasons.pop(no_key) == "the key is not valid UTF-8"
+    assert reasons.pop(no_key) == "the key: not valid UTF-8"
     assert reasons.keys() == {(key.encode(), value) for key, value in bad}
     for (_, value), reason in reasons.items():
         assert reason.startswith(case.bad[value])

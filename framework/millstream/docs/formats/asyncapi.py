@@ -108,6 +108,7 @@ def _message(topic: _Topic) -> dict[str, Any]:
     node = topic.node
     key = next((column for column in node.columns if column.name == topic.key), None)
     binding = {"kafka": {"key": of_text(key.type), "bindingVersion": "0.5.0"}} if key else {}
+    key_format = node.config.get("key_format")
     return {
         "name": node.name,
         "title": node.name.replace("_", " "),
@@ -115,4 +116,5 @@ def _message(topic: _Topic) -> dict[str, Any]:
         "contentType": format_of(node.config.get("format") or DEFAULT_FORMAT).media_type,
         "payload": {"$ref": f"#/components/schemas/{topic.name}"},
         **({"bindings": binding} if binding else {}),
+        **({"x-key-content-type": format_of(key_format).media_type} if key_format else {}),
     }

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from millstream.formats import Encoding
 from millstream.formats.avro.codec import AvroEncoding, local_codec, spark_codec
-from millstream.formats.avro.columns import columns_of, is_lossless, schema_of, with_defaults
+from millstream.formats.avro.columns import (
+    columns_of,
+    is_lossless,
+    schema_of,
+    schema_of_single,
+    with_defaults,
+)
 from millstream.formats.avro.parse import essence, parse_schema
+from millstream.formats.avro.types import Record
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaFiles, SchemaLanguage
+from millstream.types import Type
 
 
 def _read(files: SchemaFiles) -> ReadSchema:
     text = files.texts[files.path]
     schema = parse_schema(text)
-    return ReadSchema(columns_of(schema), essence(text), optional=with_defaults(schema))
+    single = not isinstance(schema.root, Record)
+    return ReadSchema(columns_of(schema), essence(text), optional=with_defaults(schema), single=single)
 
 
 def _derive(fields: Fields, name: str) -> ReadSchema:
     text = schema_of(fields, name)
     return ReadSchema(columns_of(parse_schema(text)), text)
+
+
+def _derive_single(given: Type, name: str) -> ReadSchema:
+    text = schema_of_single(given, name)
+    return ReadSchema(columns_of(parse_schema(text)), text, single=True)
 
 
 def format_of(encoding: Encoding) -> Format:
@@ -27,6 +41,7 @@ def format_of(encoding: Encoding) -> Format:
         media_type="application/vnd.apache.avro",
         spark=spark_codec(own),
         local=local_codec(own),
+        single=encoding.single,
         round_trips=is_lossless,
-        schemas=SchemaLanguage("Avro", ".avsc", _read, _derive),
+        schemas=SchemaLanguage("Avro", ".avsc", _read, _derive, _derive_single),
     )

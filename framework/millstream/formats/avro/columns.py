@@ -154,6 +154,11 @@ def schema_of(fields: Fields, name: str) -> str:
     return msgspec.json.encode(_record(fields, name, "")).decode()
 
 
+def schema_of_single(given: Type, name: str) -> str:
+    """Return the JSON of the schema of a type, whose values are never NULL."""
+    return msgspec.json.encode(_written(given, name, "")).decode()
+
+
 def _record(fields: Fields, name: str, path: str) -> dict[str, Any]:
     written = []
     for field in fields:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,10 +11,11 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, Piece, Ref, joined, literal
 from millstream.formats import format_of
 from millstream.formats.format import Decoded
+from millstream.formats.keys import KeyFormat
 from millstream.formats.sql import BAD
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.plan.nodes import Decode, Node
-from millstream.types import BINARY, BOOLEAN, STRING, UNKNOWN, Field, Type
+from millstream.types import BOOLEAN, STRING, UNKNOWN, Field, Type
 
 
 class Problem(Struct, frozen=True):
@@ -26,98 +28,108 @@ class Problem(Struct, frozen=True):
     reason: tuple[Piece, ...]
 
 
-def values_of(node: Decode) -> Decoded:
+class Aliases(Struct, frozen=True):
+    """What a Decode reads: the records, and the rows of their decoded values and keys."""
+
+    records: str = ""
+    value: str = ""
+    key: str = ""
+
+
+class DecodedPart(Struct, frozen=True):
+    """The value or the key of a record, decoded."""
+
+    column: Literal["value", "key"]
+    decoded: Decoded
+    names: tuple[str, ...]
+    """The columns of its rows, if it has any."""
+    alias: str
+    can_be_null: bool
+    """The record may lack it."""
+
+    @property
+    def prefix(self) -> str:
+        """What precedes a reason."""
+        return "the key: " if self.column == "key" else ""
+
+    def reason(self, records: str) -> tuple[Piece, ...]:
+        """Return why it can't be decoded, as SQL."""
+        if self.decoded.required:
+            found: tuple[Piece, ...] = (Ref(BAD, self.alias),)
+        else:
+            found = placed(self.decoded.why, records, STRING).pieces
+        return joined((f"concat({literal(self.prefix)}, ", *found, ")")) if self.prefix else found
+
+
+def value_of(node: Decode, alias: str) -> DecodedPart:
     fields = [Field(column.name, column.type, column.nullable) for column in node.fields]
-    return format_of(node.format).spark.decode(fields)
+    decoded = format_of(node.format).spark.decode(fields)
+    names = tuple(field.name for field in fields)
+    # In a topic of newest rows, a record without a value deletes a row.
+    return DecodedPart("value", decoded, names, alias, can_be_null=bool(node.unique_by))
 
 
-def problems(node: Decode, found: Decoded, records: str, alias: str) -> tuple[Problem, ...]:
-    """Return what can be wrong with a record; the values of the fields are those of `alias`."""
-    both = (_of_value(node, found, records, alias), _of_key(node, records))
-    return tuple(each for each in both if each is not None)
+def key_of(node: Decode, alias: str) -> DecodedPart | None:
+    """Return the key of a record, if anything reads it."""
+    if node.key is None and "_key" not in node.metadata:
+        return None
+    given = node.key.type if node.key else node.key_type
+    found = KeyFormat(node.key_format, given)
+    names = tuple(field.name for field in found.fields)
+    return DecodedPart("key", found.decoded(nullable=not node.unique_by), names, alias, can_be_null=True)
 
 
-def _of_value(node: Decode, found: Decoded, records: str, alias: str) -> Problem | None:
-    if found.rows:
-        bad = Ref(BAD, alias)
+def problems(node: Decode, aliases: Aliases) -> tuple[Problem, ...]:
+    """Return what can be wrong with a record."""
+    both = (value_of(node, aliases.value), key_of(node, aliases.key))
+    found = (_problem(each, aliases.records) for each in both if each is not None)
+    return tuple(each for each in found if each is not None)
+
+
+def _problem(part: DecodedPart, records: str) -> Problem | None:
+    if part.decoded.rows:
+        bad = Ref(BAD, part.alias)
         condition: tuple[Piece, ...] = (bad, " is not null")
         absent: tuple[Piece, ...] = (bad, " is null")
-    elif found.bad:
-        condition = ("coalesce(", *placed(found.bad, records, BOOLEAN).pieces, ", false)")
-        absent = ("not ", *condition)
+        if part.can_be_null:
+            given = Ref(part.column, records)
+            condition = (*condition, " and ", given, " is not null")
+            absent = ("(", *absent, " or ", given, " is null)")
+    elif part.decoded.good:
+        absent = placed(part.decoded.good, records, BOOLEAN).pieces
+        condition = ("not ", *absent)
     else:
         return None
-    if node.unique_by:  # a record without a value deletes a row
-        value = Ref("value", records)
-        condition = (*condition, " and ", value, " is not null")
-        absent = ("(", *absent, " or ", value, " is null)")
-    reason: Piece = Ref(BAD, alias) if found.required else literal(found.why)
-    return Problem(joined(condition), _condition(absent), (reason,))
-
-
-def _of_key(node: Decode, records: str) -> Problem | None:
-    """Strict decoding refuses keys that are not a text, or not one of a value of their type."""
-    if node.format.decoding != "strict" or (node.key is None and "_key" not in node.metadata):
-        return None
-    key, given = Ref("key", records), node.key.type if node.key else node.key_type
-    if given == BINARY:
-        return None
-    text: tuple[Piece, ...] = ("cast(", key, " as string)")
-    if given == STRING:
-        valid: tuple[Piece, ...] = ("coalesce(is_valid_utf8(", *text, "), true)")
-        reason: tuple[Piece, ...] = (literal("the key is not valid UTF-8"),)
-        return Problem(joined(("not ", *valid)), _condition(valid), reason)
-    missing: tuple[Piece, ...] = ("try_cast(", *text, f" as {given}) is ")
-    before, after = literal("the key '"), literal(f"' is not a valid {given}")
-    reason = (f"concat({before}, left(make_valid_utf8(", *text, f"), 60), {after})")
-    return Problem(
-        joined((*missing, "null and ", key, " is not null")),
-        _condition(("(", *missing, "not null or ", key, " is null)")),
-        joined(reason),
-    )
+    return Problem(joined(condition), _condition(absent), part.reason(records))
 
 
 def _condition(pieces: tuple[Piece, ...]) -> Expression:
     return Expression(joined(pieces), BOOLEAN, nullable=False, atomic=True)
 
 
-def decoded_key(node: Decode, records: str, *, fails: bool) -> Expression:
-    key, given = Ref("key", records), node.key.type if node.key else node.key_type
-    if given == BINARY:
-        return Expression((key,), BINARY, atomic=True)
-    text: tuple[Piece, ...] = ("cast(", key, " as string)")
-    pieces = text if given == STRING else ("cast(", *text, f" as {given})")
-    raises = given != STRING
-    if fails and (problem := _of_key(node, records)) is not None:
-        pieces = ("if(", *problem.found, ", ", *failure(node, records, problem.reason), ", ", *pieces, ")")
-        raises = True
-    return Expression(joined(pieces), given, raises=raises, atomic=True)
-
-
 def counts_bad(node: Node) -> bool:
     """Whether a node skips and counts records that can't be decoded."""
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
-    return bool(problems(node, values_of(node), "", ""))
+    return bool(problems(node, Aliases()))
 
 
-def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
+def with_bad(draft: Draft, node: Decode, aliases: Aliases) -> Draft:
     """Add the column `_bad`: the record and the `reason` if it can't be decoded, NULL for all others."""
-    found = problems(node, values_of(node), records, alias)
+    found = problems(node, aliases)
     if not found:
         return draft
     reason: list[Piece] = ["case"]
     for each in found:
         reason += [" when ", *each.found, " then ", *each.reason]
-    record = (*_raw(_WHOLE, records), ", ", *reason, " end as reason)")
+    record = (*_raw(_WHOLE, aliases.records), ", ", *reason, " end as reason)")
     pieces = joined(("if(", *_any(found), ", ", *record, ", null)"))
     return replace(draft, items={**draft.items, BAD: Expression(pieces, UNKNOWN, atomic=True)})
 
 
-def with_bad_flag(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
+def with_bad_flag(draft: Draft, node: Decode, aliases: Aliases) -> Draft:
     """Add the column `_bad`: whether a record can't be decoded."""
-    found = problems(node, values_of(node), records, alias)
-    flag = _condition(_any(found))
+    flag = _condition(_any(problems(node, aliases)))
     return replace(draft, items={**draft.items, BAD: flag})
 
 

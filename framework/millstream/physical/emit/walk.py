@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref, column, quoted
-from millstream.physical.emit.bad_records import counts_bad, with_bad, with_bad_flag, with_record
+from millstream.physical.emit.bad_records import Aliases, counts_bad, with_bad, with_bad_flag, with_record
 from millstream.physical.emit.copies import Leaf
 from millstream.physical.emit.decode import decode_records
 from millstream.physical.emit.deletes import join_upserts
@@ -231,13 +231,15 @@ class _Writer:
 
     def _decoded(self, node: Decode) -> Draft:
         draft = self.drafts[id(node.input)]
-        alias = unused(self.reads(node.relation), (*self.used, *draft.aliases))
+        used = [*self.used, *draft.aliases]
+        value = unused(self.reads(node.relation), used)
         records = draft.sources[0].alias
+        aliases = Aliases(records, value, unused(f"{value}_key", [*used, value]))
         keep_bad = self.how.keep_bad and node.on_bad_record == "dead_letter"
         mark_bad = self.how.mark_bad and counts_bad(node)
-        found = decode_records(draft, node, alias, deletes=self.deletes, good=not (keep_bad or mark_bad))
-        found = with_bad(found, node, records, alias) if keep_bad else found
-        found = with_bad_flag(found, node, records, alias) if mark_bad else found
+        found = decode_records(draft, node, aliases, deletes=self.deletes, good=not (keep_bad or mark_bad))
+        found = with_bad(found, node, aliases) if keep_bad else found
+        found = with_bad_flag(found, node, aliases) if mark_bad else found
         if not self.how.records:
             return found
         return with_record(found, records, whole=self.how.records == "whole")

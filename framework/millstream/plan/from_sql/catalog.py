@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression
-from millstream.formats import Encoding, format_of
+from millstream.formats import KEY, Encoding, format_of
 from millstream.materialization import Materialization, Sink, View
 from millstream.plan.nodes import Check, Column, Emit
 from millstream.sql.query import Query
@@ -27,6 +27,7 @@ class TopicSpec(Struct, frozen=True):
     key: Column | None = None
     """The column of the record's key, if it is not one of the fields."""
     key_type: Type = STRING
+    key_format: Encoding = KEY
     derived: tuple[tuple[str, Expression], ...] = ()
     """Columns that are computed from fields."""
     order: tuple[str, ...] = ()
@@ -117,9 +118,11 @@ class Catalog(Struct, frozen=True):
     @property
     def jars(self) -> tuple[str, ...]:
         """Return the features of the catalog of jars that the formats of its records need."""
-        formats = [topic.format for topic in self.topics.values()]
+        formats = [each for topic in self.topics.values() for each in (topic.format, topic.key_format)]
         stored = (model.materialization for model in self.models.values())
-        formats += [each.encoding for each in stored if isinstance(each, Sink)]
+        sinks = [each for each in stored if isinstance(each, Sink)]
+        formats += [each.encoding for each in sinks]
+        formats += [each.key_encoding for each in sinks if each.key_encoding is not None]
         return tuple(dict.fromkeys(jar for each in dict.fromkeys(formats) for jar in format_of(each).jars))
 
     @property

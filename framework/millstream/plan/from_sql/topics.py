@@ -24,6 +24,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
         fields=topic.fields,
         key=topic.key,
         key_type=topic.key_type,
+        key_format=topic.key_format,
         metadata=tuple(metadata),
         on_bad_record=topic.on_bad_record,
         unique_by=topic.unique_by,

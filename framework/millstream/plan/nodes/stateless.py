@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece
-from millstream.formats import Encoding
+from millstream.formats import KEY, Encoding
 from millstream.materialization import Materialization, Sink
 from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
@@ -26,6 +26,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
     metadata: tuple[str, ...] = ()
     key_type: Type = STRING
     """The type of `_key`."""
+    key_format: Encoding = KEY
     on_bad_record: str = "fail"
     unique_by: tuple[str, ...] = ()
     """The key of a topic with the newest row per key; a null value deletes it."""
@@ -34,7 +35,13 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
 
     @property
     def summary(self) -> str:
-        return f"decode {self.format}: {columns_text(self.columns)}"
+        key = self.key or ("_key" in self.metadata)
+        formats = (
+            f"{self.format}, keys {self.key_format}"
+            if key and self.key_format.name != KEY.name
+            else self.format
+        )
+        return f"decode {formats}: {columns_text(self.columns)}"
 
     def derived_columns(self) -> tuple[Column, ...]:
         key = (self.key,) if self.key else ()

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from millstream.formats import DEFAULT, format_of
-from millstream.formats.values import from_json, text_of
+from millstream.formats import DEFAULT, KEY, format_of
+from millstream.formats.keys import KeyFormat, written_key
+from millstream.formats.values import text_of
 from millstream.physical.values import SinkOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
@@ -56,7 +57,9 @@ class RecordEncoder:
         if source is None or source.key is None:
             return None
         value = next((v for k, v in row.values.items() if k.lower() == source.key.name.lower()), None)
-        return value if value is None or isinstance(value, bytes) else text_of(value).encode()
+        if value is None:
+            return None
+        return KeyFormat(source.key.format, source.key.type).encode(_finite(value))
 
     def _value(self, relation: str, row: GivenRow) -> bytes:
         topic = self.relations.catalog.topics.get(relation)
@@ -110,24 +113,26 @@ def decode_record(
     """Return the row of a record; for a tombstone, its keys."""
     keys = [column for column in columns if column.name in sink.keys]
     if record["value"] is None:
-        return _keys(record["key"], keys, zone) | {DELETED: True}
+        return _keys(record["key"], keys, sink, zone) | {DELETED: True}
     format_ = format_of(sink.format)
     in_value = format_.value_columns([column.name for column in columns], sink.keys)
     fields = [Field(column.name, column.type) for column in columns if column.name in in_value]
     row = format_.local.decode(record["value"], fields)
     if format_.single:
-        row = _keys(record["key"], keys, zone) | {in_value[0]: row}
+        row = _keys(record["key"], keys, sink, zone) | {in_value[0]: row}
     folded = {name.lower(): value for name, value in row.items()}
     return {c.name: convert_json(folded.get(c.name.lower()), c.type, zone) for c in columns}
 
 
-def _keys(key: bytes | None, keys: Sequence[Column], zone: ZoneInfo) -> dict[str, Any]:
+def _keys(key: bytes | None, keys: Sequence[Column], sink: SinkOutput, zone: ZoneInfo) -> dict[str, Any]:
     if key is None:
         return dict.fromkeys(column.name for column in keys)
-    if len(keys) == 1 and not isinstance(keys[0].type, Array | Map | Row):
+    found = written_key(sink.key_format, [Field(column.name, column.type) for column in keys])
+    if found.encoding.name == KEY.name and found.type != BINARY:
         (column,) = keys
-        return {column.name: key if column.type == BINARY else convert_text(key.decode(), column.type, zone)}
-    values = from_json(key)
+        return {column.name: convert_text(key.decode(), column.type, zone)}
+    whole = found.decode(key)
+    values = {keys[0].name: whole} if found.type == keys[0].type else whole
     return {column.name: convert_json(values.get(column.name), column.type, zone) for column in keys}
 
 

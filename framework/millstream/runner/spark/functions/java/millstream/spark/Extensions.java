@@ -23,7 +23,9 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
-    decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0))));
+    decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0)), false));
+    decoder(session, "decode_json_value", 1,
+        (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0)), true));
     decoder(session, "decode_avro", 3, (fields, settings) -> AvroFormat.of(fields, settings));
     encoder(session, "encode_avro", (fields, settings) -> AvroEncoder.of(fields, settings));
     decoder(session, "decode_protobuf", 3,
@@ -42,7 +44,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
 
   /**
    * Adds a function of a value, fields and a number of settings, whose rows say what is wrong. With a topic, a
-   * partition and an offset at the end, it fails instead.
+   * partition and an offset at the end, and maybe what precedes the reason, it fails instead.
    */
   private static void decoder(SparkSessionExtensions session, String name, int count, Maker<Decoder.Format> maker) {
     add(session, name, arguments -> {
@@ -52,7 +54,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       return record.isEmpty()
           ? V2ExpressionUtils.resolveScalarFunction(new Decoder(name, fields, format), seq(arguments.get(0)))
           : V2ExpressionUtils.resolveScalarFunction(
-              new RequiredDecoder(name, fields, format, text(record.get(0))),
+              new RequiredDecoder(name, fields, format, text(record.get(0)), record.size() > 3 ? text(record.get(3)) : ""),
               seq(arguments.get(0), record.get(1), record.get(2)));
     });
   }

@@ -10,18 +10,24 @@ import java.time.ZoneId;
 import java.util.Objects;
 import org.apache.spark.sql.types.StructType;
 
-/** Decodes JSON objects by RFC 8259: one object, and no value that is not in the text. */
+/**
+ * Decodes JSON by RFC 8259: one object, and no value that is not in the text. A {@code single} value of any kind
+ * is the only column.
+ */
 final class JsonFormat implements Decoder.Format {
   private static final JsonFactory FACTORY = factory();
   private final StructType fields;
   private final ZoneId zone;
   private final Framing framing;
+  private final boolean single;
   private transient JsonReader.Fields reader;
+  private transient JsonReader column;
 
-  JsonFormat(StructType fields, ZoneId zone, Framing framing) {
+  JsonFormat(StructType fields, ZoneId zone, Framing framing, boolean single) {
     this.fields = fields;
     this.zone = zone;
     this.framing = framing;
+    this.single = single;
   }
 
   private static JsonFactory factory() {
@@ -36,16 +42,17 @@ final class JsonFormat implements Decoder.Format {
   public Object[] decode(byte[] value) throws BadValue {
     if (reader == null) {
       reader = new JsonReader.Fields(fields, zone);
+      column = single ? JsonReader.of(fields.apply(0).dataType(), zone) : null;
     }
     int start = framing.start(value);
     try (JsonParser parser = FACTORY.createParser(value, start, value.length - start)) {
       JsonToken token = parser.nextToken();
-      if (token != JsonToken.START_OBJECT) {
-        throw new BadValue(token == null ? "the value is empty" : "the value is not a JSON object");
+      if (token == null) {
+        throw new BadValue("the value is empty");
       }
-      Object[] row = reader.read(parser, 1);
+      Object[] row = single ? value(parser, token) : object(parser, token);
       if (parser.nextToken() != null) {
-        throw new BadValue("there is more after the JSON object");
+        throw new BadValue(single ? "there is more after the JSON value" : "there is more after the JSON object");
       }
       return row;
     } catch (IOException error) {
@@ -53,16 +60,34 @@ final class JsonFormat implements Decoder.Format {
     }
   }
 
+  private Object[] object(JsonParser parser, JsonToken token) throws IOException, BadValue {
+    if (token != JsonToken.START_OBJECT) {
+      throw new BadValue("the value is not a JSON object");
+    }
+    return reader.read(parser, 1);
+  }
+
+  private Object[] value(JsonParser parser, JsonToken token) throws IOException, BadValue {
+    if (token != JsonToken.VALUE_NULL) {
+      return new Object[] {column.read(parser, token), null};
+    }
+    if (!fields.apply(0).nullable()) {
+      throw new BadValue("the value is null");
+    }
+    return new Object[2];
+  }
+
   @Override
   public boolean equals(Object other) {
     return other instanceof JsonFormat
         && fields.equals(((JsonFormat) other).fields)
         && zone.equals(((JsonFormat) other).zone)
-        && framing == ((JsonFormat) other).framing;
+        && framing == ((JsonFormat) other).framing
+        && single == ((JsonFormat) other).single;
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(fields, zone, framing);
+    return Objects.hash(fields, zone, framing, single);
   }
 }

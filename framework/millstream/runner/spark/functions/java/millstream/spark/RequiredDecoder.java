@@ -13,12 +13,15 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
   private final StructType fields;
   private final Decoder.Format format;
   private final String topic;
+  private final String part;
 
-  RequiredDecoder(String name, StructType fields, Decoder.Format format, String topic) {
+  /** The part of the record that it decodes precedes the reason. */
+  RequiredDecoder(String name, StructType fields, Decoder.Format format, String topic, String part) {
     this.name = name;
     this.fields = fields;
     this.format = format;
     this.topic = topic;
+    this.part = part;
   }
 
   /** Called by generated code, which looks for it in this class alone. */
@@ -27,7 +30,7 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
       return Decoder.row(format, value);
     } catch (BadValue error) {
       throw Failure.of(
-          "bad record: topic " + topic + ", partition " + partition + ", offset " + offset + ": " + error.getMessage());
+          "bad record: topic " + topic + ", partition " + partition + ", offset " + offset + ": " + part + error.getMessage());
     }
   }
 
@@ -61,11 +64,12 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
     return other instanceof RequiredDecoder
         && fields.equals(((RequiredDecoder) other).fields)
         && format.equals(((RequiredDecoder) other).format)
-        && topic.equals(((RequiredDecoder) other).topic);
+        && topic.equals(((RequiredDecoder) other).topic)
+        && part.equals(((RequiredDecoder) other).part);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(fields, format, topic);
+    return Objects.hash(fields, format, topic, part);
   }
 }

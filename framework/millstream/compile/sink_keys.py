@@ -1,0 +1,143 @@
+"""The keys that sinks write: their formats, and their schemas from files or columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.compile.sink_schemas import record_name, schema_texts
+from millstream.errors import did_you_mean
+from millstream.formats import format_of
+from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
+from millstream.formats.keys import KeyFormat, any_value, misfit
+from millstream.formats.options import wrong_options
+from millstream.materialization import Sink
+from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.values import Project
+from millstream.sql.values import InputRelation
+from millstream.types import UNKNOWN, Field, Row, Type
+
+_OPTIONS = ("key_schema", "key_message", "key_framing", "key_format_options")
+
+
+class _SinkKey(Struct, frozen=True):
+    sink: Sink
+    relation: InputRelation
+    columns: Fields
+
+    @property
+    def type(self) -> Type:
+        """The type of the whole key: that of its only column, or a struct of its columns."""
+        match self.columns:
+            case [Field(type=given)]:
+                return given
+            case columns:
+                return Row(tuple(Field(column.name, column.type) for column in columns))
+
+    def problem(self, code: str, message: str, remedy: str, option: str) -> PlanProblem:
+        return PlanProblem(self.relation.id, code, message, remedy, option=option)
+
+
+def sink_key(
+    sink: Sink, relation: InputRelation, project: Project
+) -> tuple[dict[str, Any], list[PlanProblem]]:
+    """Return what encoding the keys of a sink needs besides its options, or what is wrong with these."""
+    known = {column.name.lower(): column for column in relation.columns if not column.hidden}
+    found = [known[name.lower()] for name in sink.key if name.lower() in known]
+    key = _SinkKey(sink, relation, tuple(Field(c.name, c.type, c.nullable) for c in found))
+    problems = list(_misplaced(key))
+    if problems or sink.key_encoding is None or len(found) != len(sink.key):
+        return {}, problems
+    if any(column.type == UNKNOWN for column in key.columns):
+        message = "the type of its key is unknown"
+        return {}, [key.problem("MS124", message, "cast the column to its type", "key_format")]
+    language = format_of(sink.key_encoding).schemas
+    try:
+        if sink.key_schema or (language is not None and language.required):
+            return _with_schema(key, project, language)
+    except SchemaError as error:
+        option = "key_schema" if sink.key_schema else "key_format"
+        message = f"its key has no schema in {sink.key_format}: {error}"
+        if sink.key_schema:
+            message = f"schema '{sink.key_schema}' can't be used: {error}"
+        remedy = "cast the column to another type, or choose another format"
+        return {}, [key.problem("MS123", message, remedy, option)]
+    encoding = sink.key_encoding if len(key.columns) > 1 else any_value(sink.key_encoding)
+    if why := misfit(KeyFormat(encoding, key.type)):
+        return {}, [key.problem("MS124", why, "choose another format, or another key", "key_format")]
+    return {"single_key": encoding.single}, []
+
+
+def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
+    """Yield options that have no effect, or are wrong."""
+    sink = key.sink
+    if sink.key_format is None:
+        for option in _OPTIONS:
+            if getattr(sink, option) != getattr(Sink(sink.topic), option):
+                yield key.problem("MS121", f"'{option}' needs a key_format", "set key_format", option)
+        return
+    if not sink.key:
+        yield key.problem("MS121", "'key_format' needs a key", "set key, or remove it", "key_format")
+    found = format_of(sink.key_format)
+    if sink.key_framing != "plain" and found.schemas is None:
+        message = f"keys in {sink.key_format} have no schema, and no id of one"
+        yield key.problem("MS121", message, "remove it, or change key_format", "key_framing")
+    for each in wrong_options(sink.key_format, sink.key_format_options):
+        yield key.problem("MS120", each.message, each.remedy, "key_format_options")
+
+
+def _with_schema(
+    key: _SinkKey, project: Project, language: SchemaLanguage | None
+) -> tuple[dict[str, Any], list[PlanProblem]]:
+    sink = key.sink
+    if language is None:
+        message = f"keys in {sink.key_format} have no schema"
+        return {}, [key.problem("MS122", message, "remove it, or change key_format", "key_schema")]
+    if sink.key_schema:
+        texts = schema_texts(project, language)
+        if sink.key_schema not in texts:
+            example = f"write {language.name} into schemas/{sink.topic}_key{language.suffix}"
+            hint = did_you_mean(sink.key_schema, texts, example)
+            message = f"schema '{sink.key_schema}' does not exist"
+            return {}, [key.problem("MS122", message, hint, "key_schema")]
+        files = SchemaFiles(sink.key_schema, texts, project.settings.schema_paths, sink.key_message, key=True)
+        schema = language.read(files)
+        problems = list(_differences(key, schema))
+    else:
+        derived = _derived(key, language)
+        if derived is None:
+            message = f"a key in {sink.key_format} needs a schema"
+            remedy = f"set key_schema='schemas/{sink.topic}_key{language.suffix}'"
+            return {}, [key.problem("MS108", message, remedy, "key_format")]
+        schema, problems = derived, []
+    return {
+        "written_key_schema": schema.essence,
+        "key_message": schema.message,
+        "single_key": schema.single,
+    }, problems
+
+
+def _derived(key: _SinkKey, language: SchemaLanguage) -> ReadSchema | None:
+    name = record_name(f"{key.sink.topic}_key")
+    match key.type:
+        case Row(fields=fields):
+            return language.derive(fields, name) if language.derive else None
+        case given:
+            return language.derive_single(given, name) if language.derive_single else None
+
+
+def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanProblem]:
+    """Yield how a key differs from its schema."""
+    path = key.sink.key_schema
+    if key.type != schema.type:
+        message = f"the key is {key.type}, but {schema.type} in {path}"
+        yield key.problem("MS124", message, "cast the columns, or change the schema", "key_schema")
+        return
+    nullable = {column.name for column in schema.columns if column.nullable}
+    for column in key.columns if len(key.columns) > 1 else ():
+        if column.nullable and column.name not in nullable:
+            remedy = f"use coalesce({column.name}, …), or add `where {column.name} is not null`"
+            message = f"'{column.name}' can be NULL, but not in {path}"
+            yield key.problem("MS124", message, remedy, "key_schema")

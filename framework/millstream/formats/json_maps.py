@@ -1,0 +1,49 @@
+"""Maps in JSON: their keys are texts, and become what they are after a value is read."""
+
+from __future__ import annotations
+
+from millstream.expressions import Piece, Ref, quoted
+from millstream.formats.format import Fields
+from millstream.types import STRING, Array, Field, Map, Row, Type
+
+
+def all_restored(fields: Fields, read: Fields) -> tuple[tuple[Piece, ...], ...]:
+    return tuple(
+        _restored((Ref(f.name),), f.type, 0) if r.type != f.type else ()
+        for f, r in zip(fields, read, strict=True)
+    )
+
+
+def as_read(given: Type) -> Type:
+    """Return a type for `from_json`, which requires texts as keys of maps."""
+    match given:
+        case Map(value=value):
+            return Map(STRING, as_read(value))
+        case Array(element=element):
+            return Array(as_read(element))
+        case Row(fields=fields):
+            return Row(tuple(Field(f.name, as_read(f.type)) for f in fields))
+        case _:
+            return given
+
+
+def _restored(found: tuple[Piece, ...], given: Type, depth: int) -> tuple[Piece, ...]:
+    """Return SQL that casts the keys of maps back to their type."""
+    if as_read(given) == given:
+        return found
+    each = f"e{depth}"
+    match given:
+        case Map(key=key, value=value):
+            inner = _restored((f"{each}.value",), value, depth + 1)
+            entry = ("struct(cast(", f"{each}.key as {key}) as key, ", *inner, " as value)")
+            return ("map_from_entries(transform(map_entries(", *found, f"), {each} -> ", *entry, "))")
+        case Array(element=element):
+            return ("transform(", *found, f", {each} -> ", *_restored((each,), element, depth + 1), ")")
+        case Row(fields=fields):
+            parts: list[Piece] = []
+            for field in fields:
+                inner = _restored((*found, f".{quoted(field.name)}"), field.type, depth)
+                parts += [", " if parts else "", *inner, f" as {quoted(field.name)}"]
+            return ("if(", *found, " is null, null, struct(", *parts, "))")
+        case _:
+            return found

@@ -1,0 +1,55 @@
+"""JSON values of any kind as a single column: `12`, `"a"`, `[1, 2]` or an object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from millstream.expressions import Piece, joined, literal
+from millstream.formats import Encoding
+from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SparkCodec
+from millstream.formats.json_maps import all_restored, as_read
+from millstream.formats.sql import BAD, TIMES, VALUE, function_call, has_times, parser_call
+from millstream.formats.values import from_json, single_value, to_json
+from millstream.types import Array, Field, Map, Row
+
+
+def spark_codec(encoding: Encoding) -> SparkCodec:
+    def decode(fields: Fields) -> Decoded:
+        (field,) = fields
+        read = [Field(field.name, as_read(field.type), field.nullable)]
+        restored = all_restored(fields, read)
+        if encoding.decoding == "strict":
+            return function_call("decode_json_value", read, restored, (encoding.framing,))
+        # Spark's own parser only reads objects.
+        text = (literal('{"' + field.name + '":'), ", cast(", VALUE, " as string), ", literal("}"))
+        options = f"map('columnNameOfCorruptRecord', '{BAD}')"
+        return Decoded(
+            rows=parser_call("from_json", read, options, ("concat(", *text, ")")),
+            fields=restored,
+            why=(literal(f"not JSON of {field.type}"),),
+        )
+
+    return SparkCodec(decode, _encode_sql)
+
+
+def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
+    ((_, found),) = items
+    options = f", map({TIMES})" if has_times(found.type) else ""
+    match found.type:
+        case Array() | Map() | Row():
+            return joined(("to_json(", *found.pieces, f"{options})"))
+        case _:
+            # Spark's function doesn't write numbers and texts, but arrays of them.
+            return joined(("trim(both '[]' from to_json(array(", *found.pieces, f"){options}))"))
+
+
+def _encode(value: Any, fields: Fields) -> bytes:
+    return to_json(single_value(value, fields))
+
+
+def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001 - JSON has the types
+    return from_json(value)
+
+
+local_codec = LocalCodec(_decode, _encode)

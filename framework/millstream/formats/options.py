@@ -1,0 +1,40 @@
+"""Checks the options of a format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from millstream.errors import did_you_mean
+from millstream.formats import format_of
+
+
+class WrongOption(Struct, frozen=True):
+    option: str
+    unknown: bool
+    message: str
+    remedy: str
+
+
+def text_of(value: str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def wrong_options(name: str, given: Mapping[str, str | bool]) -> Iterator[WrongOption]:
+    """Yield the options that a format doesn't have, or that have other values."""
+    known = format_of(name).options
+    for option, value in given.items():
+        if option not in known:
+            listed = (
+                f"options of {name}: {', '.join(known)}" if known else f"remove it: {name} has no options"
+            )
+            hint = did_you_mean(option, known, listed)
+            yield WrongOption(option, True, f"format '{name}' has no option '{option}'", hint)
+        elif text_of(value) != known[option].default and not re.fullmatch(
+            known[option].pattern, text_of(value)
+        ):
+            message = f"'{value}' is not a valid {option}: {known[option].about}"
+            remedy = f"write, for example, {option}: {known[option].example}"
+            yield WrongOption(option, False, message, remedy)

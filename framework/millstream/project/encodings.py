@@ -1,0 +1,102 @@
+"""How the values and the keys of a topic are encoded, as a properties file says it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from millstream.formats import DEFAULT, KEY, Decoding, Encoding, format_of
+from millstream.formats.keys import KeyFormat, any_value, misfit
+from millstream.formats.options import text_of, wrong_options
+from millstream.project.columns import ColumnReader
+from millstream.project.shapes import KeyShape, SourceShape, TopicShape
+from millstream.project.values import Key, SchemaUse
+from millstream.types import STRING
+
+
+def read_encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
+    """Return how the values of a topic are encoded."""
+    parts, name = (source, shape), shape.format or source.format or DEFAULT.name
+    found = Encoding(
+        name=name,
+        decoding=shape.decoding or source.decoding or DEFAULT.decoding,
+        framing=shape.framing or source.framing or DEFAULT.framing,
+        options=_format_options(reader, parts, name),
+    )
+    _check_framing(reader, parts, found, "values")
+    return found
+
+
+def read_key(reader: ColumnReader, shape: KeyShape | str | None, decoding: Decoding) -> Key | None:
+    """Return the key of a topic; it is decoded as strictly as the values."""
+    if not isinstance(shape, KeyShape):
+        return Key(shape, STRING, replace(KEY, decoding=decoding)) if shape else None
+    reader.check_name(shape, shape.name, "column")
+    name = shape.format or KEY.name
+    encoding = Encoding(
+        name=name,
+        decoding=decoding,
+        framing=shape.framing or KEY.framing,
+        options=_format_options(reader, (shape,), name),
+    )
+    _check_framing(reader, (shape,), encoding, "keys")
+    encoding = any_value(encoding)
+    given, columns = reader.type(shape.type), format_of(encoding).columns
+    key = Key(
+        shape.name,
+        given or (columns[0].type if columns else STRING),
+        encoding,
+        read_schema_use(reader, shape),
+        reader.location(shape, "type") if given else None,
+    )
+    if key.schema is None:
+        _check_type(reader, shape, key)
+    return key
+
+
+def _check_type(reader: ColumnReader, shape: KeyShape, key: Key) -> None:
+    """Report a key whose type is missing, or is not one of its format."""
+    found, written = format_of(key.format), "type" in shape.locations
+    if found.schemas is not None and found.schemas.required:
+        message = f"key '{key.name}' has no schema, which {key.format} needs"
+        remedy = f"add `schema: schemas/{key.name}{found.schemas.suffix}`"
+        reader.at(reader.location(shape), "MS108", message, remedy)
+    elif not (found.columns or written):
+        message = f"key '{key.name}' has no type"
+        remedy = f"add `type: …`: {key.format} values have no types"
+        reader.at(reader.location(shape), "MS108", message, remedy)
+    elif (key.type_location or not written) and (why := misfit(KeyFormat(key.format, key.type))):
+        place = key.type_location or reader.location(shape, "format")
+        reader.at(place, "MS107", f"key '{key.name}' can't be read: {why}", "change its type or its format")
+
+
+def read_schema_use(reader: ColumnReader, shape: TopicShape | KeyShape) -> SchemaUse | None:
+    if not shape.schema:
+        return None
+    return SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"), shape.message or "")
+
+
+_Parts = Sequence[SourceShape | TopicShape | KeyShape]
+"""What says how something is encoded; of several, the last one counts."""
+
+
+def _check_framing(reader: ColumnReader, parts: _Parts, found: Encoding, what: str) -> None:
+    if found.framing != DEFAULT.framing and format_of(found).schemas is None:
+        place = next((part for part in reversed(parts) if "framing" in part.locations), parts[-1])
+        message = f"{what} in {found} have no schema, and no id of one"
+        reader.at(reader.location(place, "framing"), "MS107", message, "remove it, or change the format")
+
+
+def _format_options(reader: ColumnReader, parts: _Parts, name: str) -> tuple[tuple[str, str], ...]:
+    """Return the options that differ from their defaults."""
+    known = format_of(name).options
+    given: dict[str, str] = {}
+    for part in parts:
+        wrong = {each.option: each for each in wrong_options(name, part.format_options)}
+        for each in wrong.values():
+            code = "MS106" if each.unknown else "MS107"
+            reader.at(reader.location(part, "format_options"), code, each.message, each.remedy)
+        given |= {o: text_of(value) for o, value in part.format_options.items() if o not in wrong}
+    return tuple(sorted((option, text) for option, text in given.items() if text != known[option].default))
