@@ -16,7 +16,7 @@ _SHOWN = 60
 
 
 def _decode_lenient(fields: Fields) -> Decoded:
-    return Decoded(fields=tuple(_cast(field.type) for field in fields))
+    return Decoded(fields=tuple(_cast("cast", field.type) for field in fields))
 
 
 def _decode_strict(fields: Fields) -> Decoded:
@@ -31,13 +31,15 @@ def _decode_strict(fields: Fields) -> Decoded:
             good = ("(try_cast(", *TEXT, f" as {given}) is not null or ", VALUE, " is null)")
             end = literal(f"' is not a valid {given}")
             why = ("concat('\\'', left(make_valid_utf8(", *TEXT, f"), {_SHOWN}), {end})")
-    return Decoded(fields=_decode_lenient(fields).fields, good=joined(good), why=joined(why))
+    # The columns of a bad record are calculated if it becomes a dead letter.
+    found = tuple(_cast("try_cast", field.type) for field in fields)
+    return Decoded(fields=found, good=joined(good), why=joined(why))
 
 
-def _cast(given: Type) -> tuple[Piece, ...]:
+def _cast(function: str, given: Type) -> tuple[Piece, ...]:
     if given == BINARY:
         return (VALUE,)
-    return joined(TEXT if given == STRING else ("cast(", *TEXT, f" as {given})"))
+    return joined(TEXT if given == STRING else (f"{function}(", *TEXT, f" as {given})"))
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:

@@ -1,0 +1,213 @@
+"""Keys in each format from a topic to a topic, on Kafka and Spark. Other software writes them and reads ours."""
+
+import io
+import json
+import struct
+
+import fastavro
+import pytest
+from confluent_kafka.serialization import (
+    DoubleSerializer,
+    MessageField,
+    SerializationContext,
+    StringDeserializer,
+    StringSerializer,
+)
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from grpc_tools import protoc
+from msgspec import Struct
+from support.runs import built, create_topics, headers, problems, received, send, table_rows
+from support.shops import UNOPTIMIZED
+from support.spark import SPARK_WARNINGS
+
+from millstream.compile import compile_project
+
+pytestmark = SPARK_WARNINGS
+
+CONTEXT = SerializationContext("topic", MessageField.KEY)
+RECORD = {
+    "type": "record",
+    "name": "Id",
+    "namespace": "shop",
+    "fields": [{"name": "shop", "type": "string"}, {"name": "number", "type": "long"}],
+}
+IDS = [{"shop": "Zürich", "number": 1}, {"shop": "", "number": -(2**63)}, {"shop": 'a,"b', "number": 3}]
+PROTO = 'syntax = "proto3"; package shop; message Id { string shop = 1; int64 number = 2; }'
+STRUCT = "struct<shop: string, number: bigint>"
+
+
+def avro(schema, value, header=b""):
+    out = io.BytesIO(header)
+    out.seek(len(header))
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()
+
+
+def read_avro(schema, data):
+    source = io.BytesIO(data)
+    value = fastavro.schemaless_reader(source, fastavro.parse_schema(schema), None)
+    assert source.read() == b""
+    return value
+
+
+def written_schema(root, model):
+    """Return the schema that a sink derived for its keys, which is in the manifest."""
+    manifest = compile_project(root, use_cache=False).manifest
+    return json.loads(manifest.nodes[f"model.{model}"].config["written_key_schema"])
+
+
+class Case(Struct):
+    key: str
+    """What the source says of its key."""
+    sink: str
+    """The options of the sink."""
+    values: list
+    write: object
+    read: object
+    """From the bytes of a key, given the schema that the sink derived."""
+    bad: dict
+    """Keys, and why they are bad."""
+
+
+def proto_id(folder):
+    (folder / "id.proto").write_text(PROTO)
+    out = folder / "set"
+    assert protoc.main(["", f"-I{folder}", f"-o{out}", f"{folder}/id.proto"]) == 0
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Id"))
+
+
+def cases(message):
+    def read_message(data, _):
+        found = message.FromString(data)
+        return {"shop": found.shop, "number": found.number}
+
+    return {
+        "text": Case(
+            "k", "key='k'", ["Zürich", "", "a"],
+            lambda value: StringSerializer()(value, CONTEXT), lambda data, _: StringDeserializer()(data, CONTEXT),
+            {b"\xff": "the key: not valid UTF-8"},
+        ),
+        "number_as_text": Case(
+            "{name: k, type: double}", "key='k', key_format='string'", [1.5, -0.25],
+            lambda value: StringSerializer()(repr(value), CONTEXT), lambda data, _: float(data),
+            {b"x": "the key: 'x' is not a valid double"},
+        ),
+        "long": Case(
+            "{name: k, format: long}", "key='k', key_format='long'", [1, -(2**63), 2**63 - 1],
+            lambda value: struct.pack(">q", value), lambda data, _: struct.unpack(">q", data)[0],
+            {b"1": "the key: not eight bytes of a number"},
+        ),
+        "binary": Case(
+            "{name: k, format: binary}", "key='k', key_format='binary'", [1.5, -2.25],
+            lambda value: DoubleSerializer()(value, CONTEXT), lambda data, _: struct.unpack(">d", data)[0],
+            {},
+        ),
+        "json_number": Case(
+            "{name: k, type: int, format: json}", "key='k', key_format='json'", [12, -1],
+            lambda value: json.dumps(value).encode(), lambda data, _: json.loads(data),
+            {
+                b'"12"': "the key: '12' is not an int", b"1 2": "the key: there is more after the JSON value",
+                b"3000000000": "the key: '3000000000' is not an int", b"{}": "the key: an object is not an int",
+                b"": "the key: the value is empty",
+            },
+        ),
+        "json_text": Case(
+            "{name: k, type: string, format: json}", "key='k', key_format='json'", ["a", "[Zü\"'rich]", ""],
+            lambda value: json.dumps(value).encode(), lambda data, _: json.loads(data),
+            {b"a": "the key: not JSON", b'"\\ud800"': "the key: '\\ud800' is not a valid text"},
+        ),
+        "json_struct": Case(
+            f"{{name: k, type: '{STRUCT}', format: json}}", "key='k', key_format='json'", IDS,
+            lambda value: json.dumps(value).encode(), lambda data, _: json.loads(data),
+            {b'{"number": "1"}': "the key: field number: '1' is not a bigint", b"[]": "the key: an array is not an object"},
+        ),
+        "json_schema": Case(
+            "{name: k, format: json, schema: schemas/tags.json}", "key='k', key_format='json'", [["a", "b"], []],
+            lambda value: json.dumps(value).encode(), lambda data, _: json.loads(data),
+            {b"{}": "the key: an object is not an array"},
+        ),
+        "avro_long": Case(
+            "{name: k, format: avro, schema: schemas/long.avsc}", "key='k', key_format='avro'", [1, -(2**63)],
+            lambda value: avro("long", value), lambda data, schema: read_avro(schema, data),
+            {b"": "the key: the value ends too early", b"\x02\x02": "the key: there is more after the"},
+        ),
+        "avro_record": Case(
+            "{name: k, format: avro, schema: schemas/id.avsc}", "key='k', key_format='avro'", IDS,
+            lambda value: avro(RECORD, value), lambda data, schema: read_avro(schema, data),
+            {b"\x02\xff\x02": "the key: field shop: "},
+        ),
+        "avro_framed": Case(
+            "{name: k, format: avro, schema: schemas/id.avsc}",
+            "key='k', key_format='avro', key_schema='schemas/id.avsc', key_framing='confluent'", IDS,
+            lambda value: avro(RECORD, value), lambda data, _: data[:5] == b"\0\0\0\0\0" and read_avro(RECORD, data[5:]),
+            {},
+        ),
+        "json_framed": Case(
+            f"{{name: k, type: '{STRUCT}', format: json, framing: confluent}}", "key='k', key_format='json'", IDS,
+            lambda value: b"\0\0\0\0\x07" + json.dumps(value).encode(), lambda data, _: json.loads(data),
+            {b"{}": "the key: the value has 2 bytes, and no id of a schema"},
+        ),
+        "protobuf": Case(
+            "{name: k, format: protobuf, schema: schemas/id.proto}",
+            "key='k', key_format='protobuf', key_schema='schemas/id.proto'", IDS,
+            lambda value: message(**value).SerializeToString(), read_message,
+            {b"\x0a\x01\xff": "the key: field shop: the text is not UTF-8"},
+        ),
+        "csv": Case(
+            f"{{name: k, type: '{STRUCT}', format: csv, format_options: {{delimiter: ';'}}}}",
+            "key='k', key_format='csv', key_format_options={'delimiter': ';'}", [{"shop": "a;b", "number": 1}],
+            lambda value: f'"{value["shop"]}";{value["number"]}'.encode(),
+            lambda data, _: {"shop": data.decode().split('"')[1], "number": int(data.decode().rpartition(";")[2])},
+            {b"a;x": "the key: field number: 'x' is not a bigint"},
+        ),
+    }  # fmt: skip
+
+
+FILES = {
+    "schemas/tags.json": {"type": "array", "items": {"type": "string"}},
+    "schemas/long.avsc": "long",
+    "schemas/id.avsc": RECORD,
+}
+
+
+@pytest.fixture(scope="module")
+def message(tmp_path_factory):
+    return proto_id(tmp_path_factory.mktemp("proto"))
+
+
+def test_from_topic_to_topic(shop, first_spark, message):
+    found = cases(message)
+    for path, content in FILES.items():
+        shop.write(path, json.dumps(content))
+    shop.write("schemas/id.proto", PROTO)
+    topics = [
+        f"  - {{name: {name}, on_bad_record: dead_letter, key: {case.key}, columns: [{{name: n, type: int}}]}}\n"
+        for name, case in found.items()
+    ]
+    shop.write("models/web.yml", f"sources:\n- name: web\n  topics:\n{''.join(topics)}")
+    for name, case in found.items():
+        config = f"{{{{ config(materialized='sink', {case.sink}) }}}}"
+        shop.model(f"{name}_copy", f"{config} select k, n from {{{{ source('web', '{name}') }}}}")
+    create_topics(shop.bootstrap, *found, partitions=1)
+    records = {}
+    for name, case in found.items():
+        good = [(case.write(value), {"n": at}) for at, value in enumerate(case.values)]
+        bad = [(key, {"n": -1}) for key in case.bad]
+        records[name] = [*good[:1], *bad, *good[1:], (None, {"n": 99})]
+    send(shop.bootstrap, records)
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    for name, case in found.items():
+        schema = written_schema(shop.root, f"{name}_copy") if case.sink.endswith("'avro'") else None
+        copied = {json.loads(each.value())["n"]: each.key() for each in received(shop.bootstrap, f"{name}_copy")}
+        assert copied.pop(99) is None, name
+        read = {at: case.read(key, schema) for at, key in copied.items()}
+        assert read == dict(enumerate(case.values)), name
+        letters = received(shop.bootstrap, f"{name}.dead_letter") if case.bad else []
+        reasons = {each.key(): headers(each)["millstream.reason"] for each in letters}
+        assert reasons.keys() == case.bad.keys(), name
+        for key, reason in reasons.items():
+            assert reason.startswith(case.bad[key]), name
