@@ -94,7 +94,7 @@ class TopicSchemas:
         try:
             found = language.read(SchemaFiles(use.path, texts, self._folders, use.message, key))
         except SchemaError as error:
-            remedy = "fix the schema, or declare the columns instead of it"
+            remedy = f"fix the schema, or declare the {'type' if key else 'columns'} instead of it"
             if error.place is None:
                 message = f"schema '{use.path}' can't be used: {error}"
                 self._report(use.location, "MS123", message, remedy)

@@ -211,3 +211,99 @@ def test_from_topic_to_topic(shop, first_spark, message):
         assert reasons.keys() == case.bad.keys(), name
         for key, reason in reasons.items():
             assert reason.startswith(case.bad[key]), name
+
+
+JOINED = f"""
+sources:
+- name: web
+  topics:
+  - {{name: orders, key: {{name: id, format: long}}, columns: [{{name: total, type: int}}]}}
+  - {{name: payments, key: {{name: id, type: bigint}}, columns: [{{name: paid, type: int}}]}}
+  - {{name: visits, key: {{name: k, format: avro, schema: schemas/id.avsc}}, columns: [{{name: n, type: int}}]}}
+  - {{name: clicks, key: {{name: k, type: '{STRUCT}', format: json}}, columns: [{{name: n, type: int}}]}}
+  - {{name: users, table: true, key: {{name: k, format: avro, schema: schemas/id.avsc}}, columns: [{{name: name, type: string}}]}}
+"""
+SQL = {
+    "matched": """{{ config(materialized='sink', key='id', key_format='long', unbounded_state='accept') }}
+        select o.id, o.total, p.paid from {{ source('web', 'orders') }} o
+        join {{ source('web', 'payments') }} p on o.id = p.id""",
+    "both": "select id, total as amount from {{ source('web', 'orders') }} union all select id, paid from {{ source('web', 'payments') }}",
+    "sums": """{{ config(materialized='sink', key='id', key_format='json', unbounded_state='accept') }}
+        select id, sum(amount) as amount from {{ ref('both') }} where id is not null group by id""",
+    "counts": """{{ config(materialized='table', unique_key='id', unbounded_state='accept') }}
+        select id, count(*) as records from {{ ref('both') }} group by id""",
+    "seen": "select k, n from {{ source('web', 'visits') }} union all select k, n from {{ source('web', 'clicks') }}",
+    "by_shop": """{{ config(materialized='table', unique_key='k', unbounded_state='accept') }}
+        select k, sum(n) as n from {{ ref('seen') }} group by k""",
+    "pairs": """{{ config(materialized='sink', key='k', key_format='avro', unbounded_state='accept') }}
+        select v.k, v.n as visit, c.n as click from {{ source('web', 'visits') }} v
+        join {{ source('web', 'clicks') }} c on v.k = c.k""",
+    "again": """{{ config(materialized='sink', key=['visit', 'click'], key_format='avro') }}
+        select k.shop, visit, click from {{ ref('pairs') }}""",
+    "named": """{{ config(materialized='sink', key='k', key_format='avro') }}
+        select v.k, v.n, u.name from {{ source('web', 'visits') }} v left join {{ source('web', 'users') }} u on v.k = u.k""",
+    "known": """{{ config(materialized='sink', key='k', key_format='avro') }}
+        select k, name from {{ source('web', 'users') }} where name <> 'hidden'""",
+}  # fmt: skip
+BATCHES = [
+    {
+        "users": [(avro(RECORD, IDS[0]), {"name": "Ann"}), (avro(RECORD, IDS[1]), {"name": "Ben"})],
+        "orders": [(struct.pack(">q", 1), {"total": 10}), (struct.pack(">q", -5), {"total": 20})],
+        "payments": [("1", {"paid": 7})],
+        "visits": [(avro(RECORD, IDS[0]), {"n": 1}), (avro(RECORD, IDS[2]), {"n": 2})],
+        "clicks": [(json.dumps(IDS[0]), {"n": 10}), (None, {"n": 500})],
+    },
+    {
+        "users": [(avro(RECORD, IDS[0]), None), (avro(RECORD, IDS[1]), {"name": "hidden"})],
+        "orders": [(struct.pack(">q", 1), {"total": 1})],
+        "payments": [("-5", {"paid": 8}), ("1", {"paid": 9}), (None, {"paid": 100})],
+        "visits": [(avro(RECORD, IDS[0]), {"n": 3}), (avro(RECORD, IDS[1]), {"n": 4}), (None, {"n": 1000})],
+        "clicks": [('{"number": 3, "shop": "a,\\"b"}', {"n": 20})],
+    },
+]
+
+
+def rows(shop, topic):
+    return sorted((each.key() or b"", each.value() or b"") for each in received(shop.bootstrap, topic))
+
+
+@pytest.mark.parametrize("target", ["optimized", "unoptimized"])
+def test_keys_join_and_group_across_formats(shop, first_spark, target):
+    shop.write("schemas/id.avsc", json.dumps(RECORD))
+    shop.write("models/joined.yml", JOINED)
+    if target == "unoptimized":
+        shop.write("profiles.yml", UNOPTIMIZED)
+    for name, sql in SQL.items():
+        shop.model(name, sql)
+    create_topics(shop.bootstrap, "orders", "payments", "visits", "clicks", "users", partitions=2)
+    for batch in BATCHES:
+        send(shop.bootstrap, batch)
+        _, told = built(shop.root, first_spark)
+        assert problems(told) == []
+    matched = [(struct.unpack(">q", key)[0], json.loads(value)) for key, value in rows(shop, "matched")]
+    assert sorted((id_, row["total"], row["paid"]) for id_, row in matched) == [
+        (-5, 20, 8), (1, 1, 7), (1, 1, 9), (1, 10, 7), (1, 10, 9),
+    ]  # fmt: skip
+    newest = {each.key(): json.loads(each.value()) for each in received(shop.bootstrap, "sums")}
+    assert {key: row["amount"] for key, row in newest.items()} == {b"1": 27, b"-5": 28}
+    assert {row["id"]: row["records"] for row in table_rows(shop.root, "model.counts")} == {1: 4, -5: 2, None: 1}
+    by_shop = {row["k"] and row["k"]["number"]: row["n"] for row in table_rows(shop.root, "model.by_shop")}
+    assert by_shop == {1: 14, 3: 22, -(2**63): 4, None: 1500}
+    schema = written_schema(shop.root, "pairs")
+    found = [(read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "pairs")]
+    assert sorted((id_, row["visit"], row["click"]) for id_, row in found) == [(1, 1, 10), (1, 3, 10), (3, 2, 20)]
+    schema = written_schema(shop.root, "again")
+    found = [(read_avro(schema, key), json.loads(value)["shop"]) for key, value in rows(shop, "again")]
+    assert sorted((key["visit"], key["click"], shop_) for key, shop_ in found) == [
+        (1, 10, "Zürich"), (2, 20, 'a,"b'), (3, 10, "Zürich"),
+    ]  # fmt: skip
+    schema = written_schema(shop.root, "named")
+    found = [(key and read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "named")]
+    assert sorted((row["n"], id_ or None, row.get("name")) for id_, row in found if row["n"] in {1, 2, 4, 1000}) == [
+        (1, 1, "Ann"), (2, 3, None), (4, -(2**63), "hidden"), (1000, None, None),
+    ]  # fmt: skip
+    schema = written_schema(shop.root, "known")
+    newest = {}
+    for each in received(shop.bootstrap, "known"):
+        newest[read_avro(schema, each.key())["number"]] = each.value() and json.loads(each.value())["name"]
+    assert newest == {1: None, -(2**63): None}

@@ -1,0 +1,132 @@
+"""The formats and schemas of the keys that sinks write."""
+
+import json
+
+import pytest
+from support.shops import Shop
+
+from millstream.compile import compile_project
+
+ID = {
+    "type": "record",
+    "name": "Id",
+    "fields": [{"name": "id", "type": "int"}, {"name": "kind", "type": ["null", "string"]}],
+}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    made = Shop(tmp_path, "")
+    made.write("schemas/id.avsc", json.dumps(ID))
+    made.write("schemas/long.avsc", '"long"')
+    made.write("schemas/id.proto", 'syntax = "proto3"; message Id { optional int32 id = 1; optional string kind = 2; }')
+    return made
+
+
+def compiled(shop, options, columns="id, kind, value, named_struct('id', id) as both"):
+    config = f"{{{{ config(materialized='sink', {options}) }}}}"
+    shop.model("copy", f"{config} select {columns} from {{{{ source('web', 'events') }}}}")
+    return compile_project(shop.root, use_cache=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "schema"),
+    [
+        ("key='id', key_format='avro'", "int"),
+        (
+            "key=['id', 'kind'], key_format='avro'",
+            {
+                "type": "record",
+                "name": "copy_key",
+                "fields": [
+                    {"name": "id", "type": ["null", "int"], "default": None},
+                    {"name": "kind", "type": ["null", "string"], "default": None},
+                ],
+            },
+        ),
+        (
+            "key='both', key_format='avro'",
+            {
+                "type": "record",
+                "name": "copy_key",
+                "fields": [{"name": "id", "type": ["null", "int"], "default": None}],
+            },
+        ),
+    ],
+)
+def test_a_schema_is_derived(shop, options, schema):
+    found = compiled(shop, options)
+    assert found.diagnostics == ()
+    assert json.loads(found.manifest.nodes["model.copy"].config["written_key_schema"]) == schema
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "key=['id', 'kind'], key_format='json'",
+        "key='both', key_format='json'",
+        "key=['id', 'kind'], key_format='csv', key_format_options={'header': true}",
+        "key=['id', 'kind'], key_format='protobuf', key_schema='schemas/id.proto'",
+        "key='value', key_format='string'",
+    ],
+)
+def test_formats_of_keys(shop, options):
+    assert compiled(shop, options).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "marked", "remedy"),
+    [
+        ("key='id', key_format='long'", "MS124", "key_format", "choose another format, or another key"),
+        ("key='id', key_format='csv'", "MS124", "key_format", "choose another format, or another key"),
+        (
+            "key=['id', 'kind'], key_format='string'",
+            "MS124",
+            "key_format",
+            "choose another format, or another key",
+        ),
+        (
+            "key='id', key_format='protobuf'",
+            "MS108",
+            "key_format",
+            "set key_schema='schemas/copy_key.proto'",
+        ),
+        ("key='id', key_format='lng'", "MS120", "key_format", "did you mean 'long'?"),
+        ("key_format='json'", "MS121", "key_format", "set key, or remove it"),
+        ("key='id', key_framing='confluent'", "MS121", "key_framing", "set key_format"),
+        (
+            "key='id', key_format='string', key_framing='confluent'",
+            "MS121",
+            "key_framing",
+            "remove it, or change key_format",
+        ),
+        (
+            "key='id', key_format='avro', key_schema='schemas/idd.avsc'",
+            "MS122",
+            "key_schema",
+            "did you mean 'schemas/id.avsc'?",
+        ),
+        (
+            "key='id', key_format='avro', key_schema='schemas/long.avsc'",
+            "MS124",
+            "key_schema",
+            "cast the columns, or change the schema",
+        ),
+        (
+            "key=['id', 'kind'], key_format='avro', key_schema='schemas/id.avsc'",
+            "MS124",
+            "key_schema",
+            "use coalesce(id, …), or add `where id is not null`",
+        ),
+        (
+            "key=['id', 'kind'], key_format='csv', key_format_options={'delimeter': 'x'}",
+            "MS120",
+            "key_format_options",
+            "did you mean 'delimiter'?",
+        ),
+    ],
+)
+def test_mistakes_are_located(shop, options, code, marked, remedy):
+    (problem,) = compiled(shop, options).diagnostics
+    assert (problem.code, problem.help) == (code, remedy), problem
+    assert problem.line[problem.location.column - 1 : problem.location.end - 1] == marked

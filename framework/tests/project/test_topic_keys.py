@@ -1,0 +1,93 @@
+"""The keys of topics: their formats, types and schemas."""
+
+import pytest
+from project.test_load import told
+from project.test_topic_schemas import topics
+
+from millstream.formats import KEY, Encoding
+
+ID = '{"type": "record", "name": "Id", "fields": [{"name": "shop", "type": "string"}, {"name": "n", "type": "long"}]}'
+FILES = {
+    "schemas/id.avsc": ID,
+    "schemas/long.avsc": '{"type": "long"}',
+    "schemas/tags.json": '{"type": "array", "items": {"type": "string"}}',
+    "schemas/id.proto": 'syntax = "proto3"; message Id { string shop = 1; int64 n = 2; }',
+}
+VALUE = "columns: [{name: a, type: int}]"
+
+
+def loaded(root, key, more=""):
+    return topics(root, f"name: t, key: {key}, {more}{VALUE}", **FILES)
+
+
+@pytest.mark.parametrize(
+    ("key", "type_"),
+    [
+        ("k", "string"),
+        ("{name: k, type: binary}", "binary"),
+        ("{name: k, type: 'decimal(10,2)'}", "decimal(10,2)"),
+        ("{name: k, format: long}", "bigint"),
+        ("{name: k, format: binary}", "binary"),
+        ("{name: k, format: json, type: 'map<string,int>'}", "map<string,int>"),
+        ("{name: k, format: json, schema: schemas/tags.json}", "array<string>"),
+        ("{name: k, format: avro, schema: schemas/long.avsc}", "bigint"),
+        ("{name: k, format: avro, schema: schemas/id.avsc}", "struct<shop:string,n:bigint>"),
+        ("{name: k, format: protobuf, schema: schemas/id.proto}", "struct<shop:string,n:bigint>"),
+        ("{name: k, format: csv, type: 'struct<a:int>'}", "struct<a:int>"),
+    ],
+)
+def test_the_type_is_that_of_the_schema_or_of_the_format(tmp_path, key, type_):
+    project, problems = loaded(tmp_path, key)
+    assert problems == []
+    assert str(project.sources["shop.t"].key.type) == type_
+
+
+def test_a_key_is_decoded_as_strictly_as_the_values(tmp_path):
+    key = "{name: k, format: avro, framing: confluent, schema: schemas/long.avsc}"
+    project, _ = loaded(tmp_path, key, "decoding: lenient, ")
+    found = project.sources["shop.t"].key.format
+    assert (found.name, found.decoding, found.framing, found.single) == ("avro", "lenient", "confluent", True)
+    project, _ = loaded(tmp_path, "k")
+    assert project.sources["shop.t"].key.format == KEY == Encoding("string")
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("{name: k, format: avro}", ("MS108", "k", "add `schema: schemas/k.avsc`")),
+        ("{name: k, format: json}", ("MS108", "k", "add `type: …`: json values have no types")),
+        ("{name: k, format: long, type: string}", ("MS107", "string", "change its type or its format")),
+        ("{name: k, format: csv, type: int}", ("MS107", "int", "change its type or its format")),
+        ("{name: k, type: 'array<int>'}", ("MS107", "'array<int>'", "change its type or its format")),
+        ("{name: k, framing: confluent}", ("MS107", "confluent", "remove it, or change the format")),
+        ("{name: k, format: lng}", ("MS107", "lng", "did you mean 'long'?")),
+        (
+            "{name: k, format: csv, type: 'struct<a:int>', format_options: {delimeter: x}}",
+            ("MS106", "{", "did you mean 'delimiter'?"),
+        ),
+        (
+            "{name: k, format: long, schema: schemas/id.avsc}",
+            ("MS122", "schemas/id.avsc", "remove it, or set format: json or avro or protobuf"),
+        ),
+        (
+            "{name: k, format: avro, schema: schemas/it.avsc}",
+            ("MS122", "schemas/it.avsc", "did you mean 'schemas/id.avsc'?"),
+        ),
+        (
+            "{name: k, format: avro, schema: schemas/id.avsc, type: string}",
+            ("MS123", "string", "remove the type here, or change the schema"),
+        ),
+        (
+            "{name: k, format: json, schema: schemas/deep/tree.json}",
+            ("MS123", "schemas/deep/tree.json", "fix the schema, or declare the type instead of it"),
+        ),
+    ],
+)
+def test_mistakes_are_located(tmp_path, key, expected):
+    _, problems = loaded(tmp_path, key)
+    (problem,) = problems
+    line = (tmp_path / problem.location.path).read_text().splitlines()[problem.location.line - 1]
+    place = line[problem.location.column - 1 : problem.location.end - 1]
+    code, marked, remedy = expected
+    assert (problem.code, problem.help) == (code, remedy), told(problems)
+    assert place.startswith(marked)
