@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, FormatName, format_of
-from millstream.materialization import Sink, StoredAs, Table
+from millstream.materialization import Materialization, Sink, StoredAs, Table
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
@@ -29,6 +29,8 @@ class Contract(Struct, frozen=True):
     """By name in lower case: name, type, and whether it can be NULL."""
     keys: tuple[str, ...] = ()
     format: FormatName = DEFAULT_FORMAT
+    key_format: str = ""
+    """As a sentence names it: `avro (confluent)`."""
     options: Mapping[str, Any] = {}
     upsert: bool = False
     deletes: bool = False
@@ -107,12 +109,20 @@ def contracts(version: Version) -> dict[str, Contract]:
             columns=columns,
             keys=stored.keys,
             format=stored.format if isinstance(stored, Sink) else DEFAULT_FORMAT,
+            key_format=_key_format(stored),
             options=node.config,
             upsert=mode == "upsert",
             deletes="delete_when" in extras or id(output) in retracting,
             store=(stored.store if isinstance(stored, Table) else None) or DEFAULT,
         )
     return found
+
+
+def _key_format(stored: Materialization) -> str:
+    encoding = stored.key_encoding if isinstance(stored, Sink) else None
+    if encoding is None:
+        return "the default"
+    return encoding.name if encoding.framing == "plain" else f"{encoding.name} ({encoding.framing})"
 
 
 def _retracting_nodes(plan: Plan) -> set[int]:
@@ -212,6 +222,8 @@ def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
 def _topic(was: Contract, now: Contract) -> Findings:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
+    if was.key_format != now.key_format:
+        yield "breaking", f"the format of its key is {now.key_format} instead of {was.key_format}"
     if was.upsert != now.upsert:
         rows = "the newest row of each key" if now.upsert else "every row, not only the newest of each key"
         yield "breaking", f"it now holds {rows}"

@@ -19,7 +19,10 @@ def shop(tmp_path):
     made = Shop(tmp_path, "")
     made.write("schemas/id.avsc", json.dumps(ID))
     made.write("schemas/long.avsc", '"long"')
-    made.write("schemas/id.proto", 'syntax = "proto3"; message Id { optional int32 id = 1; optional string kind = 2; }')
+    made.write(
+        "schemas/id.proto",
+        'syntax = "proto3"; message Id { optional int32 id = 1; optional string kind = 2; }',
+    )
     return made
 
 

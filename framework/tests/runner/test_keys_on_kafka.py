@@ -6,6 +6,7 @@ import struct
 
 import fastavro
 import pytest
+from click.testing import CliRunner
 from confluent_kafka.serialization import (
     DoubleSerializer,
     MessageField,
@@ -20,6 +21,7 @@ from support.runs import built, create_topics, headers, problems, received, send
 from support.shops import UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
+from millstream.cli.group import millstream
 from millstream.compile import compile_project
 
 pytestmark = SPARK_WARNINGS
@@ -202,7 +204,9 @@ def test_from_topic_to_topic(shop, first_spark, message):
     assert problems(told) == []
     for name, case in found.items():
         schema = written_schema(shop.root, f"{name}_copy") if case.sink.endswith("'avro'") else None
-        copied = {json.loads(each.value())["n"]: each.key() for each in received(shop.bootstrap, f"{name}_copy")}
+        copied = {
+            json.loads(each.value())["n"]: each.key() for each in received(shop.bootstrap, f"{name}_copy")
+        }
         assert copied.pop(99) is None, name
         read = {at: case.read(key, schema) for at, key in copied.items()}
         assert read == dict(enumerate(case.values)), name
@@ -211,6 +215,51 @@ def test_from_topic_to_topic(shop, first_spark, message):
         assert reasons.keys() == case.bad.keys(), name
         for key, reason in reasons.items():
             assert reason.startswith(case.bad[key]), name
+
+
+TRAFFIC = """
+from datetime import datetime
+from itertools import count
+from random import Random
+
+
+def visits(random: Random, now: datetime):
+    for number in count(1):
+        yield {"shop": "a", "number": number}, {"n": number}
+"""
+
+
+def test_commands_know_the_formats_of_keys(shop):
+    shop.write("schemas/id.avsc", json.dumps(RECORD))
+    shop.write("models/joined.yml", JOINED)
+    shop.write("seeds/traffic.py", TRAFFIC)
+    sink = "{{ config(materialized='sink', key='k', key_format='json') }}"
+    shop.model("copy", f"{sink} select k, n from {{{{ source('web', 'visits') }}}}")
+    create_topics(shop.bootstrap, "visits", partitions=1)
+
+    def run(*arguments):
+        found = CliRunner().invoke(
+            millstream, [arguments[0], "--project-dir", str(shop.root), *arguments[1:]]
+        )
+        assert found.exit_code == 0, found.output
+        return found.stdout
+
+    run("produce", "visits", "--count", "2")
+    send(shop.bootstrap, {"visits": [(b"\xff", {"n": 3})]})
+    keys = [each.key() for each in received(shop.bootstrap, "visits")]
+    assert [read_avro(RECORD, key)["number"] for key in keys[:2]] == [1, 2]
+    shown = [
+        json.loads(line) for line in run("consume", "visits", "--last", "3", "--output", "json").splitlines()
+    ]
+    assert [each["key"] for each in shown] == [
+        {"shop": "a", "number": 1}, {"shop": "a", "number": 2}, {"base64": "/w=="},
+    ]  # fmt: skip
+    assert "key" in shown[2]["undecodable"]
+    assert "decode json, keys avro: k, n" in run("explain", "copy")
+    document = json.loads(run("docs", "generate", "--format", "asyncapi"))["components"]["messages"]
+    assert document["source_web_visits"]["x-key-content-type"] == "application/vnd.apache.avro"
+    assert document["source_web_visits"]["bindings"]["kafka"]["key"]["type"] == "object"
+    assert document["model_copy"]["x-key-content-type"] == "application/json"
 
 
 JOINED = f"""
@@ -267,7 +316,7 @@ def rows(shop, topic):
     return sorted((each.key() or b"", each.value() or b"") for each in received(shop.bootstrap, topic))
 
 
-@pytest.mark.parametrize("target", ["optimized", "unoptimized"])
+@pytest.mark.parametrize("target", ["optimized", pytest.param("unoptimized", marks=pytest.mark.long)])
 def test_keys_join_and_group_across_formats(shop, first_spark, target):
     shop.write("schemas/id.avsc", json.dumps(RECORD))
     shop.write("models/joined.yml", JOINED)
@@ -286,19 +335,29 @@ def test_keys_join_and_group_across_formats(shop, first_spark, target):
     ]  # fmt: skip
     newest = {each.key(): json.loads(each.value()) for each in received(shop.bootstrap, "sums")}
     assert {key: row["amount"] for key, row in newest.items()} == {b"1": 27, b"-5": 28}
-    assert {row["id"]: row["records"] for row in table_rows(shop.root, "model.counts")} == {1: 4, -5: 2, None: 1}
+    assert {row["id"]: row["records"] for row in table_rows(shop.root, "model.counts")} == {
+        1: 4,
+        -5: 2,
+        None: 1,
+    }
     by_shop = {row["k"] and row["k"]["number"]: row["n"] for row in table_rows(shop.root, "model.by_shop")}
     assert by_shop == {1: 14, 3: 22, -(2**63): 4, None: 1500}
     schema = written_schema(shop.root, "pairs")
     found = [(read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "pairs")]
-    assert sorted((id_, row["visit"], row["click"]) for id_, row in found) == [(1, 1, 10), (1, 3, 10), (3, 2, 20)]
+    assert sorted((id_, row["visit"], row["click"]) for id_, row in found) == [
+        (1, 1, 10),
+        (1, 3, 10),
+        (3, 2, 20),
+    ]
     schema = written_schema(shop.root, "again")
     found = [(read_avro(schema, key), json.loads(value)["shop"]) for key, value in rows(shop, "again")]
     assert sorted((key["visit"], key["click"], shop_) for key, shop_ in found) == [
         (1, 10, "Zürich"), (2, 20, 'a,"b'), (3, 10, "Zürich"),
     ]  # fmt: skip
     schema = written_schema(shop.root, "named")
-    found = [(key and read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "named")]
+    found = [
+        (key and read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "named")
+    ]
     assert sorted((row["n"], id_ or None, row.get("name")) for id_, row in found if row["n"] in {1, 2, 4, 1000}) == [
         (1, 1, "Ann"), (2, 3, None), (4, -(2**63), "hidden"), (1000, None, None),
     ]  # fmt: skip
