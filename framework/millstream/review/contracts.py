@@ -30,7 +30,7 @@ class Contract(Struct, frozen=True):
     keys: tuple[str, ...] = ()
     format: FormatName = DEFAULT_FORMAT
     key_format: str = ""
-    """As a sentence names it: `avro (confluent)`."""
+    """In words: `avro (confluent)`."""
     options: Mapping[str, Any] = {}
     upsert: bool = False
     deletes: bool = False

@@ -6,7 +6,8 @@ from itertools import islice
 import pytest
 
 from millstream.errors import MillstreamError
-from millstream.formats import format_of
+from millstream.formats import KEY, format_of
+from millstream.formats.keys import KeyFormat
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.generators import Record
 from millstream.kafka.producing import Feed, send
@@ -77,9 +78,19 @@ JSON = Reading("t", format_of("json"), (Field("id", BIGINT),))
         (JSON, None, None, (None, None, {})),
         (JSON, b"k", b"{", ("k", b"{", "value")),
         (JSON, b"\xff", b"1", (b"\xff", 1, "key")),
-        (Reading("t", format_of("long"), (), BIGINT), b"12", (5).to_bytes(8, "big"), (12, 5, {})),
-        (Reading("t", format_of("long"), (), BIGINT), b"x", b"12", (b"x", b"12", "key value")),
-        (Reading("t", format_of("binary"), (), BINARY), b"k", b"v", (b"k", b"v", {})),
+        (
+            Reading("t", format_of("long"), (), KeyFormat(KEY, BIGINT)),
+            b"12",
+            (5).to_bytes(8, "big"),
+            (12, 5, {}),
+        ),
+        (
+            Reading("t", format_of("long"), (), KeyFormat(KEY, BIGINT)),
+            b"x",
+            b"12",
+            (b"x", b"12", "key value"),
+        ),
+        (Reading("t", format_of("binary"), (), KeyFormat(KEY, BINARY)), b"k", b"v", (b"k", b"v", {})),
         (
             Reading("t", format_of("csv"), (Field("a", BIGINT), Field("b", STRING))),
             None,

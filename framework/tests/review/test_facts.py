@@ -174,3 +174,22 @@ def test_a_source_whose_records_may_not_be_read_any_more(tmp_path):
     assert contract.breaking == (
         "`product_id` is read as bigint instead of string: other records stop the query",
     )
+
+
+def test_a_sink_whose_keys_have_another_format(tmp_path):
+    after = {"sent": MODELS["sent"].replace("key='user_id'", "key='user_id', key_format='json'")}
+    found = reviewed(tmp_path, MODELS, after)
+    (contract,) = found.contracts
+    assert contract.breaking == ("the format of its key is json instead of the default",)
+
+
+def test_a_source_whose_keys_have_another_format(tmp_path):
+    sources = "sources: [{name: web, topics: [{name: ids, key: {name: id, type: bigint}, columns: [{name: a, type: int}]}]}]\n"
+    before = {
+        "models/web.yml": sources,
+        "sums": TABLE.replace("user_id", "id")
+        + "select id, sum(a) as total from {{ source('web', 'ids') }} group by id",
+    }
+    after = {"models/web.yml": sources.replace("type: bigint", "format: long")}
+    found = reviewed(tmp_path, before, after)
+    assert {each.name: each.status for each in found.queries}["sums"] != "same"

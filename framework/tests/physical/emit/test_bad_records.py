@@ -6,6 +6,7 @@ from pyspark.errors import SparkRuntimeException
 from support.plans import select, topic, where
 
 from millstream.formats import Encoding
+from millstream.formats.keys import any_value
 from millstream.physical.emit.walk import emit
 from millstream.plan.nodes import Column, TopicScan
 from millstream.types import BIGINT, parse_type
@@ -45,7 +46,7 @@ def test_a_filter_does_not_hide_them(run):
     node = select(where(topic("a"), "a = 1"), "a")
     with pytest.raises(
         PySparkException,
-        match=r"bad record: topic events, partition 0, offset [0-9]: (not JSON|field a|the value is)",
+        match=r"bad record: topic events, partition 0, offset [0-9]: (not JSON|field a|the value is|the record has no value)",
     ):
         run(node)
 
@@ -111,6 +112,54 @@ def test_a_key_is_a_value_of_its_type_or_a_bad_record(keyed, type_, good):
 def test_a_bad_key_fails_with_its_record(keyed, type_, reason):
     with pytest.raises(SparkRuntimeException, match=f"bad record: topic events, partition 0, {reason}"):
         keyed(replace(topic(meta=("_key",)), key_type=parse_type(type_)))
+
+
+JSON_KEY = any_value(Encoding("json"))
+AVRO_KEY = Encoding(
+    "avro", schema='{"type": "record", "name": "K", "fields": [{"name": "a", "type": "int"}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("key_format", "type_", "good"),
+    [
+        (JSON_KEY, "bigint", [None, 12]),
+        (replace(JSON_KEY, decoding="lenient"), "bigint", [None, 12]),
+        (JSON_KEY, "decimal(38,0)", [None, 12, 10**30 // 9]),
+        (Encoding("long"), "bigint", [None]),
+        (AVRO_KEY, "struct<a: int>", [(-54,), None]),
+        (Encoding("csv"), "struct<a: int>", [None, (12,)]),
+        (Encoding("csv", "lenient"), "struct<a: int>", [None, (12,)]),
+    ],
+)
+def test_keys_in_formats_are_skipped_if_they_are_bad(keyed, key_format, type_, good):
+    node = replace(
+        topic("a", meta=("_key",)),
+        key_type=parse_type(type_),
+        key_format=key_format,
+        on_bad_record="skip",
+    )
+    assert [
+        key and (tuple(key) if type_.startswith("struct") else int(key)) for _, key in keyed(node)
+    ] == good
+
+
+@pytest.mark.parametrize(
+    ("key_format", "type_", "reason"),
+    [
+        (JSON_KEY, "bigint", r"(not JSON: |'1+' is not a bigint)"),
+        (replace(JSON_KEY, decoding="lenient"), "bigint", "not JSON of bigint"),
+        (Encoding("long"), "bigint", "not eight bytes of a number"),
+        (AVRO_KEY, "struct<a: int>", "(field a: |there is more after the record)"),
+        (Encoding("csv"), "struct<a: int>", "field a: .* is not an int"),
+    ],
+)
+def test_keys_in_formats_fail_with_their_record(keyed, key_format, type_, reason):
+    node = replace(topic("a", meta=("_key",)), key_type=parse_type(type_), key_format=key_format)
+    with pytest.raises(
+        SparkRuntimeException, match=f"topic events, partition 0, offset [0-9]: the key: {reason}"
+    ):
+        keyed(node)
 
 
 def test_a_lenient_key_is_what_spark_makes_of_it(keyed):
