@@ -48,6 +48,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     schema: str = ""
     """What decoding needs of the topic's schema; empty if that is only its columns."""
     framing: Framing = "plain"
+    schema_id: int = 0
+    """The id that precedes values which are written."""
 
     def __str__(self) -> str:
         return self.name if self.decoding == "strict" else f"{self.name} ({self.decoding})"

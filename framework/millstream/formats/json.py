@@ -9,6 +9,7 @@ from typing import Any
 from millstream.expressions import Piece, Ref, joined, quoted
 from millstream.formats import Encoding, Framing
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SchemaLanguage, SparkCodec
+from millstream.formats.framing import framed
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 from millstream.types import (
@@ -117,7 +118,7 @@ def format_of(encoding: Encoding) -> Format:
     return Format(
         media_type="application/json",
         spark=SparkCodec(strict if encoding.decoding == "strict" else _decode_lenient, _encode_sql),
-        local=LocalCodec(_decode, _encode),
+        local=framed(LocalCodec(_decode, _encode), encoding),
         round_trips=_round_trips,
         omits_null=True,
         escape="\\",

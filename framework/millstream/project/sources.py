@@ -37,6 +37,10 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
     format_ = _encoding(source, shape)
+    if format_.framing != DEFAULT.framing and format_of(format_).schemas is None:
+        place = shape if "framing" in shape.locations else source
+        message = f"values in {format_} have no schema, and no id of one"
+        reader.at(reader.location(place, "framing"), "MS107", message, "remove it, or change the format")
     columns = reader.columns(shape.columns, metadata=True)
     key = _key(reader, shape.key or source.key)
     if shape.table and key is None:

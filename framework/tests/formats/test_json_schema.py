@@ -5,9 +5,10 @@ import json
 import pytest
 from jsonschema import Draft7Validator
 
-from millstream.formats import NAMES, SCHEMA_SUFFIXES, format_of
+from millstream.formats import NAMES, SCHEMA_SUFFIXES, Encoding, format_of
 from millstream.formats.format import SchemaError
 from millstream.formats.json_schema import columns_of
+from millstream.formats.values import UnfitError
 from millstream.types import Field, parse_type
 
 
@@ -120,3 +121,13 @@ def test_a_bad_value_of_a_required_field_is_one_that_the_schema_refuses(spark):
 def test_suffixes_are_those_of_the_formats():
     languages = [format_of(name).schemas for name in NAMES]
     assert set(SCHEMA_SUFFIXES) == {each.suffix for each in languages if each is not None}
+
+
+def test_the_id_of_a_schema_precedes_a_value():
+    found = format_of(Encoding(framing="confluent", schema_id=258)).local
+    record = found.encode({"a": 1}, ())
+    assert record == b'\0\0\0\1\2{"a":1}'
+    assert found.decode(record, ()) == {"a": 1}
+    for bad in (b"", b"\0\0\0\1", b'{"a":1}'):
+        with pytest.raises(UnfitError, match="zero byte and the id of a schema"):
+            found.decode(bad, ())

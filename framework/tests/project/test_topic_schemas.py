@@ -70,6 +70,10 @@ def test_columns_are_the_fields_of_the_schema(tmp_path):
             "name: t, schema: schemas/orders.json, columns: [{name: totl}]",
             ("MS117", "totl", "did you mean 'total'?"),
         ),
+        (
+            "name: t, format: string, framing: confluent",
+            ("MS107", "confluent", "remove it, or change the format"),
+        ),
     ],
 )
 def test_mistakes_are_located(tmp_path, row, expected):

@@ -1,0 +1,28 @@
+"""What precedes a value in a record: with Confluent's framing, a zero byte and the id of its schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.formats import Encoding
+from millstream.formats.format import Fields, LocalCodec
+from millstream.formats.values import UnfitError
+
+_HEADER = 5
+
+
+def framed(codec: LocalCodec, encoding: Encoding) -> LocalCodec:
+    """Return a codec of whole records."""
+    if encoding.framing == "plain":
+        return codec
+    header = b"\0" + encoding.schema_id.to_bytes(4, "big")
+
+    def decode(record: bytes, fields: Fields) -> Any:
+        if len(record) < _HEADER or record[0]:
+            raise UnfitError("the value does not start with a zero byte and the id of a schema")
+        return codec.decode(record[_HEADER:], fields)
+
+    def encode(value: Any, fields: Fields) -> bytes:
+        return header + codec.encode(value, fields)
+
+    return LocalCodec(decode, encode)
