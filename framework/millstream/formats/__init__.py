@@ -40,6 +40,14 @@ Framing: TypeAlias = Literal["plain", "confluent"]
 """`confluent`: a zero byte and the id of the schema, in four bytes, precede each value."""
 
 
+class WriterSchema(Struct, frozen=True):
+    """A schema that values were written with."""
+
+    id: int
+    schema: str
+    """What decoding needs of it."""
+
+
 class Encoding(Struct, frozen=True, omit_defaults=True):
     """How the values of a topic are encoded. All layers pass it on unchanged and call `format_of`."""
 
@@ -50,6 +58,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     framing: Framing = "plain"
     schema_id: int = 0
     """The id that precedes values which are written."""
+    writers: tuple[WriterSchema, ...] = ()
+    """The schemas behind the ids that precede values; empty if decoding needs none of them."""
 
     def __str__(self) -> str:
         return self.name if self.decoding == "strict" else f"{self.name} ({self.decoding})"

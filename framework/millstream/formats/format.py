@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -55,14 +55,18 @@ class SchemaError(Exception):
         self.field = field
 
 
+References = Mapping[str, str]
+"""The texts of other schemas by the name under which a schema refers to them, each after those it needs."""
+
+
 class SchemaLanguage(Struct, frozen=True):
     """How a format's schemas are written."""
 
     name: str
     suffix: str
-    columns: Callable[[str], Fields]
+    columns: Callable[[str, References], Fields]
     """Returns the columns of a schema's text, or raises SchemaError."""
-    essence: Callable[[str], str]
+    essence: Callable[[str, References], str]
     """Returns what decoding needs of a schema's text, without descriptions and the like."""
 
 

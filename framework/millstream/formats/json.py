@@ -8,7 +8,16 @@ from typing import Any
 
 from millstream.expressions import Piece, Ref, joined, quoted
 from millstream.formats import Encoding, Framing
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SchemaLanguage, SparkCodec
+from millstream.formats.format import (
+    Decoded,
+    Fields,
+    Format,
+    Item,
+    LocalCodec,
+    References,
+    SchemaLanguage,
+    SparkCodec,
+)
 from millstream.formats.framing import framed
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
@@ -107,10 +116,10 @@ def _round_trips(given: Type) -> bool:
     return _LOST.isdisjoint(types_within(given))
 
 
-def _columns(schema: str) -> Fields:
+def _columns(schema: str, references: References) -> Fields:
     from millstream.formats.json_schema import columns_of
 
-    return columns_of(schema)
+    return columns_of(schema, references)
 
 
 def format_of(encoding: Encoding) -> Format:
@@ -122,5 +131,5 @@ def format_of(encoding: Encoding) -> Format:
         round_trips=_round_trips,
         omits_null=True,
         escape="\\",
-        schemas=SchemaLanguage("JSON Schema", ".json", _columns, lambda _: ""),
+        schemas=SchemaLanguage("JSON Schema", ".json", _columns, lambda _schema, _references: ""),
     )

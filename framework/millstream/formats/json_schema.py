@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from millstream.formats.format import Fields, SchemaError
+from millstream.formats.format import Fields, References, SchemaError
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -33,13 +33,11 @@ _CONNECT = {"int8": TINYINT, "int16": SMALLINT, "int32": INT, "int64": BIGINT, "
 """`connect.type`, which Kafka Connect and Confluent's tools add to numbers."""
 
 
-def columns_of(text: str) -> Fields:
+def columns_of(text: str, references: References | None = None) -> Fields:
     """Return the columns of a schema's objects; raise SchemaError if it has none."""
-    try:
-        schema = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise SchemaError("", f"not JSON: {error}") from None
-    reader = _Reader(schema)
+    schema = _decoded(text)
+    others = {name: _absolute(_decoded(each), name) for name, each in (references or {}).items()}
+    reader = _Reader({"": schema, **others})
     found, _ = reader.type_of(schema, "", ())
     if not isinstance(found, Row):
         raise SchemaError("", "the schema does not describe an object with properties")
@@ -47,9 +45,32 @@ def columns_of(text: str) -> Fields:
     return tuple(Field(field.name, field.type, nullable=field.name not in required) for field in found.fields)
 
 
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise SchemaError("", f"not JSON: {error}") from None
+
+
+def _absolute(part: Any, name: str) -> Any:
+    """Return a part of another schema; its references to itself name that schema."""
+    match part:
+        case dict():
+            return {
+                key: name + value
+                if key == "$ref" and isinstance(value, str) and value.startswith("#")
+                else _absolute(value, name)
+                for key, value in part.items()
+            }
+        case list():
+            return [_absolute(each, name) for each in part]
+        case _:
+            return part
+
+
 class _Reader:
-    def __init__(self, root: Any) -> None:
-        self.root = root
+    def __init__(self, schemas: Mapping[str, Any]) -> None:
+        self.schemas = schemas
 
     def required(self, schema: Any) -> frozenset[str]:
         """Return the properties that each object has, with a value that is not null."""
@@ -142,10 +163,11 @@ class _Reader:
         return joined, above
 
     def referred(self, reference: str, path: str) -> Any:
-        if not reference.startswith("#"):
+        schema, _, pointer = reference.partition("#")
+        if schema not in self.schemas:
             raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
-        found = self.root
-        for part in reference.removeprefix("#").split("/")[1:]:
+        found = self.schemas[schema]
+        for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, Mapping) or name not in found:
                 raise SchemaError(path, f"'{reference}' does not exist")

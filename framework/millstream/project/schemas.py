@@ -1,4 +1,4 @@
-"""The schemas of topics: files of the schema folders, whose fields become columns."""
+"""The schemas of topics: files of the schema folders, or pins of a registry, whose fields become columns."""
 
 from __future__ import annotations
 
@@ -11,23 +11,40 @@ from millstream.formats import NAMES, format_of
 from millstream.formats.format import Fields, SchemaError, SchemaLanguage
 from millstream.project.checks import Lines
 from millstream.project.files import File
-from millstream.project.values import Column, SchemaUse, Topic
+from millstream.project.pinned_schemas import Unusable, pinned_schema
+from millstream.project.pins import pins_folder, read_pins
+from millstream.project.values import Column, RegistryUse, SchemaUse, Settings, Topic
 
 
 class TopicSchemas:
     """Gives topics the columns of their schemas; a file is read once."""
 
-    def __init__(self, files: Mapping[str, File], lines: Lines) -> None:
-        self._files = files
+    def __init__(self, files: Mapping[str, File], settings: Settings, lines: Lines) -> None:
+        pins = f"{pins_folder(settings)}/"
+        self._files = {path: file for path, file in files.items() if not path.startswith(pins)}
         self._lines = lines
         self._columns: dict[tuple[str, str], Fields | SchemaError] = {}
-        self.diagnostics: list[Diagnostic] = []
+        self._pins, self.diagnostics = read_pins(files.values(), settings)
 
     def complete(self, topic: Topic) -> Topic:
         """Return a topic with all of its columns."""
-        use = topic.schema
-        if use is None:
+        match topic.schema:
+            case SchemaUse() as use:
+                return self._of_file(topic, use)
+            case RegistryUse() as use:
+                return self._of_registry(topic, use)
+            case None:
+                return topic
+
+    def _of_registry(self, topic: Topic, use: RegistryUse) -> Topic:
+        found = pinned_schema(use, topic.format, self._pins)
+        if isinstance(found, Unusable):
+            self._report(use, found.code, found.message, found.remedy)
             return topic
+        columns = tuple(self._merged(topic, use, found.fields, f"subject '{use.subject}'"))
+        return replace(topic, columns=columns, format=found.encoding)
+
+    def _of_file(self, topic: Topic, use: SchemaUse) -> Topic:
         language = format_of(topic.format).schemas
         if language is None:
             able = [name for name in NAMES if format_of(name).schemas is not None]
@@ -38,10 +55,9 @@ class TopicSchemas:
         fields = self._fields(use, language, file) if file is not None else None
         if file is None or fields is None:
             return topic
-        columns = tuple(self._merged(topic, fields, file))
-        return replace(
-            topic, columns=columns, format=replace(topic.format, schema=language.essence(file.content))
-        )
+        columns = tuple(self._merged(topic, use, fields, f"'{file.path}'"))
+        essence = language.essence(file.content, {})
+        return replace(topic, columns=columns, format=replace(topic.format, schema=essence))
 
     def _file(self, use: SchemaUse, language: SchemaLanguage) -> File | None:
         found = self._files.get(use.path)
@@ -62,7 +78,7 @@ class TopicSchemas:
         key = (language.name, file.path)
         if key not in self._columns:
             try:
-                self._columns[key] = language.columns(file.content)
+                self._columns[key] = language.columns(file.content, {})
             except SchemaError as error:
                 self._columns[key] = error
         found = self._columns[key]
@@ -72,26 +88,27 @@ class TopicSchemas:
             return None
         return found
 
-    def _merged(self, topic: Topic, fields: Fields, file: File) -> Iterator[Column]:
+    def _merged(
+        self, topic: Topic, use: SchemaUse | RegistryUse, fields: Fields, schema: str
+    ) -> Iterator[Column]:
         """Yield the columns of the schema with what the topic says of them, then derived columns."""
         said = {column.name.lower(): column for column in topic.columns if column.expression is None}
-        place = topic.schema.location if topic.schema else topic.location
         for field in fields:
             own = said.pop(field.name.lower(), None)
             if own is None:
-                yield Column(field.name, place, field.type, field.nullable)
+                yield Column(field.name, use.location, field.type, field.nullable)
                 continue
             if own.type not in (None, field.type):
-                message = f"'{own.name}' is {field.type} in {file.path}, not {own.type}"
+                message = f"'{own.name}' is {field.type} in {schema}, not {own.type}"
                 self._report_at(own, "MS123", message, "remove the type here, or change the schema")
             yield replace(own, name=field.name, type=field.type, nullable=field.nullable and own.nullable)
         for column in said.values():
             names = [field.name for field in fields]
-            hint = did_you_mean(column.name, names, f"add it to {file.path}, or remove it")
-            self._report_at(column, "MS117", f"schema '{file.path}' has no field '{column.name}'", hint)
+            hint = did_you_mean(column.name, names, "add it to the schema, or remove it")
+            self._report_at(column, "MS117", f"{schema} has no field '{column.name}'", hint)
         yield from (column for column in topic.columns if column.expression is not None)
 
-    def _report(self, use: SchemaUse, code: str, message: str, remedy: str) -> None:
+    def _report(self, use: SchemaUse | RegistryUse, code: str, message: str, remedy: str) -> None:
         self.diagnostics.append(self._lines.diagnostic(use.location, code, message, remedy))
 
     def _report_at(self, column: Column, code: str, message: str, remedy: str) -> None:

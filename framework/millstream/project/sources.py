@@ -9,8 +9,8 @@ from millstream.errors import did_you_mean
 from millstream.formats import DEFAULT, Encoding, format_of
 from millstream.project.columns import ColumnReader, names
 from millstream.project.kafka_places import check_source
-from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
-from millstream.project.values import Column, Key, SchemaUse, Topic, Watermark
+from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape, WatermarkShape
+from millstream.project.values import Column, Key, RegistryUse, SchemaUse, Topic, Watermark
 from millstream.types import STRING
 
 _OPTIONS = (
@@ -56,9 +56,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
-        schema=SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"))
-        if shape.schema
-        else None,
+        schema=_schema(reader, source, shape),
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
@@ -71,11 +69,49 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
     )
 
 
+def _schema(
+    reader: ColumnReader, source: SourceShape, shape: TopicShape
+) -> SchemaUse | RegistryUse | None:
+    location = reader.location(shape, "schema")
+    topic, format_ = shape.topic or shape.name, shape.format or source.format or ""
+    match shape.schema:
+        case None | "":
+            return None
+        case "registry":
+            return RegistryUse(f"{topic}-value", location, format=format_)
+        case SubjectShape() as given:
+            return RegistryUse(_subject(reader, given, topic), location, given.version, format_)
+        case path:
+            return SchemaUse(posixpath.normpath(path), location)
+
+
+def _subject(reader: ColumnReader, shape: SubjectShape, topic: str) -> str:
+    """Return the name of a subject as the naming strategies of Confluent's serializers make it."""
+    if shape.subject is not None and (shape.strategy or shape.record):
+        message = "'subject' is the whole name: it excludes 'strategy' and 'record'"
+        reader.at(reader.location(shape, "subject"), "MS107", message, "remove it, or the other two")
+    elif shape.strategy in {"record_name", "topic_record_name"} and not shape.record:
+        message = f"the strategy {shape.strategy} needs 'record'"
+        remedy = "add the record's full name: record: com.example.Order"
+        reader.at(reader.location(shape, "strategy"), "MS108", message, remedy)
+    elif shape.record and shape.strategy in {None, "topic_name"}:
+        message = "the strategy topic_name doesn't use 'record'"
+        reader.at(reader.location(shape, "record"), "MS107", message, "remove it, or change the strategy")
+    match shape.strategy:
+        case "record_name":
+            return shape.record or ""
+        case "topic_record_name":
+            return f"{topic}-{shape.record}"
+        case _:
+            return shape.subject or f"{topic}-value"
+
+
 def _encoding(source: SourceShape, shape: TopicShape) -> Encoding:
+    of_registry = shape.schema == "registry" or isinstance(shape.schema, SubjectShape)
     return Encoding(
         name=shape.format or source.format or DEFAULT.name,
         decoding=shape.decoding or source.decoding or DEFAULT.decoding,
-        framing=shape.framing or source.framing or DEFAULT.framing,
+        framing=shape.framing or source.framing or ("confluent" if of_registry else DEFAULT.framing),
     )
 
 

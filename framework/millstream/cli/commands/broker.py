@@ -7,11 +7,12 @@ from typing import Literal
 import click
 from msgspec import to_builtins
 
-from millstream.broker import Status, broker_status, keep_broker, stop_broker
+from millstream.broker import broker_status, keep_broker, stop_broker
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
+from millstream.machine.server.shared import Status
 
 _STOPPED = {
     "stopped": "the broker is stopped",
@@ -55,7 +56,7 @@ def text_of(status: Status) -> str:
     used = "in use" if status.used else "idle"
     return "\n".join(
         (
-            f"{status.state} at {status.bootstrap_servers} (process {status.pid}), {used}, {ends}",
+            f"{status.state} at {status.address} (process {status.pid}), {used}, {ends}",
             f"topics and log in {status.folder}",
         )
     )
