@@ -44,8 +44,8 @@ MS815 The local broker is busy
     or stop it.
 MS816 The local schema registry needs a newer Java
     It needs Java 21 or newer, while pipelines also run with Java 17. Install a newer one next to it: it is
-    found where systems, SDKMAN and IDEs install Java, and `JAVA_HOME` can stay as it is. Compiling and running
-    with pinned schemas don't need the registry.
+    found where systems, SDKMAN and IDEs install Java, and `JAVA_HOME` can stay as it is. Pinned schemas work
+    without the registry.
 MS817 The local schema registry does not start
     It exited during startup. The last lines of its log are shown; the whole log is in
     `.millstream/broker/registry/logs/registry.log`.

@@ -53,8 +53,8 @@ MS124 Schema not pinned
     A topic takes its columns from a schema registry, but the project has no copy of that schema: compiling
     needs no network. Run `millstream schemas pull`, and commit the files that it writes.
 MS125 Schema of another format
-    A subject's schema is of another type than the topic's `format`, or of a type that can't be decoded. Without
-    `format`, a topic has the format of its schema.
+    A subject's schema is of another type than the topic's `format`, or of a type that can't be decoded. If
+    `format` is omitted, a topic has the format of its schema.
 MS126 Pinned schema can't be read
     A file of pinned schemas was changed by hand or damaged. Remove it, and run `millstream schemas pull`.
 """)

@@ -161,15 +161,13 @@ def references_of(pins: Pins, version: Version) -> dict[str, str]:
     return found
 
 
-def _needed(
-    pins: Pins, version: Version, above: frozenset[tuple[str, int]]
-) -> Iterator[tuple[str, Version]]:
+def _needed(pins: Pins, version: Version, above: frozenset[tuple[str, int]]) -> Iterator[tuple[str, Version]]:
     for reference in version.references:
         key = (reference.subject, reference.version)
         if key in above:
             continue
-        subject = pins.get(reference.subject)
-        needed = next((v for v in subject.versions if v.version == reference.version), None) if subject else None
+        versions = pins[reference.subject].versions if reference.subject in pins else ()
+        needed = next((each for each in versions if each.version == reference.version), None)
         if needed is None:
             raise NotPinnedError(f"version {reference.version} of subject '{reference.subject}'")
         yield from _needed(pins, needed, above | {key})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, did_you_mean
+from millstream.errors import did_you_mean
 from millstream.formats import NAMES, format_of
 from millstream.formats.format import Fields, SchemaError, SchemaLanguage
 from millstream.project.checks import Lines

@@ -98,9 +98,9 @@ class SubjectShape(Shape):
         about("what the subject is named after, as in Confluent's serializers; by default topic_name"),
     ] = None
     record: Annotated[str | None, about("the record's full name, for a strategy that needs it")] = None
-    version: Annotated[
-        Positive | None, about("the version that has the columns, by default the newest")
-    ] = None
+    version: Annotated[Positive | None, about("the version that has the columns, by default the newest")] = (
+        None
+    )
 
 
 class WatermarkShape(Shape):

@@ -69,9 +69,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
     )
 
 
-def _schema(
-    reader: ColumnReader, source: SourceShape, shape: TopicShape
-) -> SchemaUse | RegistryUse | None:
+def _schema(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> SchemaUse | RegistryUse | None:
     location = reader.location(shape, "schema")
     topic, format_ = shape.topic or shape.name, shape.format or source.format or ""
     match shape.schema:

@@ -7,26 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.kafka.cluster import is_embedded
 from millstream.machine.jars import Progress
 from millstream.project.pins import Pins
 from millstream.project.values import Target
 from millstream.registry.client import Registry
 from millstream.registry.local import local_address, shared_registry
 from millstream.registry.settings import address_of
-
-
-def is_local(target: Target) -> bool:
-    """Return whether a target uses the registry of this machine."""
-    return is_embedded(target) and not target.settings.get("schema_registry")
+from millstream.registry.target import has_local_registry
 
 
 @contextmanager
-def connected(
-    target: Target, root: Path, pins: Pins, progress: Progress | None = None
-) -> Iterator[Registry]:
+def connected(target: Target, root: Path, pins: Pins, progress: Progress | None = None) -> Iterator[Registry]:
     """Connect to the registry of a target; a new local one starts with the pinned schemas."""
-    if is_local(target):
+    if has_local_registry(target):
         with shared_registry(root, pins, progress) as server:
             yield Registry(local_address(server))
         return

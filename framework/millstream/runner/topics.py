@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from millstream.machine.server.shared import Starting
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, admin_of
 from millstream.kafka.cluster import Cluster, cluster_of, revealed
@@ -18,6 +17,7 @@ from millstream.kafka.offsets import bounds, since
 from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
+from millstream.machine.server.shared import Starting
 from millstream.physical.values import Query
 from millstream.runner.queries.reads import Ranges, offsets_of, sizes
 from millstream.runner.queries.triggers import DEFAULT

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from millstream.broker import broker_status, shared_broker, stop_broker
-from millstream.broker import broker_folder_of
+from millstream.broker import broker_folder_of, broker_status, shared_broker, stop_broker
 from millstream.broker.kafka import new_cluster
 from millstream.errors import MillstreamError
 from millstream.machine.locks import is_locked, lock, opened

@@ -8,12 +8,11 @@ import time
 import pytest
 from support.kafka import consume, create, pid_told_by, produce, user
 
-from millstream.broker import broker_status, keep_broker, shared_broker, stop_broker
+from millstream.broker import broker_folder_of, broker_status, keep_broker, shared_broker, stop_broker
 from millstream.broker.answer import answers
-from millstream.broker import broker_folder_of
-from millstream.machine.server.state import read_pid, read_state
 from millstream.errors import MillstreamError
 from millstream.machine.jars import fetch
+from millstream.machine.server.state import read_pid, read_state
 
 
 def test_what_was_produced_is_there_after_a_restart(root):

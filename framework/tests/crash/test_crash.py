@@ -15,8 +15,7 @@ from support.commands import MILLSTREAM, Run
 from support.runs import create_topics, headers, received, send, table_rows
 from support.shops import Shop
 
-from millstream.broker import keep_broker, stop_broker
-from millstream.broker import broker_folder_of
+from millstream.broker import broker_folder_of, keep_broker, stop_broker
 from millstream.machine.server.state import read_pid
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]

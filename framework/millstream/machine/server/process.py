@@ -1,4 +1,4 @@
-"""Starts, checks and stops the process of a server. All functions except `is_alive` require the start lock."""
+"""Starts, checks and stops a server's process. All functions except `is_alive` require the start lock."""
 
 from __future__ import annotations
 

@@ -113,8 +113,7 @@ def revive(program: Program, root: Path) -> bool:
     return True
 
 
-def stop_shared(
-    program: Program, root: Path, *, force: bool = False) -> Stopped:
+def stop_shared(program: Program, root: Path, *, force: bool = False) -> Stopped:
     """Stop the server; if a command is using it, it stops after that command, unless forced."""
     check_system()
     folder = program.folder(root)
@@ -186,7 +185,9 @@ def _wait(program: Program, folder: ServerFolder) -> Server:
                 drop(state.archive, used=True)
             message = f"{program.title} does not answer after {_START:.0f} seconds"
             remedy = f"see {folder.log}; `millstream broker stop --force` stops it"
-            raise MillstreamError(Diagnostic(program.silent_code, message, None, remedy, notes=_notes(folder)))
+            raise MillstreamError(
+                Diagnostic(program.silent_code, message, None, remedy, notes=_notes(folder))
+            )
         time.sleep(_POLL)
 
 

@@ -24,6 +24,8 @@ from millstream.project.folders import broker_folder
 
 FEATURE = "registry"
 OLDEST = 21
+VERSION = "3.3.3"
+"""The version in the catalog of jars, which exports name too."""
 API = "/apis/ccompat/v7"
 """The path of Confluent's API."""
 _FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
@@ -45,7 +47,7 @@ def _java() -> Java:
         message = f"the local schema registry needs Java {OLDEST} or newer; found {java().version}"
         remedy = (
             f"install Java {OLDEST} or newer next to it, for example from https://adoptium.net, or add "
-            "schema_registry: to the target; compiling and running with pinned schemas need neither"
+            "schema_registry: to the target; pinned schemas need neither"
         )
         raise MillstreamError(Diagnostic("MS816", message, None, remedy))
     return found

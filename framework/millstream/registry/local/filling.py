@@ -6,13 +6,15 @@ import hashlib
 import io
 import json
 import urllib.request
+from contextlib import suppress
 from typing import Any
+from urllib.error import HTTPError
 from zipfile import ZipFile
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.server.shared import Server
 from millstream.project.pins import PULL, Pins, Version
-from millstream.registry.local.apicurio import API, DIRECT
+from millstream.registry.local.apicurio import API, DIRECT, VERSION
 
 _SECONDS = 30.0
 _PRESERVE = {
@@ -27,15 +29,15 @@ def fill(server: Server, pins: Pins) -> None:
     """Import the pins, unless the registry has schemas: Confluent's API can't choose ids in this registry."""
     if not pins or _subjects(server):
         return
-    request = urllib.request.Request(  # noqa: S310 - an address of this machine
+    request = urllib.request.Request(
         f"http://{server.address}/apis/registry/v3/admin/import", _archive(pins), _PRESERVE
     )
-    with DIRECT.open(request, timeout=_SECONDS):
+    with suppress(HTTPError), DIRECT.open(request, timeout=_SECONDS):
         pass
-    # Apicurio logs what it can't import, and answers as if nothing had happened.
+    # Apicurio only logs what it can't import.
     if missing := sorted(pins.keys() - _subjects(server)):
-        message = f"the local schema registry can't be filled with pinned schemas: {', '.join(missing)}"
-        remedy = f"run `{PULL}` against the registry that they came from; see the log in {server.folder}"
+        message = f"the local schema registry rejects pinned schemas: {', '.join(missing)}"
+        remedy = f"see the log in {server.folder}, or run `{PULL}` again to pin what it has"
         raise MillstreamError(Diagnostic("MS894", message, None, remedy))
 
 
@@ -48,13 +50,13 @@ def _archive(pins: Pins) -> bytes:
     """Return the pins in Apicurio's own format of exports."""
     content = io.BytesIO()
     with ZipFile(content, "w") as archive:
-        _add(archive, "manifest.Manifest.json", {"exportVersion": "3.0", "systemName": "Millstream"})
+        _add(archive, "manifest.Manifest.json", {"exportVersion": "3.0", "systemVersion": VERSION})
         schemas = {each.id: each for subject in pins.values() for each in subject.versions}
         for schema in schemas.values():
             _add_schema(archive, schema)
         number = 0
-        for name, subject in pins.items():
-            folder = f"groups/default/artifacts/{number}"
+        for index, (name, subject) in enumerate(pins.items()):
+            folder = f"groups/default/artifacts/{index}"
             own = {"groupId": None, "artifactId": name}
             kind = subject.versions[-1].type if subject.versions else "AVRO"
             _add(archive, f"{folder}/MetaData.Artifact.json", {**own, **_NOBODY, "artifactType": kind})
