@@ -44,7 +44,7 @@ def pinned_schema(use: RegistryUse, encoding: Encoding, pins: Pins) -> PinnedSch
     language = format_of(name).schemas
     assert language is not None  # a format of schemas
     try:
-        return _read(replace(encoding, name=name), language, version, versions, pins)
+        return read_pinned(replace(encoding, name=name), language, version, versions, pins)
     except SchemaError as error:
         message = f"version {version.version} of subject '{use.subject}' can't be used: {error}"
         return Unusable("MS123", message, "change the schema, or declare the columns here instead of it")
@@ -65,7 +65,7 @@ def format_named(kind: str) -> str:
     return kind.lower()
 
 
-def _read(
+def read_pinned(
     encoding: Encoding,
     language: SchemaLanguage,
     version: Version,

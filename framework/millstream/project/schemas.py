@@ -30,31 +30,32 @@ class TopicSchemas:
         """Return a topic with all of its columns."""
         match topic.schema:
             case SchemaUse() as use:
-                return self._of_file(topic, use)
+                found = self._of_file(topic, use)
             case RegistryUse() as use:
-                return self._of_registry(topic, use)
+                found = self._of_registry(topic, use)
             case None:
                 return topic
+        return found or replace(topic, incomplete=True)
 
-    def _of_registry(self, topic: Topic, use: RegistryUse) -> Topic:
+    def _of_registry(self, topic: Topic, use: RegistryUse) -> Topic | None:
         found = pinned_schema(use, topic.format, self._pins)
         if isinstance(found, Unusable):
             self._report(use, found.code, found.message, found.remedy)
-            return topic
+            return None
         columns = tuple(self._merged(topic, use, found.fields, f"subject '{use.subject}'"))
         return replace(topic, columns=columns, format=found.encoding)
 
-    def _of_file(self, topic: Topic, use: SchemaUse) -> Topic:
+    def _of_file(self, topic: Topic, use: SchemaUse) -> Topic | None:
         language = format_of(topic.format).schemas
         if language is None:
             able = [name for name in NAMES if format_of(name).schemas is not None]
             message = f"values in {topic.format.name} have no schema"
             self._report(use, "MS122", message, f"remove it, or set format: {' or '.join(able)}")
-            return topic
+            return None
         file = self._file(use, language)
         fields = self._fields(use, language, file) if file is not None else None
         if file is None or fields is None:
-            return topic
+            return None
         columns = tuple(self._merged(topic, use, fields, f"'{file.path}'"))
         essence = language.essence(file.content, {})
         return replace(topic, columns=columns, format=replace(topic.format, schema=essence))

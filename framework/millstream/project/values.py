@@ -84,6 +84,8 @@ class Topic(Struct, frozen=True):
     key: Key | None = None
     format: Encoding = DEFAULT
     schema: SchemaUse | RegistryUse | None = None
+    incomplete: bool = False
+    """Its schema can't be used: it has more columns than are known."""
     table: bool = False
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"

@@ -9,12 +9,15 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.atomic import replace_file
-from millstream.errors import reporting_os_errors
+from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
 from millstream.project.files import File
 from millstream.project.pins import Subject, encode, file_names
 from millstream.project.values import RegistryUse, Topic
 from millstream.registry.client import Registry
 from millstream.text import Location
+
+_OF_SUBJECTS = {"MS893", "MS894"}
+"""The errors of a single subject; after others, asking for more is pointless."""
 
 
 class PinChange(Struct, frozen=True):
@@ -38,16 +41,25 @@ def subjects_of(topics: Iterable[Topic]) -> dict[str, Location]:
 
 
 def fetch_subjects(registry: Registry, wanted: Mapping[str, Location]) -> dict[str, Subject]:
-    """Return the subjects and all that their schemas refer to, by name."""
+    """Return the subjects and all that their schemas refer to, by name; raise all errors of subjects."""
     found: dict[str, Subject] = {}
+    problems: list[Diagnostic] = []
     pending = dict(wanted)
     while pending:
         name, location = pending.popitem()
-        found[name] = registry.subject(name, location)
+        try:
+            found[name] = registry.subject(name, location)
+        except MillstreamError as error:
+            problems += error.diagnostics
+            if any(each.code not in _OF_SUBJECTS for each in error.diagnostics):
+                break
+            continue
         for version in found[name].versions:
             for reference in version.references:
                 if reference.subject not in found:
                     pending.setdefault(reference.subject, location)
+    if problems:
+        raise MillstreamError(*problems)
     return dict(sorted(found.items()))
 
 

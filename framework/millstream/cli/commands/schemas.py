@@ -10,11 +10,13 @@ import click
 from click.exceptions import Exit
 from msgspec import Struct, to_builtins
 
+from millstream.cli.diagnostics import with_lines
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.cli.topic_schemas import TopicSchemas, topic_schemas
+from millstream.errors import MillstreamError
 from millstream.project.pinned_schemas import chosen, format_named
 from millstream.project.pins import pins_folder
 from millstream.project.values import RegistryUse, SchemaUse, Topic
@@ -55,7 +57,7 @@ def command(
 
     `pull` fetches all versions of the subjects that topics use, with the schemas that they refer to, and
     writes a file for each subject into `schemas/registry`. Commit these files: compiling reads only them, and
-    needs no network. `ls` lists the topics with a schema. `show` prints the schema of an id from the registry.
+    needs no network. `ls` lists the topics with a schema. `show` asks the registry for the schema of an id.
     """
     if check and action != "pull":
         raise click.UsageError("--check needs pull")
@@ -67,16 +69,17 @@ def command(
     found = topic_schemas(common, root)
     if any(each.severity == "error" for each in found.diagnostics):
         raise Exit(finish(common.style, found.diagnostics))
-    match action:
-        case "pull":
-            return pull(common, root, found, check=check)
-        case "ls":
-            rows = rows_of(found)
-            result = {"schemas": to_builtins(rows)}
-            return finish(common.style, found.diagnostics, result=result, text=table(rows))
-        case "show":
-            assert schema_id is not None
-            return show(common, root, found, schema_id)
+    try:
+        match action:
+            case "pull":
+                return pull(common, root, found, check=check)
+            case "ls":
+                return ls(common, found)
+            case "show":
+                assert schema_id is not None
+                return show(common, root, found, schema_id)
+    except MillstreamError as error:
+        raise MillstreamError(*with_lines(error.diagnostics, root)) from None
 
 
 def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> int:
@@ -119,6 +122,12 @@ def _versions(numbers: tuple[int, ...]) -> str:
     if not numbers:
         return ""
     return f": new version{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
+
+
+def ls(common: Common, schemas: TopicSchemas) -> int:
+    rows = rows_of(schemas)
+    result = {"schemas": to_builtins(rows)}
+    return finish(common.style, schemas.diagnostics, result=result, text=table(rows))
 
 
 def rows_of(schemas: TopicSchemas) -> list[Row]:
