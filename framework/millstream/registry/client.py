@@ -24,9 +24,8 @@ class Registry:
             self._client = SchemaRegistryClient(client_settings(address))
         self._level: str | None = None
 
-    def subjects(self) -> list[str]:
-        with reporting(self.address, "its subjects"):
-            return sorted(self._client.get_subjects())
+    def close(self) -> None:
+        self._client.close()
 
     def subject(self, name: str, location: Location | None = None) -> Subject:
         """Return all versions of a subject, with those that were deleted but still decode records."""
