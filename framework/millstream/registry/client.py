@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
@@ -13,6 +14,11 @@ from millstream.text import Location
 
 _NO_LEVEL = {40401, 40408}
 """Error codes of a subject without a compatibility level of its own."""
+
+
+def _numbers(given: object) -> frozenset[int]:
+    """Check an answer, which the client passes on as it is."""
+    return msgspec.convert(given, frozenset[int])
 
 
 class Registry:
@@ -30,8 +36,8 @@ class Registry:
     def subject(self, name: str, location: Location | None = None) -> Subject:
         """Return all versions of a subject, with those that were deleted but still decode records."""
         with reporting(self.address, f"subject '{name}'", location):
-            live = frozenset(self._client.get_versions(name))
-            numbers = sorted({*live, *self._client.get_versions(name, deleted=True)})
+            live = _numbers(self._client.get_versions(name))
+            numbers = sorted(live | _numbers(self._client.get_versions(name, deleted=True)))
         versions = [self._version(name, number, location, deleted=number not in live) for number in numbers]
         return Subject(name, self._compatibility(name), tuple(versions))
 
@@ -46,8 +52,8 @@ class Registry:
         what = f"version {number} of subject '{name}'"
         with reporting(self.address, what, location):
             found: RegisteredSchema = self._client.get_version(name, number, deleted=deleted)
-            assert found.schema_id is not None
-            return self._read(found.schema, number, found.schema_id, what, deleted=deleted)
+            (schema_id,) = _numbers([found.schema_id])
+            return self._read(found.schema, number, schema_id, what, deleted=deleted)
 
     def _read(
         self, schema: Schema, number: int, schema_id: int, what: str, *, deleted: bool = False

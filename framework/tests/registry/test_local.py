@@ -44,7 +44,7 @@ def test_a_new_registry_has_the_pins_and_keeps_their_ids(tmp_path):
             refer = [SchemaReference("A", "A's/x y", 3)]
             assert client.register_schema("b-value", Schema(B, "AVRO", refer)) == 12
             assert client.register_schema("p-value", Schema(PROTO, "PROTOBUF")) == 13
-            fresh = client.register_schema("new-value", Schema('{"type":"object"}', "JSON"))
+            fresh = client.register_schema("new-value", Schema('{"type":"object","properties":{}}', "JSON"))
             assert fresh > 900
     assert registry_status(tmp_path).state == "stopped"
     # It was stopped, and starts with what it had, whatever is pinned by now.
