@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName
+from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing
 
 
 class _Kind(Struct, frozen=True):
@@ -62,6 +62,13 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     key: tuple[str, ...] = ()
     """The columns of the record's key."""
     format: FormatName = DEFAULT_FORMAT
+    schema: str = ""
+    """The file that describes its values."""
+    message: str = ""
+    framing: Framing = "plain"
+    format_options: dict[str, Any] = {}
+    value_schema: str = ""
+    """What encoding needs of the schema."""
     partitions: int | None = None
     replication: int | None = None
     topic_config: dict[str, Any] = {}
@@ -84,7 +91,14 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     @property
     def encoding(self) -> Encoding:
         """Return how its records are written, and read by other models."""
-        return Encoding(self.format)
+        texts = {k: str(v).lower() if isinstance(v, bool) else v for k, v in self.format_options.items()}
+        return Encoding(
+            self.format,
+            schema=self.value_schema,
+            message=self.message,
+            framing=self.framing,
+            options=tuple(sorted(texts.items())),
+        )
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -14,8 +14,10 @@ from millstream.compile.node import Model, model_node
 from millstream.compile.options import option_expressions, retention_without_time, unknown_names
 from millstream.compile.planning import Planning, encoded_catalog
 from millstream.compile.relations import input_relations
+from millstream.compile.sink_schemas import sink_schema
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
+from millstream.materialization import Sink, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
@@ -149,7 +151,9 @@ class Models:
         inputs = sorted({reference.id for reference in model.references})
         properties = self.project.properties.get(model.file.name)
         schemas = [self._schemas.get(id_, "") for id_ in inputs]
-        model.made_from = digest_of(model.rendered_from, schemas, self._functions, properties)
+        model.made_from = digest_of(
+            model.rendered_from, schemas, self._functions, properties, self._schema_files(model)
+        )
         if model.entry and model.entry.made_from == model.made_from:
             relation, model.node = model.entry.relation, model.entry.node
             model.spec, model.traits = model.entry.spec, model.entry.traits
@@ -158,6 +162,7 @@ class Models:
         else:
             analysis = self._analyze_again(model)
             relation = self._relation(model, analysis)
+            model.diagnostics += self._sink_schema(model, relation)
             model.node = model_node(self.project, model, relation, analysis, self.renderer.library.macros)
             model.diagnostics += self._undeclared(model, relation)
             model.diagnostics += self._unknown_columns(model, relation, analysis)
@@ -165,6 +170,10 @@ class Models:
             self._plan(model, analysis)
         self.planning.add(model)
         self._schemas[model.id] = digest_of(relation, model.traits)
+
+    def _schema_files(self, model: Model) -> dict[str, str]:
+        """Return the files that a sink's schema may import."""
+        return self.project.schemas if model.config.get("schema") else {}
 
     def _plan(self, model: Model, analysis: Analysis) -> None:
         """Check that a model can be kept up to date, and that its options fit its columns."""
@@ -192,6 +201,16 @@ class Models:
         found = [(each.warning, self._plan_diagnostic(model, each)) for each in problems]
         model.diagnostics += [each for warning, each in found if not warning]
         model.warnings = [each for warning, each in found if warning]
+
+    def _sink_schema(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
+        """Add what encoding needs of a sink's schema to its options."""
+        stored = materialization_of(model.file.name, model.config)
+        if not isinstance(stored, Sink) or model.diagnostics:
+            return []
+        found, problems = sink_schema(stored, relation, self.project)
+        if found is not None:
+            model.config |= {"value_schema": found.essence, "message": found.message}
+        return [self._plan_diagnostic(model, each) for each in problems]
 
     def _own_options(self, model: Model) -> set[str]:
         """Return the options that a model itself sets: in its file, or in YAML."""

@@ -15,6 +15,8 @@ NAMES = (
     "json",
     "csv",
     "xml",
+    "avro",
+    "protobuf",
     "string",
     "long",
     "binary",
@@ -27,7 +29,7 @@ else:
     FormatName = Literal[NAMES]
 """A format as a project writes it."""
 
-SCHEMA_SUFFIXES = (".json",)
+SCHEMA_SUFFIXES = (".json", ".avsc", ".proto")
 """Listed here, so that a project is found to be unchanged without loading its formats."""
 
 DEFAULT_FORMAT: FormatName = "json"
@@ -55,7 +57,11 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     decoding: Decoding = "strict"
     schema: str = ""
     """What decoding needs of the topic's schema; empty if that is only its columns."""
+    message: str = ""
+    """The message of the schema, if that has several."""
     framing: Framing = "plain"
+    options: tuple[tuple[str, str], ...] = ()
+    """What differs from the defaults of the format's options, by name."""
     schema_id: int = 0
     """The id that precedes values which are written."""
     writers: tuple[WriterSchema, ...] = ()

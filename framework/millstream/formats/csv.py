@@ -1,84 +1,144 @@
-r"""Lines of comma-separated values, as in Spark: `\` escapes, an empty field is NULL, `""` is empty."""
+r"""Lines of separated values. By default as in Spark: `\` escapes, an empty field is NULL, `""` is empty."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from millstream.expressions import Piece, joined
+from msgspec import Struct
+
+from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, column_list, parser_call
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
+from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call
 from millstream.formats.sql import row as row_sql
 from millstream.formats.values import UnfitError, encoded, row, text_of, utf8, value_of
 
 _SPACES = "'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false'"
-_QUOTED = re.compile(r'[,"\n\r\\]|^\s|\s$|^$')
-_FIELD = re.compile(r'(?:"((?:\\.|[^"\\])*)"|([^,]*))(,|\Z)', re.DOTALL)
 _SPARK = {"Infinity": "Inf", "-Infinity": "-Inf"}
+_OPTIONS = {
+    "delimiter": Option(",", "the character between two fields", r"[^\r\n]", '";"'),
+    "quote": Option('"', "the character around a field that contains a delimiter", r"[^\r\n]", '"\'"'),
+    "escape": Option("\\", "the character before a quote within quotes", r"[^\r\n]", "'\\\\'"),
+    "header": Option(
+        "false", "true: a value is two lines, and the first has the names", "true|false", "true"
+    ),
+}
 
 
-def _decode_sql(fields: Fields) -> Decoded:
+class _Dialect(Struct, frozen=True):
+    delimiter: str
+    quote: str
+    escape: str
+    header: bool
+
+    @property
+    def sql(self) -> str:
+        return ", ".join(
+            f"'{name}', {literal(value)}"
+            for name, value in (("sep", self.delimiter), ("quote", self.quote), ("escape", self.escape))
+        )
+
+
+def _decode_strict(dialect: _Dialect, fields: Fields) -> Decoded:
+    if not fields:
+        return Decoded()
+    header = str(dialect.header).lower()
+    return function_call(
+        "decode_csv", fields, settings=(dialect.delimiter, dialect.quote, dialect.escape, header)
+    )
+
+
+def _decode_lenient(dialect: _Dialect, fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
     rows = parser_call(
-        "from_csv",
-        fields,
-        f"map({_SPACES}, 'columnNameOfCorruptRecord', '{BAD}')",
+        "from_csv", fields, f"map({_SPACES}, {dialect.sql}, 'columnNameOfCorruptRecord', '{BAD}')"
     )
     return Decoded(rows=rows, why=f"not a CSV line of {column_list(fields)}")
 
 
-def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
-    return joined(("to_csv(", *row_sql(items), f", map({_SPACES}, {TIMES}))"))
+def _encode_sql(dialect: _Dialect, items: Sequence[Item]) -> tuple[Piece, ...]:
+    line: tuple[Piece, ...] = ("to_csv(", *row_sql(items), f", map({_SPACES}, {dialect.sql}, {TIMES}))")
+    if dialect.header:
+        names = dialect.delimiter.join(_quoted(dialect, name) for name, _ in items)
+        line = (f"concat({literal(names)}, '\\n', ", *line, ")")
+    return joined(line)
 
 
-def _encode(value: Any, fields: Fields) -> bytes:
+def _quoted(dialect: _Dialect, text: str) -> str:
+    special = "".join(map(re.escape, (dialect.delimiter, dialect.quote, dialect.escape)))
+    if not re.search(rf"[{special}\n\r]|^\s|\s$|^$", text):
+        return text
+    for character in {dialect.escape: None, dialect.quote: None}:
+        text = text.replace(character, dialect.escape + character)
+    return f"{dialect.quote}{text}{dialect.quote}"
+
+
+def _encode(dialect: _Dialect, value: Any, fields: Fields) -> bytes:
     if isinstance(value, str):
         return encoded(value)
-    return encoded(",".join("" if each is None else _written(each) for each in row(value, fields)))
+    texts = ["" if each is None else _written(dialect, each) for each in row(value, fields)]
+    line = dialect.delimiter.join(texts)
+    names = dialect.delimiter.join(_quoted(dialect, field.name) for field in fields)
+    return encoded(f"{names}\n{line}" if dialect.header else line)
 
 
-def _written(value: Any) -> str:
+def _written(dialect: _Dialect, value: Any) -> str:
     text = text_of(value)
-    if isinstance(value, float):
-        return _SPARK.get(text, text)
-    if not _QUOTED.search(text):
-        return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return _SPARK.get(text, text) if isinstance(value, float) else _quoted(dialect, text)
 
 
-def _decode(value: bytes, fields: Fields) -> Any:
-    found = _read(utf8(value))
-    if len(found) != len(fields):
-        raise UnfitError(f"expected a CSV line with {len(fields)} fields, found {len(found)}")
+def _decode(dialect: _Dialect, value: bytes, fields: Fields) -> Any:
+    text = utf8(value)
+    names = [field.name for field in fields]
+    start = 0
+    if dialect.header:
+        first, start = _read(dialect, text, 0)
+        names = [name or "" for name in first]
+    found, end = _read(dialect, text, start)
+    if len(found) != len(names):
+        raise UnfitError(f"expected a CSV line with {len(names)} fields, found {len(found)}")
+    if end < len(text):
+        raise UnfitError("there is more after the line")
+    types = {field.name: field.type for field in fields}
     return {
-        field.name: None if text is None else value_of(text, field.type)
-        for field, text in zip(fields, found, strict=True)
+        name: None if each is None else value_of(each, types[name])
+        for name, each in zip(names, found, strict=True)
+        if name in types
     }
 
 
-def _read(line: str) -> list[str | None]:
+def _read(dialect: _Dialect, text: str, position: int) -> tuple[list[str | None], int]:
+    """Return the fields of the line that starts at a position, and where the next line starts."""
+    quote, escape, delimiter = map(re.escape, (dialect.quote, dialect.escape, dialect.delimiter))
+    pair = rf"{escape}[{escape}{quote}]|{quote}{quote}"
+    field = re.compile(
+        rf"(?:{quote}((?:{pair}|[^{quote}])*){quote}|((?!{quote})[^{delimiter}\n]*?))({delimiter}|\r?\n|\Z)",
+        re.DOTALL,
+    )
     found: list[str | None] = []
-    position = 0
     while True:
-        match = _FIELD.match(line, position)
+        match = field.match(text, position)
         if match is None:
             raise UnfitError(f"not a CSV line: misplaced quote in field {len(found) + 1}")
-        found.append(re.sub(r'\\(["\\])', r"\1", match[1]) if match[1] is not None else (match[2] or None))
-        if not match[3]:
-            return found
+        quoted, plain, end = match.groups()
+        found.append(re.sub(pair, lambda each: each[0][1], quoted) if quoted is not None else plain or None)
         position = match.end()
+        if end != dialect.delimiter:
+            return found, position
 
 
-_FORMAT = Format(
-    media_type="text/csv",
-    spark=SparkCodec(_decode_sql, _encode_sql),
-    local=LocalCodec(_decode, _encode),
-    by_position=True,
-)
-
-
-def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
-    return _FORMAT
+def format_of(encoding: Encoding) -> Format:
+    options = {name: option.default for name, option in _OPTIONS.items()} | dict(encoding.options)
+    dialect = _Dialect(options["delimiter"], options["quote"], options["escape"], options["header"] == "true")
+    decode = _decode_strict if encoding.decoding == "strict" else _decode_lenient
+    return Format(
+        media_type="text/csv",
+        spark=SparkCodec(partial(decode, dialect), partial(_encode_sql, dialect)),
+        local=LocalCodec(partial(_decode, dialect), partial(_encode, dialect)),
+        by_position=not dialect.header,
+        options=_OPTIONS,
+    )

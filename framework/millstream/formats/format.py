@@ -48,15 +48,35 @@ class LocalCodec(Struct, frozen=True):
 
 
 class SchemaError(Exception):
-    """A schema that has no columns; `field` is where."""
+    """A schema that has no columns: because of a field, or of a place in a file (path, line, column)."""
 
-    def __init__(self, field: str, reason: str) -> None:
+    def __init__(self, field: str, reason: str, place: tuple[str, int, int] | None = None) -> None:
         super().__init__(f"field {field}: {reason}" if field else reason)
         self.field = field
+        self.place = place
 
 
-References = Mapping[str, str]
-"""The texts of other schemas by the name under which a schema refers to them, each after those it needs."""
+class SchemaFiles(Struct, frozen=True):
+    """The schemas of a project in one language, and the one that a topic names."""
+
+    path: str
+    texts: dict[str, str]
+    """By path, or by the name under which another schema refers to it."""
+    folders: tuple[str, ...] = ()
+    """Where imports are found."""
+    message: str = ""
+    """The message of a schema that has several."""
+
+
+class ReadSchema(Struct, frozen=True):
+    """What a schema says."""
+
+    columns: tuple[Field, ...]
+    essence: str = ""
+    """What decoding needs of it, without descriptions and the like."""
+    message: str = ""
+    optional: tuple[str, ...] = ()
+    """Fields that a writer may leave out, although they are never NULL: they have defaults."""
 
 
 class SchemaLanguage(Struct, frozen=True):
@@ -64,10 +84,24 @@ class SchemaLanguage(Struct, frozen=True):
 
     name: str
     suffix: str
-    columns: Callable[[str, References], Fields]
-    """Returns the columns of a schema's text, or raises SchemaError."""
-    essence: Callable[[str, References], str]
-    """Returns what decoding needs of a schema's text, without descriptions and the like."""
+    read: Callable[[SchemaFiles], ReadSchema]
+    """Raises SchemaError for what is not a schema, or has no columns."""
+    derive: Callable[[Fields, str], ReadSchema] | None = None
+    """Returns a schema of columns, with a name; raises SchemaError for what it can't describe."""
+    required: bool = True
+    """A value can't be read without its schema."""
+    by_writer: bool = False
+    """A value can only be read with the schema that it was written with."""
+
+
+class Option(Struct, frozen=True):
+    """A setting of a format, which is a text."""
+
+    default: str
+    about: str
+    pattern: str
+    """What a value must match."""
+    example: str
 
 
 def _never(_: Type) -> bool:
@@ -92,6 +126,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
     schemas: SchemaLanguage | None = None
     """What a topic's schema is written in, if the format has schemas."""
+    options: Mapping[str, Option] = {}
+    """What `format_options` may contain."""
     jars: tuple[str, ...] = ()
     """The features of the jar catalog that Spark needs for the format."""
 

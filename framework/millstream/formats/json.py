@@ -14,7 +14,8 @@ from millstream.formats.format import (
     Format,
     Item,
     LocalCodec,
-    References,
+    ReadSchema,
+    SchemaFiles,
     SchemaLanguage,
     SparkCodec,
 )
@@ -116,10 +117,10 @@ def _round_trips(given: Type) -> bool:
     return _LOST.isdisjoint(types_within(given))
 
 
-def _columns(schema: str, references: References) -> Fields:
+def _read_schema(files: SchemaFiles) -> ReadSchema:
     from millstream.formats.json_schema import columns_of
 
-    return columns_of(schema, references)
+    return ReadSchema(tuple(columns_of(files.texts[files.path], files.texts)))
 
 
 def format_of(encoding: Encoding) -> Format:
@@ -131,5 +132,5 @@ def format_of(encoding: Encoding) -> Format:
         round_trips=_round_trips,
         omits_null=True,
         escape="\\",
-        schemas=SchemaLanguage("JSON Schema", ".json", _columns, lambda _schema, _references: ""),
+        schemas=SchemaLanguage("JSON Schema", ".json", _read_schema, required=False),
     )

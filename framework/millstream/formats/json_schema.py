@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from millstream.formats.format import Fields, References, SchemaError
+from millstream.formats.format import Fields, SchemaError
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -33,11 +33,13 @@ _CONNECT = {"int8": TINYINT, "int16": SMALLINT, "int32": INT, "int64": BIGINT, "
 """`connect.type`, which Kafka Connect and Confluent's tools add to numbers."""
 
 
-def columns_of(text: str, references: References | None = None) -> Fields:
-    """Return the columns of a schema's objects; raise SchemaError if it has none."""
+def columns_of(text: str, others: Mapping[str, str] | None = None) -> Fields:
+    """Return the columns of a schema's objects; raise SchemaError if it has none.
+
+    `others` are the schemas that it may refer to, by name.
+    """
     schema = _decoded(text)
-    others = {name: _absolute(_decoded(each), name) for name, each in (references or {}).items()}
-    reader = _Reader({"": schema, **others})
+    reader = _Reader(schema, others or {})
     found, _ = reader.type_of(schema, "", ())
     if not isinstance(found, Row):
         raise SchemaError("", "the schema does not describe an object with properties")
@@ -69,8 +71,9 @@ def _absolute(part: Any, name: str) -> Any:
 
 
 class _Reader:
-    def __init__(self, schemas: Mapping[str, Any]) -> None:
-        self.schemas = schemas
+    def __init__(self, schema: Any, others: Mapping[str, str]) -> None:
+        self.schemas = {"": schema}
+        self.others = others
 
     def required(self, schema: Any) -> frozenset[str]:
         """Return the properties that each object has, with a value that is not null."""
@@ -165,7 +168,9 @@ class _Reader:
     def referred(self, reference: str, path: str) -> Any:
         schema, _, pointer = reference.partition("#")
         if schema not in self.schemas:
-            raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
+            if schema not in self.others:
+                raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
+            self.schemas[schema] = _absolute(_decoded(self.others[schema]), schema)
         found = self.schemas[schema]
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from millstream.expressions import Piece, joined
+from msgspec import Struct
+
+from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, column_list, parser_call, row
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
+from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call, row
 from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, utf8, value_of
 from millstream.types import STRING, Array, Row, Type
 
@@ -18,13 +21,80 @@ if TYPE_CHECKING:
 
 _IMPOSSIBLE = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Compiled on first use, since that takes longer than importing all formats."""
-_NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
+_TAG = r"[A-Za-z_][\w.\-]*"
+_NAME = re.compile(rf"{_TAG}\Z")
 _IN_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _TEXT = str.maketrans(_IN_TEXT)
 _ATTRIBUTE = str.maketrans({**_IN_TEXT, '"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
 
-def _decode_sql(fields: Fields) -> Decoded:
+_OPTIONS = {
+    "row_tag": Option(
+        "",
+        "the name of a record's element; by default any when reading, and `row` when writing",
+        _TAG,
+        "order",
+    ),
+    "namespace": Option(
+        "",
+        "the namespace of a record's element; by default any, and none",
+        r"[^\s<>\"']+",
+        "http://shop.example/orders",
+    ),
+    "envelope": Option(
+        "", "the elements around it, such as Envelope/Body of SOAP", rf"{_TAG}(/{_TAG})*", "Envelope/Body"
+    ),
+    "envelope_namespace": Option(
+        "",
+        "the namespace of the envelope in records that are written",
+        r"[^\s<>\"']+",
+        "http://schemas.xmlsoap.org/soap/envelope/",
+    ),
+}
+
+
+class _Layout(Struct, frozen=True):
+    """Where in a value a record's element is."""
+
+    row_tag: str
+    namespace: str
+    envelope: str
+    envelope_namespace: str
+
+    @property
+    def tag(self) -> str:
+        return self.row_tag or "row"
+
+    @property
+    def start(self) -> str:
+        """What precedes the name of a record's element."""
+        first, *others = self.envelope.split("/")
+        outer = f"<{first}{_xmlns(self.envelope_namespace)}>" if first else ""
+        return f"{outer}{''.join(f'<{name}>' for name in others)}<"
+
+    @property
+    def attribute(self) -> str:
+        """What follows the name of a record's element: none of its namespaces is that of the envelope."""
+        if self.envelope_namespace and not self.namespace:
+            return ' xmlns=""'
+        return _xmlns(self.namespace)
+
+    @property
+    def end(self) -> str:
+        return "".join(f"</{name}>" for name in reversed(self.envelope.split("/")) if name)
+
+
+def _xmlns(namespace: str) -> str:
+    return f' xmlns="{namespace.translate(_ATTRIBUTE)}"' if namespace else ""
+
+
+def _decode_strict(layout: _Layout, fields: Fields) -> Decoded:
+    if not fields:
+        return Decoded()
+    return function_call("decode_xml", fields, settings=(layout.envelope, layout.row_tag, layout.namespace))
+
+
+def _decode_lenient(_layout: _Layout, fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
     rows = parser_call(
@@ -33,17 +103,23 @@ def _decode_sql(fields: Fields) -> Decoded:
     return Decoded(rows=rows, why=f"not an XML element with {column_list(fields)}")
 
 
-def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
-    return joined(("to_xml(", *row(items), f", map('rowTag', 'row', {TIMES}))"))
+def _encode_sql(layout: _Layout, items: Sequence[Item]) -> tuple[Piece, ...]:
+    tag = literal(layout.tag)
+    element: tuple[Piece, ...] = ("to_xml(", *row(items), f", map('rowTag', {tag}, {TIMES}))")
+    if layout == _PLAIN or not (layout.envelope or layout.attribute):
+        return joined(element)
+    start, end = literal(f"{layout.start}{layout.tag}{layout.attribute}"), literal(layout.end)
+    return joined((f"concat({start}, substring(", *element, f", {len(layout.tag) + 2}), {end})"))
 
 
-def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional fields are harmless
+def _encode(layout: _Layout, value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional fields are harmless
     if isinstance(value, str):
         return encoded(value)
     value = as_mapping(value)
     if not isinstance(value, Mapping):
         raise UnfitError(f"expected a mapping of columns, not {type(value).__name__}")
-    return encoded(_element("row", value))
+    element = _element(layout.tag, value)[len(layout.tag) + 1 :]
+    return encoded(f"{layout.start}{layout.tag}{layout.attribute}{element}{layout.end}")
 
 
 def _element(name: str, value: Any) -> str:
@@ -76,7 +152,7 @@ def _text(value: Any) -> str:
     return text
 
 
-def _decode(value: bytes, fields: Fields) -> Any:
+def _decode(layout: _Layout, value: bytes, fields: Fields) -> Any:
     from xml.etree.ElementTree import ParseError, fromstring
 
     text = utf8(value)
@@ -86,19 +162,42 @@ def _decode(value: bytes, fields: Fields) -> Any:
         found = fromstring(text)  # noqa: S314 - entities need a document type, which is refused
     except ParseError as error:
         raise UnfitError(f"not an XML element: {error}") from None
-    return _row(found, {field.name: field.type for field in fields})
+    return _row(_within(found, layout), {field.name: field.type for field in fields})
+
+
+def _within(root: Element, layout: _Layout) -> Element:
+    """Return a record's element."""
+    path = [name for name in layout.envelope.split("/") if name] + [layout.row_tag]
+    if path[0] and path[0] != _local(root):
+        raise UnfitError(f"expected the element '{path[0]}', found '{_local(root)}'")
+    found = root
+    for name in path[1:]:
+        children = [child for child in found if name in {"", _local(child)}]
+        if not children or _local(children[0]) == "Fault":
+            wanted = f"element '{name}'" if name else "element in the envelope"
+            raise UnfitError(f"there is no {wanted}")
+        found = children[0]
+    return found
+
+
+def _local(element: Element) -> str:
+    """Return an element's name without its namespace."""
+    return element.tag.rpartition("}")[2]
 
 
 def _row(element: Element, types: Mapping[str, Type]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        f"_{name}": value_of(text, types.get(f"_{name}", STRING)) for name, text in element.attrib.items()
+        f"_{name}": value_of(text, types.get(f"_{name}", STRING))
+        for name, text in element.attrib.items()
+        if not name.startswith("{")
     }
     for child in element:
-        type_ = types.get(child.tag, STRING)
+        name = _local(child)
+        type_ = types.get(name, STRING)
         if isinstance(type_, Array):
-            found.setdefault(child.tag, []).append(_value(child, type_.element))
+            found.setdefault(name, []).append(_value(child, type_.element))
         else:
-            found[child.tag] = _value(child, type_)
+            found[name] = _value(child, type_)
     return found
 
 
@@ -110,12 +209,16 @@ def _value(element: Element, type_: Type) -> Any:
     return value_of(element.text or "", type_)
 
 
-_FORMAT = Format(
-    media_type="application/xml",
-    spark=SparkCodec(_decode_sql, _encode_sql),
-    local=LocalCodec(_decode, _encode),
-)
+_PLAIN = _Layout("", "", "", "")
 
 
-def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
-    return _FORMAT
+def format_of(encoding: Encoding) -> Format:
+    given = {name: option.default for name, option in _OPTIONS.items()} | dict(encoding.options)
+    layout = _Layout(**given)
+    decode = _decode_strict if encoding.decoding == "strict" else _decode_lenient
+    return Format(
+        media_type="application/xml",
+        spark=SparkCodec(partial(decode, layout), partial(_encode_sql, layout)),
+        local=LocalCodec(partial(_decode, layout), partial(_encode, layout)),
+        options=_OPTIONS,
+    )

@@ -150,12 +150,13 @@ class _Loader(Struct):
         seeds = self._seeds(properties)
         functions = _with_costs(self._functions(), properties)
         generators = self._generators()
+        schemas = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
         project = Project(
             root=str(self.root),
             settings=settings,
             target=self.target,
             vars=self.variables,
-            sources=self._sources(properties),
+            sources=self._sources(properties, schemas),
             models=models,
             properties=self._once((m for p in properties for m in p.models), "model"),
             seeds=seeds,
@@ -166,6 +167,7 @@ class _Loader(Struct):
             unit_tests=tuple(test for p in properties for test in p.unit_tests),
             exposures=tuple(self._once((e for p in properties for e in p.exposures), "exposure").values()),
             metrics=tuple(self._once((m for p in properties for m in p.metrics), "metric").values()),
+            schemas={path: file.content for path, file in schemas.items()},
             selectors=self._selectors(),
         )
         self.diagnostics += check_project(project, properties, self.lines)
@@ -260,12 +262,9 @@ class _Loader(Struct):
     def declared_topics(self, properties: list[PropertiesFile]) -> dict[str, Topic]:
         return self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id)
 
-    def _sources(self, properties: list[PropertiesFile]) -> dict[str, Topic]:
+    def _sources(self, properties: list[PropertiesFile], files: dict[str, File]) -> dict[str, Topic]:
         topics = self.declared_topics(properties)
-        if all(topic.schema is None for topic in topics.values()):
-            return topics
-        files = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
-        schemas = TopicSchemas(files, self.settings, self.lines)
+        schemas = TopicSchemas(files, self.settings, self.lines, self.memo)
         found = {id_: schemas.complete(topic) for id_, topic in topics.items()}
         self.diagnostics += schemas.diagnostics
         return found

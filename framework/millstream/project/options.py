@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, FormatName
+from millstream.formats import DEFAULT_FORMAT, FormatName, Framing
 from millstream.materialization import KINDS, Word
 from millstream.project.shapes import Duration, Positive, Size, TopicName, about
 from millstream.stores.registry import DEFAULT, StoreName
@@ -55,6 +55,16 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     ] = None
     format: Annotated[
         FormatName | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
+    ] = None
+    schema: Annotated[
+        str | None, about("sink: the file that describes its values, such as schemas/x.avsc")
+    ] = None
+    message: Annotated[str | None, about("sink: the message, if a Protobuf schema has several")] = None
+    framing: Annotated[Framing | None, about("sink: confluent: the id of the schema precedes each value")] = (
+        None
+    )
+    format_options: Annotated[
+        dict[str, str | bool] | None, about("sink: options of the format, as for topics of sources")
     ] = None
     partitions: Annotated[Positive | None, about("sink: partitions of a new topic")] = None
     replication: Annotated[Positive | None, about("sink: replication factor of a new topic")] = None

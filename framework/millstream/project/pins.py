@@ -114,7 +114,7 @@ def read_pins(files: Iterable[File], settings: Settings) -> tuple[dict[str, Subj
         except (ValueError, RecursionError) as error:
             message = f"{file.path} is not a pinned schema: {error}"
             place = Location(file.path, 1, 1, 2)
-            problems.append(Diagnostic("MS126", message, place, f"remove it, then run `{PULL}`"))
+            problems.append(Diagnostic("MS127", message, place, f"remove it, then run `{PULL}`"))
             continue
         found[subject.subject] = subject
     return found, problems

@@ -125,6 +125,9 @@ class TopicDefaults(Shape):
         None
     )
     format: Annotated[FormatName | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
+    format_options: Annotated[
+        dict[str, str | bool], about("options of the format: csv has delimiter, quote, escape and header")
+    ] = {}
     framing: Annotated[
         Framing | None,
         about("confluent: a schema's id precedes each value; plain, the default: no id"),
@@ -179,6 +182,7 @@ class TopicShape(TopicDefaults, kw_only=True):
         SubjectShape | str | None,
         about("what describes its values: a file such as schemas/x.json, registry, or a subject"),
     ] = None
+    message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Order")] = None
     columns: Annotated[
         list[ColumnShape],
         about("the columns of its values; with a schema, what it doesn't say"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from millstream.errors import did_you_mean
 from millstream.formats import DEFAULT, Encoding, format_of
+from millstream.formats.format import Option
 from millstream.project.columns import ColumnReader, names
 from millstream.project.kafka_places import check_source
 from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape, WatermarkShape
@@ -36,8 +39,9 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
-    format_ = _encoding(source, shape)
-    if format_.framing != DEFAULT.framing and format_of(format_).schemas is None:
+    format_ = _encoding(reader, source, shape)
+    framing = shape.framing or source.framing or DEFAULT.framing
+    if framing != DEFAULT.framing and format_of(format_).schemas is None:
         place = shape if "framing" in shape.locations else source
         message = f"values in {format_} have no schema, and no id of one"
         reader.at(reader.location(place, "framing"), "MS107", message, "remove it, or change the format")
@@ -69,18 +73,57 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
     )
 
 
+def _encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
+    of_registry = shape.schema == "registry" or isinstance(shape.schema, SubjectShape)
+    return Encoding(
+        name=shape.format or source.format or DEFAULT.name,
+        decoding=shape.decoding or source.decoding or DEFAULT.decoding,
+        framing=shape.framing or source.framing or ("confluent" if of_registry else DEFAULT.framing),
+        options=_format_options(reader, source, shape),
+    )
+
+
+def _format_options(
+    reader: ColumnReader, source: SourceShape, shape: TopicShape
+) -> tuple[tuple[str, str], ...]:
+    """Return the options that differ from their defaults; those of the topic replace those of the source."""
+    name = shape.format or source.format or DEFAULT.name
+    known = format_of(name).options
+    given: dict[str, str] = {}
+    for part in (source, shape):
+        place = reader.location(part, "format_options")
+        for option, value in part.format_options.items():
+            if option not in known:
+                hint = did_you_mean(option, known, _known_options(name, known))
+                reader.at(place, "MS106", f"format '{name}' has no option '{option}'", hint)
+                continue
+            text = str(value).lower() if isinstance(value, bool) else value
+            if text != known[option].default and not re.fullmatch(known[option].pattern, text):
+                message = f"'{value}' is not a valid {option}: {known[option].about}"
+                reader.at(place, "MS107", message, f"write, for example, {option}: {known[option].example}")
+                continue
+            given[option] = text
+    return tuple(sorted((key, text) for key, text in given.items() if text != known[key].default))
+
+
+def _known_options(name: str, known: Mapping[str, Option]) -> str:
+    return f"options of {name}: {', '.join(known)}" if known else f"remove it: {name} has no options"
+
+
 def _schema(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> SchemaUse | RegistryUse | None:
     location = reader.location(shape, "schema")
     topic, format_ = shape.topic or shape.name, shape.format or source.format or ""
+    message = shape.message or ""
     match shape.schema:
         case None | "":
             return None
         case "registry":
-            return RegistryUse(f"{topic}-value", location, format=format_)
+            return RegistryUse(f"{topic}-value", location, format=format_, message=message)
         case SubjectShape() as given:
-            return RegistryUse(_subject(reader, given, topic), location, given.version, format_)
+            subject = _subject(reader, given, topic)
+            return RegistryUse(subject, location, given.version, format_, message)
         case path:
-            return SchemaUse(posixpath.normpath(path), location)
+            return SchemaUse(posixpath.normpath(path), location, message)
 
 
 def _subject(reader: ColumnReader, shape: SubjectShape, topic: str) -> str:
@@ -104,15 +147,6 @@ def _subject(reader: ColumnReader, shape: SubjectShape, topic: str) -> str:
             return shape.subject or f"{topic}-value"
 
 
-def _encoding(source: SourceShape, shape: TopicShape) -> Encoding:
-    of_registry = shape.schema == "registry" or isinstance(shape.schema, SubjectShape)
-    return Encoding(
-        name=shape.format or source.format or DEFAULT.name,
-        decoding=shape.decoding or source.decoding or DEFAULT.decoding,
-        framing=shape.framing or source.framing or ("confluent" if of_registry else DEFAULT.framing),
-    )
-
-
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
     if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
         message = "a Kafka topic's name has at most 249 characters"
@@ -131,6 +165,12 @@ def _check_columns(
     reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
 ) -> None:
     if format_of(format_).columns or "schema" in shape.locations:
+        return
+    language = format_of(format_).schemas
+    if language is not None and language.required:
+        message = f"topic '{shape.name}' has no schema, which {format_} needs"
+        remedy = f"add `schema: schemas/{shape.name}{language.suffix}`"
+        reader.at(reader.location(shape), "MS108", message, remedy)
         return
     if not columns and "columns" not in shape.locations:
         message = f"topic '{shape.name}' has no columns"

@@ -60,6 +60,7 @@ class SchemaUse(Struct, frozen=True, tag="file"):
 
     path: str
     location: Location
+    message: str = ""
 
 
 class RegistryUse(Struct, frozen=True, tag="registry"):
@@ -71,6 +72,7 @@ class RegistryUse(Struct, frozen=True, tag="registry"):
     """The version that has the topic's columns; by default the newest."""
     format: str = ""
     """The format that the project declares, if any."""
+    message: str = ""
 
 
 class Topic(Struct, frozen=True):
@@ -301,5 +303,7 @@ class Project(Struct, frozen=True):
     unit_tests: tuple[UnitTest, ...]
     exposures: tuple[Exposure, ...]
     metrics: tuple[Metric, ...]
+    schemas: dict[str, str]
+    """The texts of schemas, by path."""
     selectors: dict[str, Any]
     """YAML selectors by name: a text or a tree of method, value, union, intersection, exclude."""

@@ -31,7 +31,7 @@ def test_a_fan_out_and_a_table():
           events._bad is not null as _bad,
           struct(events_records.topic, events_records.partition, events_records.`offset`) as _record
         from events_records
-        lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
+        lateral view inline(array(decode_json(events_records.value, 'a int, type string', 'plain'))) events as a, type, _bad
         CountedView(name='events', of='events_decoded', relation='source.events')
         with events_filtered as (
           -- positive
@@ -63,7 +63,7 @@ def test_a_fan_out_and_a_table():
           events.type,
           events._bad is not null as _bad
         from events_records
-        lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
+        lateral view inline(array(decode_json(events_records.value, 'a int, type string', 'plain'))) events as a, type, _bad
         CountedView(name='events', of='events_decoded', relation='source.events')
         select
           a,
@@ -96,7 +96,7 @@ def test_two_aggregates_on_one_key_and_one_with_a_lookup():
           events.b,
           events._bad is not null as _bad
         from events_records
-        lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, b, _bad
+        lateral view inline(array(decode_json(events_records.value, 'a int, b int', 'plain'))) events as a, b, _bad
         CountedView(name='events', of='events_decoded', relation='source.events')
         # view events_by_a
         with events_by_a as (

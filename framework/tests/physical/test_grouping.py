@@ -30,7 +30,7 @@ def test_stateless_sinks_of_one_source_share_a_query_whatever_each_decodes():
     assert names(found) == [("events_topics", ["model.one", "model.two"])]
     (query,) = found.queries
     assert [c.name for c in query.sources[0].columns] == ["a", "b"]
-    assert query.sql.count("from_json(cast") == 1
+    assert query.sql.count("decode_json(") == 1
     assert query.realtime == ()
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from project.test_load import load, told
 
 from millstream.formats import Encoding, WriterSchema
-from millstream.formats.format import SchemaLanguage
+from millstream.formats.format import ReadSchema, SchemaLanguage
 from millstream.project.files import File
-from millstream.project.pinned_schemas import read_pinned
+from millstream.project.pinned_schemas import Texts, read_pinned
 from millstream.project.pins import (
     NotPinnedError,
     Reference,
@@ -118,20 +118,24 @@ def test_references_come_after_what_they_need():
 
 def test_a_decoder_knows_the_schema_of_every_id():
     """A language whose schemas are names of columns."""
-    language = SchemaLanguage(
-        "names",
-        ".names",
-        lambda text, references: tuple(Field(each, STRING) for each in [*text.split(), *references]),
-        lambda text, references: " ".join([text, *references.values()]),
-    )
+
+    def read(files):
+        own = files.texts[files.path]
+        others = [text for path, text in files.texts.items() if path != files.path]
+        return ReadSchema(tuple(Field(each, STRING) for each in own.split()), " ".join([own, *others]))
+
+    language = SchemaLanguage("names", ".names", read, by_writer=True)
     other = Subject("o", "", (version_of(1, 50, "T", "x"),))
     versions = (
         version_of(1, 9, "T", "a", deleted=True),
         version_of(2, 3, "OTHER", "b"),
         version_of(3, 4, "T", "c d", [Reference("o", "o", 1)]),
     )
-    found = read_pinned(Encoding(framing="confluent"), language, versions[2], versions, pins(other))
-    assert [field.name for field in found.fields] == ["c", "d", "o"]
+    texts = Texts(language, versions, pins(other))
+    found = read_pinned(
+        Encoding(framing="confluent"), texts, versions[2], lambda each, files: each.read(files)
+    )
+    assert [field.name for field in found.schema.columns] == ["c", "d"]
     assert found.encoding == Encoding(
         framing="confluent",
         schema="c d x",
@@ -163,24 +167,24 @@ def test_a_topic_of_the_registry(tmp_path):
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ("name: t, schema: registry", ("MS124", "registry", "run `millstream schemas pull`")),
+        ("name: t, schema: registry", ("MS125", "registry", "run `millstream schemas pull`")),
         (
             "name: t, schema: {subject: orders-value, version: 3}",
             (
-                "MS124",
+                "MS125",
                 "{subject: orders-value, version: 3}",
                 "run `millstream schemas pull`, or choose another version: 1",
             ),
         ),
         (
             "name: orders, schema: registry, format: csv",
-            ("MS125", "registry", "write format: json, or omit it"),
+            ("MS126", "registry", "write format: json, or omit it"),
         ),
         (
             "name: odd, schema: registry",
-            ("MS125", "registry", "declare the columns and a format instead of it"),
+            ("MS126", "registry", "declare the columns and a format instead of it"),
         ),
-        ("name: gap, schema: registry", ("MS124", "registry", "run `millstream schemas pull`")),
+        ("name: gap, schema: registry", ("MS125", "registry", "run `millstream schemas pull`")),
         (
             "name: wide, schema: registry",
             ("MS123", "registry", "change the schema, or declare the columns here instead of it"),
@@ -216,8 +220,8 @@ def test_a_damaged_pin(tmp_path):
     _, problems = topics(
         tmp_path, "name: t, schema: registry", **{"schemas/registry/t-value.json": "<<<< HEAD"}
     )
-    assert [(p.code, p.location.path) for p in problems if p.code == "MS126"] == [
-        ("MS126", "schemas/registry/t-value.json")
+    assert [(p.code, p.location.path) for p in problems if p.code == "MS127"] == [
+        ("MS127", "schemas/registry/t-value.json")
     ]
 
 

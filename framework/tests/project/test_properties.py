@@ -39,7 +39,7 @@ def topic(rest, source=""):
 
 
 COLUMNS = "columns: [{name: a, type: string}]"
-KNOWN = "json, csv, xml, string, long, binary"
+KNOWN = "json, csv, xml, avro, protobuf, string, long, binary"
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_dbt_s_data_type_is_a_type():
                 f"'format' must be one of {KNOWN}, not '{name}'",
                 f"use one of {KNOWN}",
             )
-            for name in ("avro", "protobuf", "python:decode")
+            for name in ("thrift", "python:decode")
         ),
         (
-            f"{COLUMNS}, schema: registry",
-            "MS106",
-            "schema",
-            None,
-            "declare its columns: columns: [{name: …, type: …}]",
+            f"{COLUMNS}, format: avro",
+            "MS108",
+            "t",
+            "topic 't' has no schema, which avro needs",
+            "add `schema: schemas/t.avsc`",
         ),
         (f"{COLUMNS}, topic: a b", "MS107", "a b", None, "write it as in topic: shop.events"),
         (f"{COLUMNS}, starting: newest", "MS107", "newest", None, "write it as in starting: earliest"),

@@ -36,6 +36,7 @@ def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[st
         generators=(),
         tests=(),
         unit_tests=(),
+        schemas={},
         exposures=(),
         metrics=(),
         selectors={},

@@ -52,14 +52,14 @@ def test_columns_are_the_fields_of_the_schema(tmp_path):
         ),
         (
             "name: t, schema: schemas/orders.json, format: csv",
-            ("MS122", "schemas/orders.json", "remove it, or set format: json"),
+            ("MS122", "schemas/orders.json", "remove it, or set format: json or avro or protobuf"),
         ),
         (
             "name: t, schema: schemas/deep/tree.json",
             (
                 "MS123",
                 "schemas/deep/tree.json",
-                "change the schema, or declare the columns here instead of it",
+                "fix the schema, or declare the columns instead of it",
             ),
         ),
         (

@@ -5,7 +5,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -55,13 +55,14 @@ def registry(url, **settings):
     return Registry(Address(url, {"url": url, **settings}, LOCATION))
 
 
+def asked(url, settings):
+    with closing(registry(url, **settings)) as connection:
+        connection.subject("orders-value")
+
+
 def failure(url, **settings):
     with pytest.raises(MillstreamError) as failed:
-        connection = registry(url, **settings)
-        try:
-            connection.subject("orders-value")
-        finally:
-            connection.close()
+        asked(url, settings)
     (found,) = failed.value.diagnostics
     assert found.location == LOCATION
     assert found.help
@@ -173,13 +174,10 @@ def test_a_cluster_without_a_registry(tmp_path):
 @needs_java
 def test_the_id_of_a_schema(server, register, name):
     id_ = register(f"{name}-value", '{"type": "object", "properties": {}}')
-    connection = Registry(Address(server.url, {"url": server.url}, LOCATION))
-    try:
+    with closing(registry(server.url)) as connection:
         assert (connection.schema(id_).id, connection.schema(id_).text) == (
             id_,
             '{"type":"object","properties":{}}',
         )
-        with pytest.raises(MillstreamError, match="MS893.*id 4000000"):
+        with pytest.raises(MillstreamError, match=r"MS893.*id 4000000"):
             connection.schema(4_000_000)
-    finally:
-        connection.close()

@@ -3,8 +3,15 @@
 import json
 
 import pytest
+from confluent_kafka.schema_registry import Schema, SchemaReference
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from fastavro import parse_schema
 from support.registry import needs_java
 
+from millstream.formats import format_of
+from millstream.kafka.readings import fields_of
+from millstream.project.load import load_project
 
 pytestmark = needs_java
 
@@ -23,7 +30,7 @@ def test_from_a_missing_pin_to_a_compiled_model(run, shop, register, name):
     first = register(f"{name}-value", ORDER)
     failed = run("compile", "--output", "json")
     (problem,) = failed.json["diagnostics"]
-    assert (failed.code, problem["code"], problem["line"]) == (2, "MS124", 4)
+    assert (failed.code, problem["code"], problem["line"]) == (2, "MS125", 4)
     assert "millstream schemas pull" in problem["help"]
     assert "not pinned" in run("schemas", "ls").out
     pulled = run("schemas", "pull")
@@ -126,7 +133,7 @@ def test_strategies_and_versions(run, shop, register, name):
         ("shop.d", record, 7),
     ]
     (problem,) = run("compile", "--output", "json").json["diagnostics"]
-    assert problem["code"] == "MS124"
+    assert problem["code"] == "MS125"
     assert "another version: 1" in problem["help"]
 
 
@@ -175,7 +182,7 @@ def test_other_types_than_json(run, shop, register, name):
     assert run("schemas", "pull").code == 0
     assert pinned(root, f"{name}a-value")["versions"][0]["type"] == "AVRO"
     (problem,) = run("compile", "--output", "json").json["diagnostics"]
-    assert problem["code"] == "MS125"
+    assert problem["code"] == "MS126"
 
 
 def test_the_local_target_joins_the_running_registry(run, server, register, name, monkeypatch):
@@ -190,3 +197,71 @@ def test_the_local_target_joins_the_running_registry(run, server, register, name
     status = run("broker", "status", "--output", "json").json["registry"]
     assert (status["state"], status["url"], status["used"]) == ("running", server.url, True)
     assert run("compile").code == 0
+
+
+MONEY = '{"type": "record", "name": "Money", "namespace": "com.shop", "fields": [{"name": "amount", "type": "double"}]}'
+AVRO = """{"type": "record", "name": "Order", "namespace": "com.shop", "fields": [{"name": "id", "type": "long"},
+ {"name": "price", "type": "Money"}, {"name": "tax", "type": ["null", "com.shop.Money"], "default": null}%s]}"""
+
+
+def test_avro_with_references_and_the_schema_of_every_writer(run, shop, register, server, name):
+    money = f"{name}.Money"
+    register(money, MONEY, "AVRO")
+    refer = ("com.shop.Money", money, 1)
+    first = register(f"{name}-value", AVRO % "", "AVRO", refer)
+    second = register(
+        f"{name}-value", AVRO % ', {"name": "note", "type": "string", "default": "none"}', "AVRO", refer
+    )
+    root = shop(f"name: {name}, schema: registry")
+    (root / "models/m.sql").write_text(
+        MODEL.format(columns="id, price.amount, tax.amount as tax, note", topic=name)
+    )
+    assert run("schemas", "pull").code == 0
+    assert run("compile").code == 0, run("compile").err
+    topic = load_project(root, None, None, None).sources[f"shop.{name}"]
+    encoding = topic.format
+    assert (encoding.name, encoding.framing, encoding.schema_id) == ("avro", "confluent", second)
+    assert [each.id for each in encoding.writers] == sorted([first, second])
+    for writer in encoding.writers:
+        parse_schema(json.loads(writer.schema))  # fastavro's, without any other schema
+    # A record of Confluent's serializer, written by the older schema.
+    older = Schema(AVRO % "", "AVRO", [SchemaReference(*refer)])
+    serializer = AvroSerializer(server.client, older, conf={"auto.register.schemas": False})
+    value = {"id": 7, "price": {"amount": 1.5}, "tax": None}
+    record = serializer(value, SerializationContext(name, MessageField.VALUE))
+    assert int.from_bytes(record[1:5], "big") == first
+    found = format_of(encoding).local.decode(record, fields_of(topic))
+    assert found == {**value, "note": "none"}
+
+
+PROTO = """syntax = "proto3";
+package shop;
+import "money.proto";
+import "google/protobuf/timestamp.proto";
+message Order {
+  int64 id = 1;
+  Money price = 2;
+  google.protobuf.Timestamp at = 3;
+}
+"""
+
+
+def test_protobuf_with_imports(run, shop, register, name):
+    register(
+        f"{name}.money",
+        'syntax = "proto3";\npackage shop;\nmessage Money {\n  double amount = 1;\n}\n',
+        "PROTOBUF",
+    )
+    id_ = register(f"{name}-value", PROTO, "PROTOBUF", ("money.proto", f"{name}.money", 1))
+    root = shop(f"name: {name}, schema: registry")
+    (root / "models/m.sql").write_text(MODEL.format(columns="id, price.amount, at", topic=name))
+    assert run("schemas", "pull").code == 0
+    assert pinned(root, f"{name}-value")["versions"][0]["lines"] == PROTO.split("\n")
+    assert run("compile").code == 0, run("compile").err
+    encoding = load_project(root, None, None, None).sources[f"shop.{name}"].format
+    assert (encoding.name, encoding.message, encoding.schema_id, encoding.writers) == (
+        "protobuf",
+        "shop.Order",
+        id_,
+        (),
+    )

@@ -18,7 +18,7 @@ from millstream.types import parse_type
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 EMPTY = {
     "vars": {}, "sources": {}, "models": {}, "properties": {}, "seeds": {}, "macros": (), "functions": {},
-    "generators": (), "tests": (), "unit_tests": (), "exposures": (), "metrics": (), "selectors": {},
+    "generators": (), "tests": (), "unit_tests": (), "exposures": (), "metrics": (), "schemas": {}, "selectors": {},
 }  # fmt: skip
 
 

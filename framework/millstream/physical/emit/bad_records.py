@@ -20,7 +20,7 @@ class Problem(Struct, frozen=True):
     """A way in which a record can't be decoded."""
 
     found: tuple[Piece, ...]
-    """The condition under which a record has it; NULL means that it has not."""
+    """The condition under which a record has it; it is never NULL."""
     absent: Expression
     """The condition under which a record does not have it."""
     reason: tuple[Piece, ...]
@@ -43,8 +43,8 @@ def _of_value(node: Decode, found: Decoded, records: str, alias: str) -> Problem
         condition: tuple[Piece, ...] = (bad, " is not null")
         absent: tuple[Piece, ...] = (bad, " is null")
     elif found.bad:
-        condition = placed(found.bad, records, BOOLEAN).pieces
-        absent = ("not coalesce(", *condition, ", false)")
+        condition = ("coalesce(", *placed(found.bad, records, BOOLEAN).pieces, ", false)")
+        absent = ("not ", *condition)
     else:
         return None
     if node.unique_by:  # a record without a value deletes a row
@@ -64,11 +64,9 @@ def _of_key(node: Decode, records: str) -> Problem | None:
         return None
     text: tuple[Piece, ...] = ("cast(", key, " as string)")
     if given == STRING:
-        wrong: tuple[Piece, ...] = ("is_valid_utf8(", *text, ")")
-        return Problem(
-            joined(("not ", *wrong)), _condition(("coalesce(", *wrong, ", true)")),
-            (literal("the key is not valid UTF-8"),),
-        )  # fmt: skip
+        valid: tuple[Piece, ...] = ("coalesce(is_valid_utf8(", *text, "), true)")
+        reason: tuple[Piece, ...] = (literal("the key is not valid UTF-8"),)
+        return Problem(joined(("not ", *valid)), _condition(valid), reason)
     missing: tuple[Piece, ...] = ("try_cast(", *text, f" as {given}) is ")
     before, after = literal("the key '"), literal(f"' is not a valid {given}")
     reason = (f"concat({before}, left(make_valid_utf8(", *text, f"), 60), {after})")
@@ -119,14 +117,15 @@ def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
 def with_bad_flag(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
     """Add the column `_bad`: whether a record can't be decoded."""
     found = problems(node, values_of(node), records, alias)
-    flag = _condition(("coalesce(", *_any(found), ", false)"))
+    flag = _condition(_any(found))
     return replace(draft, items={**draft.items, BAD: flag})
 
 
 def _any(found: Sequence[Problem]) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    for each in found:
-        pieces += [" or (" if pieces else "(", *each.found, ")"]
+    first, *others = found
+    pieces = [*first.found]
+    for each in others:
+        pieces += [" or ", *each.found]
     return tuple(pieces)
 
 

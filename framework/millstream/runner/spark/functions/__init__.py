@@ -22,6 +22,8 @@ EXTENSIONS = "millstream.spark.Extensions"
 _SOURCES = Path(__file__).with_name("java")
 _COMPILER = "compiler"
 _RELEASE = "17"
+_PART_OF_JAVA = "stax-api-"
+"""Its packages are also Java's own, which the compiler refuses."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all entries: equal sources make equal jars."""
 
@@ -65,7 +67,8 @@ def _is_whole(file: Path) -> bool:
 
 
 def _compile(compiler: Path, sources: Sequence[Path], folder: Path) -> None:
-    classes = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
+    jars = (Path(pyspark.__file__).parent / "jars").glob("*.jar")
+    classes = sorted(jar for jar in jars if not jar.name.startswith(_PART_OF_JAVA))
     arguments = folder / "arguments"
     class_path = ":".join(map(str, classes))
     arguments.write_text("\n".join(f'"{each}"' for each in ("-cp", class_path, *map(str, sources))))

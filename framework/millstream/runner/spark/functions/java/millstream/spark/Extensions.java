@@ -24,6 +24,14 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
     decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0))));
+    decoder(session, "decode_avro", 3, (fields, settings) -> AvroFormat.of(fields, settings));
+    encoder(session, "encode_avro", (fields, settings) -> AvroEncoder.of(fields, settings));
+    decoder(session, "decode_protobuf", 3,
+        (fields, settings) -> new ProtobufFormat(fields, settings.get(0), settings.get(1), settings.get(2)));
+    encoder(session, "encode_protobuf", (fields, settings) -> new ProtobufEncoding(
+        fields, settings.get(0), settings.get(1), settings.get(2), Integer.parseInt(settings.get(3))));
+    decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
+    decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
     return BoxedUnit.UNIT;
   }
 

@@ -1,5 +1,7 @@
 package millstream.spark;
 
+import java.nio.ByteBuffer;
+
 /** What precedes a value in a record. */
 enum Framing {
   PLAIN,
@@ -24,6 +26,11 @@ enum Framing {
       throw new BadValue("the value does not start with a zero byte and the id of a schema");
     }
     return HEADER;
+  }
+
+  /** Returns what precedes a value of the schema of an id. */
+  byte[] header(int id) {
+    return this == PLAIN ? new byte[0] : ByteBuffer.allocate(HEADER).putInt(1, id).array();
   }
 
   /** Returns the id of the schema of a framed value. */

@@ -142,18 +142,7 @@ interface JsonReader {
 
   private static double special(JsonParser parser, JsonToken token, DataType type) throws IOException, BadValue {
     if (token == JsonToken.VALUE_STRING) {
-      switch (parser.getText()) {
-        case "NaN":
-          return Double.NaN;
-        case "Infinity":
-        case "+Infinity":
-        case "+INF":
-          return Double.POSITIVE_INFINITY;
-        case "-Infinity":
-        case "-INF":
-          return Double.NEGATIVE_INFINITY;
-        default:
-      }
+      return TextReader.special(parser.getText(), type);
     }
     throw unexpected(parser, type);
   }
@@ -176,18 +165,7 @@ interface JsonReader {
         throw unexpected(parser, type);
       }
     }
-    if (Math.abs((long) found.scale()) > 1000) {
-      throw unexpected(parser, type);
-    }
-    try {
-      BigDecimal fitting = found.setScale(type.scale()); // throws if digits would be lost
-      if (fitting.precision() <= type.precision()) {
-        return Decimal.apply(fitting, type.precision(), type.scale());
-      }
-    } catch (ArithmeticException error) {
-      // more digits than the type has
-    }
-    throw unexpected(parser, type);
+    return TextReader.exact(found, parser.getText(), type);
   }
 
   static Object base64(JsonParser parser, JsonToken token) throws IOException, BadValue {

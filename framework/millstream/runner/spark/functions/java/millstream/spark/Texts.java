@@ -1,11 +1,18 @@
 package millstream.spark;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 final class Texts {
   static final JsonFactory FACTORY = new JsonFactory();
+  private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.nativeOrder());
 
   private Texts() {}
 
@@ -33,6 +40,32 @@ final class Texts {
       }
     }
     return UTF8String.fromString(new String(text, offset, length));
+  }
+
+  /** Several times as fast as Spark's check whether a text is UTF-8, which most texts need not. */
+  static boolean isAscii(byte[] bytes, int start, int length) {
+    int end = start + length;
+    int i = start;
+    for (; i + 8 <= end; i += 8) {
+      if (((long) LONG.get(bytes, i) & 0x8080808080808080L) != 0) {
+        return false;
+      }
+    }
+    for (; i < end; i++) {
+      if (bytes[i] < 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Decodes bytes, of which none may be malformed. */
+  static String ofUtf8(byte[] value) throws BadValue {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(value)).toString();
+    } catch (CharacterCodingException error) {
+      throw new BadValue("the value is not valid UTF-8");
+    }
   }
 
   static String a(DataType type) {

@@ -1,6 +1,9 @@
 package millstream.spark;
 
+import java.time.LocalDate;
+import java.time.LocalDateTime;
 import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
@@ -8,10 +11,10 @@ import scala.Option;
 /** Dates and times of years 1 to 9999, as Spark casts them from texts. */
 final class Times {
   private static final long MICROS = 1_000_000L;
-  private static final int FIRST_DAY = -719162;
-  private static final int LAST_DAY = 2932896;
-  private static final long FIRST = FIRST_DAY * 86_400L * MICROS;
-  private static final long LAST = (LAST_DAY + 1) * 86_400L * MICROS - 1;
+  static final int FIRST_DAY = -719162;
+  static final int LAST_DAY = 2932896;
+  static final long FIRST = FIRST_DAY * 86_400L * MICROS;
+  static final long LAST = (LAST_DAY + 1) * 86_400L * MICROS - 1;
 
   private Times() {}
 
@@ -39,6 +42,25 @@ final class Times {
       throw BadValue.of(Long.toString(seconds), "a timestamp in seconds since 1970");
     }
     return seconds * MICROS;
+  }
+
+  /** Writes a date as it is read: yyyy-mm-dd. */
+  static String text(int day) throws BadValue {
+    String text = LocalDate.ofEpochDay(day).toString();
+    if (day < FIRST_DAY || day > LAST_DAY) {
+      throw BadValue.of(text, "a date of years 1 to 9999");
+    }
+    return text;
+  }
+
+  /** Writes a local time as it is read: yyyy-mm-ddThh:mm:ss, and the microseconds if there are any, as Python does. */
+  static String localText(long micros) throws BadValue {
+    LocalDateTime time = DateTimeUtils.microsToLocalDateTime(micros);
+    if (micros < FIRST || micros > LAST) {
+      throw BadValue.of(time.toString(), "a timestamp of years 1 to 9999");
+    }
+    String text = DateTimeFormatter.ISO_LOCAL_DATE_TIME.format(time.withNano(0));
+    return time.getNano() == 0 ? text : String.format("%s.%06d", text, time.getNano() / 1000);
   }
 
   private static Long checked(String text, Option<Object> found, String expected) throws BadValue {

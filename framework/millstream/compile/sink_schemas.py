@@ -1,0 +1,94 @@
+"""The schemas that sinks are written by: files of the project, or derived from a model's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from millstream.errors import did_you_mean
+from millstream.formats import format_of
+from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
+from millstream.materialization import Sink
+from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.values import Project
+from millstream.sql.values import InputRelation
+from millstream.types import UNKNOWN, Field
+
+
+def sink_schema(
+    sink: Sink, relation: InputRelation, project: Project
+) -> tuple[ReadSchema | None, list[PlanProblem]]:
+    """Return what a sink's schema says, or its problems; None if its format needs no schema."""
+    language = format_of(sink.format).schemas
+    if language is None:
+        if not sink.schema:
+            return None, []
+        message = f"values in {sink.format} have no schema"
+        return None, [
+            PlanProblem(relation.id, "MS122", message, "remove it, or change the format", option="schema")
+        ]
+    fields = [Field(c.name, c.type, c.nullable) for c in relation.columns if not c.hidden]
+    try:
+        if sink.schema:
+            return _from_file(sink, language, relation, fields, project)
+        if not language.required:
+            return None, []
+        if language.derive is None:
+            message = f"a sink in {sink.format} needs a schema"
+            remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
+            return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
+        return language.derive(fields, _name(sink.topic)), []
+    except SchemaError as error:
+        option = "schema" if sink.schema else "format"
+        message = f"{language.name} can't describe its columns: {error}"
+        if sink.schema:
+            message = f"schema '{sink.schema}' can't be used: {error}"
+        remedy = "cast the column to another type, or choose another format"
+        return None, [PlanProblem(relation.id, "MS123", message, remedy, option=option)]
+
+
+def _name(topic: str) -> str:
+    """Return a topic's name as the name of a record."""
+    found = "".join(each if each.isascii() and each.isalnum() else "_" for each in topic)
+    return f"_{found}" if found[:1].isdigit() else found
+
+
+def _from_file(
+    sink: Sink, language: SchemaLanguage, relation: InputRelation, fields: Fields, project: Project
+) -> tuple[ReadSchema | None, list[PlanProblem]]:
+    texts = {path: text for path, text in project.schemas.items() if path.endswith(language.suffix)}
+    if sink.schema not in texts:
+        hint = did_you_mean(
+            sink.schema, texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"
+        )
+        message = f"schema '{sink.schema}' does not exist"
+        return None, [PlanProblem(relation.id, "MS122", message, hint, option="schema")]
+    found = language.read(SchemaFiles(sink.schema, texts, project.settings.schema_paths, sink.message))
+    return found, list(_differences(sink, relation, fields, found))
+
+
+def _differences(
+    sink: Sink, relation: InputRelation, fields: Fields, schema: ReadSchema
+) -> Iterator[PlanProblem]:
+    """Yield the columns that do not fit the schema, and the fields that have no column."""
+    if relation.open:
+        return
+    known = {field.name: field for field in schema.columns}
+
+    def problem(message: str, remedy: str) -> PlanProblem:
+        return PlanProblem(relation.id, "MS124", message, remedy, option="schema")
+
+    for field in fields:
+        wanted = known.get(field.name)
+        if wanted is None:
+            hint = did_you_mean(field.name, known, "leave the column out, or add it to the schema")
+            yield problem(f"column '{field.name}' is not in {sink.schema}", hint)
+        elif UNKNOWN != field.type != wanted.type:
+            remedy = f"select cast({field.name} as {wanted.type}) as {field.name}"
+            yield problem(f"'{field.name}' is {field.type}, but {wanted.type} in {sink.schema}", remedy)
+        elif field.nullable and not wanted.nullable:
+            remedy = f"use coalesce({field.name}, …), or add `where {field.name} is not null`"
+            yield problem(f"'{field.name}' can be NULL, but not in {sink.schema}", remedy)
+    names = {field.name for field in fields}
+    for missing in schema.columns:
+        if missing.name not in names and not missing.nullable and missing.name not in schema.optional:
+            yield problem(f"{sink.schema} requires '{missing.name}', which is not a column", "select it")

@@ -1,0 +1,147 @@
+"""Avro's binary encoding, read strictly."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+from millstream.formats.avro.messages import not_a
+from millstream.formats.values import UnfitError
+
+_FLOAT = struct.Struct("<f")
+_DOUBLE = struct.Struct("<d")
+_MOST_FREE = 10_000
+"""Elements without bytes, in all of a value: a few bytes can claim any number of them."""
+_MOST = 2**63 - 1
+_DEEPEST = 200
+
+
+class Input:
+    """The bytes of a value, and the position in them."""
+
+    def __init__(self, value: bytes, start: int) -> None:
+        self.value = value
+        self.at = start
+        self.free = _MOST_FREE
+        self.depth = 0
+
+    def take(self, length: int) -> bytes:
+        if length > len(self.value) - self.at:
+            raise UnfitError("the value ends too early")
+        self.at += length
+        return self.value[self.at - length : self.at]
+
+    def read_boolean(self) -> bool:
+        (found,) = self.take(1)
+        if found > 1:
+            raise UnfitError(f"the byte 0x{found:02x} is not a boolean")
+        return bool(found)
+
+    def read_int(self) -> int:
+        found = self.read_long()
+        if not -(2**31) <= found < 2**31:
+            raise not_a(found, "an int")
+        return found
+
+    def read_long(self) -> int:
+        found = shift = 0
+        while True:
+            (byte,) = self.take(1)
+            found |= (byte & 0x7F) << shift
+            if found >= 2**64 or (byte > 0x7F and shift == 63):
+                raise UnfitError("a number has more than 64 bits")
+            if byte <= 0x7F:
+                return (found >> 1) ^ -(found & 1)
+            shift += 7
+
+    def read_float(self) -> float:
+        found: float = _FLOAT.unpack(self.take(4))[0]
+        return found
+
+    def read_double(self) -> float:
+        found: float = _DOUBLE.unpack(self.take(8))[0]
+        return found
+
+    def read_bytes(self) -> bytes:
+        return self.take(self._read_length())
+
+    def _read_length(self) -> int:
+        length = self.read_long()
+        if length < 0:
+            raise UnfitError(f"a length is negative: {length}")
+        if length > len(self.value) - self.at:
+            raise UnfitError("the value ends too early")
+        return length
+
+    def read_string(self) -> str:
+        try:
+            return self.read_bytes().decode()
+        except UnicodeDecodeError:
+            raise UnfitError("the text is not UTF-8") from None
+
+    def read_index(self, count: int, of: str) -> int:
+        found = self.read_long()
+        if not 0 <= found < count:
+            raise UnfitError(f"{found} is not the number of {of}")
+        return found
+
+    def items(self) -> Iterator[int]:
+        """Yield the index of each element of an array, or entry of a map, which the caller then reads."""
+        index = 0
+        while count := self.read_long():
+            end = None
+            if count < 0:
+                count, size = -count, self._read_length()
+                end = self.at + size
+                if count > _MOST:
+                    raise UnfitError("the size of a block is wrong")
+            for _ in range(count):
+                before = self.at
+                yield index
+                index += 1
+                if self.at == before:
+                    self.free -= 1
+                    if self.free < 0:
+                        raise UnfitError("there are too many elements without any bytes")
+            if end is not None and self.at != end:
+                raise UnfitError("the size of a block is wrong")
+
+    def enter(self) -> None:
+        """Count a record that is in another one."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise UnfitError(f"records are nested more than {_DEEPEST} levels deep")
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    def end(self) -> None:
+        if rest := len(self.value) - self.at:
+            raise UnfitError(f"there is more after the record: {rest} bytes")
+
+
+def long_bytes(value: int) -> bytes:
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def float_bytes(value: float) -> bytes:
+    try:
+        return _FLOAT.pack(value)
+    except OverflowError:
+        raise not_a(value, "a float") from None
+
+
+double_bytes: Callable[[float], bytes] = _DOUBLE.pack
+
+
+def rounded(value: float, type_: str) -> float:
+    """Return the float or double that is nearest to a number."""
+    if type_ == "float":
+        (value,) = _FLOAT.unpack(float_bytes(value))
+    return float(value)

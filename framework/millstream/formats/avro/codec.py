@@ -1,0 +1,110 @@
+"""Decodes and encodes values by a schema, on Spark and in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from millstream.expressions import Piece, joined, literal
+from millstream.formats import Framing
+from millstream.formats.avro.binary import Input
+from millstream.formats.avro.decode import Reader
+from millstream.formats.avro.encode import write
+from millstream.formats.avro.parse import parse_schema
+from millstream.formats.avro.types import Record, Schema
+from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SchemaError, SparkCodec
+from millstream.formats.sql import ddl, function_call, row
+from millstream.formats.values import UnfitError, single_value
+from millstream.types import Field
+
+_HEADER = 5
+
+
+class AvroEncoding(msgspec.Struct, frozen=True):
+    """How Avro values of a topic are encoded."""
+
+    schema: str
+    """The reader's schema, with which values are also written."""
+    framing: Framing = "plain"
+    writer: str = ""
+    """Without framing: the schema that values were written with, if it is another one."""
+    writers: tuple[tuple[int, str], ...] = ()
+    """With framing: the schemas that values were written with, by their ids."""
+    schema_id: int = 0
+    """The id of the schema that values are written with, if the framing has one."""
+
+    @property
+    def written(self) -> str:
+        """The setting of `decode_avro`."""
+        if self.framing == "plain":
+            return self.writer
+        return msgspec.json.encode({str(number): text for number, text in self.writers}).decode()
+
+
+def spark_codec(encoding: AvroEncoding) -> SparkCodec:
+    def decode(fields: Fields) -> Decoded:
+        if not fields:
+            return Decoded()
+        return function_call("decode_avro", fields, (), (encoding.schema, encoding.framing, encoding.written))
+
+    def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
+        fields = [Field(name, found.type) for name, found in items]
+        settings = (ddl(fields), encoding.schema, encoding.framing, str(encoding.schema_id))
+        return joined(("encode_avro(", *row(items), ", ", ", ".join(map(literal, settings)), ")"))
+
+    return SparkCodec(decode, encode)
+
+
+def local_codec(encoding: AvroEncoding) -> LocalCodec:
+    """Return the codec in Python. A record is a mapping; any other value stands for itself."""
+
+    @cache
+    def schema() -> Schema:
+        return parse_schema(encoding.schema)
+
+    writers = dict(encoding.writers)
+    header = (
+        b"" if encoding.framing == "plain" else b"\0" + encoding.schema_id.to_bytes(4, "big", signed=True)
+    )
+    start = len(header)
+
+    @cache
+    def reader(schema_id: int) -> Reader:
+        text = encoding.writer if encoding.framing == "plain" else writers.get(schema_id)
+        if text is None:
+            raise UnfitError(f"unknown schema id {schema_id}")
+        try:
+            return Reader(parse_schema(text) if text else schema(), schema())
+        except SchemaError as error:
+            raise UnfitError(f"the writer's schema is not valid: {error}") from None
+
+    def decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
+        return _read(value, reader(_schema_id(value) if start else 0), start)
+
+    def encode(value: Any, fields: Fields) -> bytes:
+        root = schema().root
+        given = value if isinstance(root, Record) else single_value(value, fields)
+        return header + write(given, root, schema())
+
+    return LocalCodec(decode, encode)
+
+
+def _schema_id(value: bytes) -> int:
+    if len(value) < _HEADER:
+        raise UnfitError(f"the value has {len(value)} bytes, and no id of a schema")
+    if value[0]:
+        raise UnfitError("the value does not start with a zero byte and the id of a schema")
+    return int.from_bytes(value[1:_HEADER], "big", signed=True)
+
+
+def _read(value: bytes, reader: Reader, start: int) -> Any:
+    found = Input(value, start)
+    try:
+        read = reader.read(found)
+    except RecursionError:
+        raise UnfitError("records are nested too deeply") from None
+    found.end()
+    return read

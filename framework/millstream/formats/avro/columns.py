@@ -1,0 +1,214 @@
+"""The columns of a schema, and a schema of columns: the mapping of Spark's own Avro source.
+
+Times of day have no type in Spark SQL by default: they are numbers of milliseconds or microseconds.
+Null makes a column nullable; within types, all values are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from millstream.formats.avro.types import (
+    AvroType,
+    Dictionary,
+    Enum,
+    Fixed,
+    List,
+    Named,
+    Primitive,
+    Record,
+    Schema,
+    Union,
+)
+from millstream.formats.format import Fields, SchemaError
+from millstream.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    Array,
+    Decimal,
+    Field,
+    Map,
+    Row,
+    Type,
+)
+
+_MOST_DIGITS = 38
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TYPES: dict[str, Type] = {
+    "null": NULL,
+    "boolean": BOOLEAN,
+    "int": INT,
+    "long": BIGINT,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "bytes": BINARY,
+    "fixed": BINARY,
+    "string": STRING,
+}
+_LOGICAL_TYPES: dict[str, Type] = {
+    "date": DATE,
+    "timestamp-millis": TIMESTAMP,
+    "timestamp-micros": TIMESTAMP,
+    "local-timestamp-millis": TIMESTAMP_NTZ,
+    "local-timestamp-micros": TIMESTAMP_NTZ,
+}
+_AVRO: dict[Type, Any] = {
+    BOOLEAN: "boolean",
+    TINYINT: "int",
+    SMALLINT: "int",
+    INT: "int",
+    BIGINT: "long",
+    FLOAT: "float",
+    DOUBLE: "double",
+    STRING: "string",
+    BINARY: "bytes",
+    DATE: {"type": "int", "logicalType": "date"},
+    TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros"},
+    TIMESTAMP_NTZ: {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+
+
+def columns_of(schema: Schema, single: str = "value") -> tuple[Field, ...]:
+    """Return the columns of a schema: the fields of a record, otherwise a single one."""
+    match schema.root:
+        case Record():
+            row = _row(schema.root, schema, "", ())
+            each = zip(row.fields, schema.root.fields, strict=True)
+            return tuple(Field(f.name, f.type, _is_nullable(of.of, schema)) for f, of in each)
+        case other:
+            return (Field(single, _type(other, schema, single, ()), _is_nullable(other, schema)),)
+
+
+def _is_nullable(given: AvroType, schema: Schema) -> bool:
+    match schema.resolved(given):
+        case Union() as union:
+            return len(schema.members(union)) < len(union.types)
+        case other:
+            return other == Primitive("null")
+
+
+def _type(given: AvroType, schema: Schema, path: str, outer: tuple[str, ...]) -> Type:
+    match given:
+        case Primitive() | Fixed() if given.logical == "decimal":
+            if given.precision > _MOST_DIGITS:
+                reason = f"a decimal of {given.precision} digits, but Spark's have at most {_MOST_DIGITS}"
+                raise SchemaError(path, reason)
+            return Decimal(given.precision, given.scale)
+        case Primitive() | Fixed():
+            return _LOGICAL_TYPES.get(given.logical, _TYPES[given.type])
+        case Enum():
+            return STRING
+        case List(items=items):
+            return Array(_type(items, schema, f"{path}[]", outer))
+        case Dictionary(values=values):
+            return Map(STRING, _type(values, schema, f"{path}{{}}", outer))
+        case Union():
+            return _union(given, schema, path, outer)
+        case Named(name=name):
+            if name in outer:
+                raise SchemaError(path, f"the record {name} contains itself, and Spark has no type for that")
+            return _type(schema.names[name], schema, path, outer)
+        case Record():
+            return _row(given, schema, path, outer)
+
+
+def _row(record: Record, schema: Schema, path: str, outer: tuple[str, ...]) -> Row:
+    fields: dict[str, Field] = {}
+    for each in record.fields:
+        inner = f"{path}.{each.name}" if path else each.name
+        if other := fields.get(each.name.lower()):
+            raise SchemaError(inner, f"Spark does not distinguish it from {other.name}")
+        fields[each.name.lower()] = Field(each.name, _type(each.of, schema, inner, (*outer, record.name)))
+    return Row(tuple(fields.values()))
+
+
+def _union(union: Union, schema: Schema, path: str, outer: tuple[str, ...]) -> Type:
+    if schema.is_struct(union):
+        members = enumerate(schema.members(union))
+        return Row(
+            tuple(
+                Field(f"member{n}", _type(union.types[i], schema, f"{path}.member{n}", outer))
+                for n, i in members
+            )
+        )
+    largest = schema.largest(union)
+    return NULL if largest is None else _type(union.types[largest], schema, path, outer)
+
+
+def schema_of(fields: Fields, name: str) -> str:
+    """Return the JSON of a record with a full name; all fields are nullable, and NULL by default."""
+    return msgspec.json.encode(_record(fields, name, "")).decode()
+
+
+def _record(fields: Fields, name: str, path: str) -> dict[str, Any]:
+    written = []
+    for field in fields:
+        inner = f"{path}.{field.name}" if path else field.name
+        if not _NAME.fullmatch(field.name):
+            raise SchemaError(inner, "the name is not one of Avro's: letters A to Z, digits and underscores")
+        written.append(
+            {
+                "name": field.name,
+                "type": _nullable(field.type, f"{name}.{field.name}", inner),
+                "default": None,
+            }
+        )
+    return {"type": "record", "name": name, "fields": written}
+
+
+def _nullable(given: Type, name: str, path: str) -> Any:
+    return "null" if given == NULL else ["null", _written(given, name, path)]
+
+
+def _written(given: Type, name: str, path: str) -> Any:
+    """Return the schema of a type; the name is that of its record, if it is one."""
+    match given:
+        case Decimal(precision=precision, scale=scale):
+            return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+        case Array(element=element):
+            return {"type": "array", "items": _nullable(element, name, f"{path}[]")}
+        case Map(key=key, value=value):
+            if key != STRING:
+                raise SchemaError(path, f"the keys of Avro's maps are strings, not {key}")
+            return {"type": "map", "values": _nullable(value, name, f"{path}{{}}")}
+        case Row(fields=fields):
+            return _record(fields, name, path)
+        case _ if given in _AVRO:
+            return _AVRO[given]
+        case _:
+            raise SchemaError(path, f"Avro has no type for {given}")
+
+
+def with_defaults(schema: Schema) -> tuple[str, ...]:
+    """Return the fields that a writer may leave out."""
+    root = schema.root
+    return tuple(each.name for each in root.fields if each.has_default) if isinstance(root, Record) else ()
+
+
+def is_lossless(given: Type) -> bool:
+    """Whether a derived schema holds a type as it is."""
+    match given:
+        case Decimal():
+            return True
+        case Array(element=element):
+            return is_lossless(element)
+        case Map(key=key, value=value):
+            return key == STRING and is_lossless(value)
+        case Row(fields=fields):
+            return all(is_lossless(field.type) for field in fields)
+        case _:
+            return given in _AVRO

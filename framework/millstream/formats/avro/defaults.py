@@ -1,0 +1,89 @@
+"""Defaults of fields, which schemas write as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.formats.avro.binary import rounded
+from millstream.formats.avro.types import (
+    AvroType,
+    Dictionary,
+    Enum,
+    Fixed,
+    List,
+    Named,
+    Primitive,
+    Record,
+    Schema,
+    Union,
+)
+from millstream.formats.avro.values import logical_value
+
+_BITS = {"int": 31, "long": 63}
+
+
+def fits(default: Any, of: AvroType, names: Mapping[str, Fixed | Enum | Record]) -> bool:
+    """Whether a default, as JSON, is a value of a type."""
+    match of:
+        case Primitive(type="null"):
+            return default is None
+        case Primitive(type="boolean"):
+            return isinstance(default, bool)
+        case Primitive(type="int" | "long" as kind):
+            limit = 2 ** _BITS[kind]
+            return type(default) is int and -limit <= default < limit
+        case Primitive(type="float" | "double"):
+            return type(default) in {int, float}
+        case Primitive(type="string"):
+            return isinstance(default, str)
+        case Primitive():
+            return _is_bytes(default)
+        case Fixed(size=size):
+            return _is_bytes(default) and len(default) == size
+        case Enum(symbols=symbols):
+            return default in symbols
+        case List(items=items):
+            return isinstance(default, list) and all(fits(each, items, names) for each in default)
+        case Dictionary(values=values):
+            return isinstance(default, dict) and all(fits(each, values, names) for each in default.values())
+        case Union(types=types):
+            return any(fits(default, each, names) for each in types)
+        case Record(fields=fields):
+            return isinstance(default, dict) and all(
+                fits(default[f.name], f.of, names) if f.name in default else f.has_default for f in fields
+            )
+        case Named(name=name):
+            # A record is not known while its fields are parsed: none of their defaults is the record itself.
+            return name in names and fits(default, names[name], names)
+
+
+def _is_bytes(default: Any) -> bool:
+    """Whether a text stands for bytes: each character for one."""
+    return isinstance(default, str) and all(ord(each) < 256 for each in default)
+
+
+def value_of(default: Any, of: AvroType, schema: Schema) -> Any:
+    """Return a default, which fits, as the value that a reader gets."""
+    match schema.resolved(of):
+        case (Primitive(type="bytes") | Fixed()) as given:
+            return logical_value(default.encode("latin-1"), given, given)
+        case Primitive(type="float" | "double") as given:
+            return rounded(default, given.type)
+        case Primitive() as given:
+            return default if given.type == "null" else logical_value(default, given, given)
+        case Enum():
+            return default
+        case List(items=items):
+            return [value_of(each, items, schema) for each in default]
+        case Dictionary(values=values):
+            return {key: value_of(each, values, schema) for key, each in default.items()}
+        case Record(fields=fields):
+            return {f.name: value_of(default.get(f.name, f.default), f.of, schema) for f in fields}
+        case Union() as union:
+            index = next(i for i, each in enumerate(union.types) if fits(default, each, schema.names))
+            value = value_of(default, union.types[index], schema)
+            members = schema.members(union)
+            if not schema.is_struct(union) or index not in members:
+                return value
+            return {f"member{n}": value if i == index else None for n, i in enumerate(members)}

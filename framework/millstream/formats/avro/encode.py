@@ -1,0 +1,229 @@
+"""Writes Python values by a schema, which must hold them exactly."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+from millstream.formats.avro.binary import double_bytes, float_bytes, long_bytes
+from millstream.formats.avro.defaults import value_of
+from millstream.formats.avro.messages import not_a, within
+from millstream.formats.avro.types import (
+    AvroType,
+    Dictionary,
+    Enum,
+    Fixed,
+    List,
+    Primitive,
+    Record,
+    Schema,
+    Union,
+    described,
+)
+from millstream.formats.avro.values import days_of, micros_of, time_of_day, unscaled, uuid_text
+from millstream.formats.values import UnfitError, as_mapping, encoded
+
+_BITS = {"int": 31, "long": 63}
+_SPECIAL = {"NaN", "Infinity", "-Infinity"}
+
+
+def write(value: Any, of: AvroType, schema: Schema) -> bytes:
+    """Return the bytes of a value. Texts also stand for bytes, as base64, for dates, times and decimals."""
+    match schema.resolved(of):
+        case Union() as union:
+            return _union(value, union, schema)
+        case Primitive(type="null") if value is None:
+            return b""
+        case other if value is None:
+            raise UnfitError(f"NULL, but the schema has {described(other)}, not a union with null")
+        case Record() as record:
+            return _record(value, record, schema)
+        case List(items=items):
+            if not isinstance(value, list | tuple):
+                raise not_a(value, "an array")
+            return _blocks([_within(f"[{i}]", each, items, schema) for i, each in enumerate(value)])
+        case Dictionary(values=values):
+            if not isinstance(value, Mapping):
+                raise not_a(value, "a map")
+            return _blocks([_text(key) + _within(key, each, values, schema) for key, each in value.items()])
+        case Enum(symbols=symbols) as enum:
+            if value not in symbols:
+                raise not_a(value, f"a symbol of {enum.name}")
+            return long_bytes(symbols.index(value))
+        case (Primitive() | Fixed()) as scalar:
+            return _logical(value, scalar) if scalar.logical else _plain(value, scalar)
+
+
+def _within(name: str, value: Any, of: AvroType, schema: Schema) -> bytes:
+    try:
+        return write(value, of, schema)
+    except UnfitError as error:
+        raise within(name, error) from None
+
+
+def _blocks(items: list[bytes]) -> bytes:
+    return (long_bytes(len(items)) if items else b"") + b"".join(items) + b"\0"
+
+
+def _record(value: Any, record: Record, schema: Schema) -> bytes:
+    found = as_mapping(value)
+    if not isinstance(found, Mapping):
+        raise not_a(value, f"a {described(record)}")
+    folded = {str(name).lower(): each for name, each in found.items()}
+    known = {field.name.lower() for field in record.fields}
+    if unknown := [name for name in found if str(name).lower() not in known]:
+        names = ", ".join(field.name for field in record.fields)
+        raise UnfitError(f"'{unknown[0]}' is not a field of {record.name}; fields: {names}")
+    parts = []
+    for field in record.fields:
+        key = field.name.lower()
+        missing = key not in folded and field.has_default
+        each = value_of(field.default, field.of, schema) if missing else folded.get(key)
+        parts.append(_within(field.name, each, field.of, schema))
+    return b"".join(parts)
+
+
+def _union(value: Any, union: Union, schema: Schema) -> bytes:
+    if value is None:
+        if Primitive("null") not in union.types:
+            raise UnfitError(f"NULL, but the schema has a {described(union)}, without null")
+        return long_bytes(union.types.index(Primitive("null")))
+    members = schema.members(union)
+    if not schema.is_struct(union):
+        index = schema.largest(union)
+        if index is None:
+            raise not_a(value, "NULL")
+        return long_bytes(index) + write(value, union.types[index], schema)
+    names = {f"member{n}": index for n, index in enumerate(members)}
+    given = as_mapping(value)
+    if not isinstance(given, Mapping) or (set(given) - set(names)):
+        raise not_a(value, f"a mapping of one of {', '.join(names)}")
+    present = [name for name, each in given.items() if each is not None]
+    if len(present) != 1:
+        raise UnfitError(f"{len(present)} of {', '.join(names)} have a value, not 1")
+    (name,) = present
+    index = names[name]
+    return long_bytes(index) + _within(name, given[name], union.types[index], schema)
+
+
+def _plain(value: Any, of: Primitive | Fixed) -> bytes:
+    match of.type:
+        case "boolean" if isinstance(value, bool):
+            return b"\1" if value else b"\0"
+        case "int" | "long" as type_:
+            return long_bytes(_whole(value, type_))
+        case "float" | "double" as type_:
+            return _number(value, type_)
+        case "string" if isinstance(value, str | UUID):
+            return _text(str(value))
+        case "bytes":
+            found = _bytes(value)
+            return long_bytes(len(found)) + found
+        case "fixed":
+            assert isinstance(of, Fixed)
+            found = _bytes(value)
+            if len(found) != of.size:
+                raise UnfitError(f"{len(found)} bytes are not {described(of)}")
+            return found
+        case _:
+            raise not_a(value, f"a {described(of)}")
+
+
+def _logical(value: Any, of: Primitive | Fixed) -> bytes:
+    match of.logical:
+        case "date":
+            return long_bytes(days_of(_date(value)))
+        case "time-millis" | "time-micros":
+            return long_bytes(time_of_day(_whole(value, of.type), of.logical))
+        case "uuid":
+            return _text(uuid_text(str(value)))
+        case "decimal":
+            return _decimal(value, of)
+        case logical:
+            micros = micros_of(_timestamp(value))
+            if not logical.endswith("-millis"):
+                return long_bytes(micros)
+            if micros % 1000:
+                raise not_a(value, "a number of milliseconds")
+            return long_bytes(micros // 1000)
+
+
+def _text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise not_a(value, "a string")
+    found = encoded(value)
+    return long_bytes(len(found)) + found
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        try:
+            return base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            raise not_a(value, "base64") from None
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise not_a(value, "bytes")
+    return bytes(value)
+
+
+def _whole(value: Any, type_: str) -> int:
+    limit = 2 ** _BITS[type_]
+    if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
+        raise not_a(value, "an int" if type_ == "int" else "a long")
+    return value
+
+
+def _number(value: Any, type_: str) -> bytes:
+    if isinstance(value, bool) or not (isinstance(value, int | float | Decimal) or value in _SPECIAL):
+        raise not_a(value, f"a {type_}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise not_a(value, f"a {type_}") from None
+    if isinstance(value, int) and number != value:
+        raise not_a(value, f"a {type_}")
+    return float_bytes(number) if type_ == "float" else double_bytes(number)
+
+
+def _decimal(value: Any, of: Primitive | Fixed) -> bytes:
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+            raise not_a(value, f"a {described(of)}")
+        number = unscaled(Decimal(str(value)), of)
+    except InvalidOperation:
+        raise not_a(value, f"a {described(of)}") from None
+    if isinstance(of, Fixed):
+        return number.to_bytes(of.size, "big", signed=True)
+    found = number.to_bytes(((number if number >= 0 else ~number).bit_length() + 8) // 8, "big", signed=True)
+    return long_bytes(len(found)) + found
+
+
+def _date(value: Any) -> date:
+    match value:
+        case datetime():
+            raise not_a(value, "a date")
+        case date():
+            return value
+        case str():
+            try:
+                return date.fromisoformat(value)
+            except ValueError:
+                pass
+    raise not_a(value, "a date")
+
+
+def _timestamp(value: Any) -> datetime:
+    match value:
+        case datetime():
+            return value
+        case str() if "-" in value:
+            try:
+                return datetime.fromisoformat(value.replace("Z", "+00:00"))
+            except ValueError:
+                pass
+    raise not_a(value, "a timestamp")

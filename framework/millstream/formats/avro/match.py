@@ -1,0 +1,117 @@
+"""Which types of two schemas match, by the rules of Avro's Java library."""
+
+from __future__ import annotations
+
+from millstream.formats.avro.types import (
+    AvroType,
+    Dictionary,
+    Enum,
+    Fixed,
+    List,
+    Primitive,
+    Record,
+    Resolved,
+    Schema,
+    Union,
+)
+
+_PROMOTIONS = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+
+
+def named_alike(written: Enum | Fixed | Record, wanted: Enum | Fixed | Record) -> bool:
+    """Whether names are equal without their namespaces, or one is an alias."""
+    return written.name in wanted.aliases or _short(written.name) == _short(wanted.name)
+
+
+def matching(written: Resolved, union: Union, writer: Schema, reader: Schema) -> int | None:
+    """Return the index of the first type of a union that matches what was written."""
+    types = [reader.resolved(each) for each in union.types]
+    similar = None
+    for index, each in enumerate(types):
+        match written, each:
+            case ((Record() | Enum() | Fixed()), (Record() | Enum() | Fixed())) if written.type == each.type:
+                if written.name == each.name or written.name in each.aliases:
+                    return index
+                if isinstance(written, Record) and isinstance(each, Record):
+                    short = _short(written.name) == _short(each.name)
+                    if (similar is None or short) and _has_same_fields(written, each, writer, reader):
+                        similar = index
+            case _ if written.type == each.type:
+                return index
+    if similar is not None:
+        return similar
+    promoted = _PROMOTIONS.get(written.type, ())
+    return next((index for index, each in enumerate(types) if each.type in promoted), None)
+
+
+def _has_same_fields(written: Record, wanted: Record, writer: Schema, reader: Schema) -> bool:
+    """Whether a reader gets all fields that it needs, and each as a type that may match."""
+    found = {field.name: writer.resolved(field.of) for field in written.fields}
+    for field in wanted.fields:
+        if field.name not in found:
+            if not field.has_default:
+                return False
+        elif not _may_match(found[field.name], reader.resolved(field.of), writer, reader):
+            return False
+    return True
+
+
+def _may_match(written: Resolved, wanted: Resolved, writer: Schema, reader: Schema) -> bool:
+    match written, wanted:
+        case Union(), _:
+            return True  # what is written decides
+        case _, Union():
+            return matching(written, wanted, writer, reader) is not None
+        case Fixed(), Fixed():
+            return named_alike(written, wanted) and written.size == wanted.size
+        case Enum(), Enum():
+            return named_alike(written, wanted)
+        case _:
+            return written.type == wanted.type or wanted.type in _PROMOTIONS.get(written.type, ())
+
+
+def same_union(
+    written: AvroType,
+    wanted: AvroType,
+    writer: Schema,
+    reader: Schema,
+    seen: frozenset[tuple[str, str]] = frozenset(),
+) -> bool:
+    """Whether types are the same but for namespaces and logical types. A union's then match by position."""
+    match writer.resolved(written), reader.resolved(wanted):
+        case ((Primitive() as one), (Primitive() as other)):
+            return one.type == other.type
+        case ((Fixed() as one), (Fixed() as other)):
+            return named_alike(one, other) and one.size == other.size
+        case ((Enum() as one), (Enum() as other)):
+            return named_alike(one, other) and one.symbols == other.symbols
+        case List(items=a), List(items=b):
+            return same_union(a, b, writer, reader, seen)
+        case Dictionary(values=a), Dictionary(values=b):
+            return same_union(a, b, writer, reader, seen)
+        case Union(types=ours), Union(types=theirs):
+            return len(ours) == len(theirs) and all(
+                same_union(a, b, writer, reader, seen) for a, b in zip(ours, theirs, strict=True)
+            )
+        case ((Record() as one), (Record() as other)):
+            pair = (one.name, other.name)
+            return pair in seen or (
+                named_alike(one, other)
+                and [field.name for field in one.fields] == [field.name for field in other.fields]
+                and all(
+                    same_union(a.of, b.of, writer, reader, seen | {pair})
+                    for a, b in zip(one.fields, other.fields, strict=True)
+                )
+            )
+        case _:
+            return False
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

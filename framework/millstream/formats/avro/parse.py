@@ -1,0 +1,233 @@
+"""Parses schemas, by the rules of Avro's Java library, with located reasons."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from millstream.formats.avro.defaults import fits
+from millstream.formats.avro.types import (
+    LOGICAL,
+    PRIMITIVES,
+    AvroType,
+    Dictionary,
+    Enum,
+    Fixed,
+    List,
+    Named,
+    Primitive,
+    Record,
+    RecordField,
+    Schema,
+    Union,
+    described,
+)
+from millstream.formats.format import SchemaError
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_DEEPEST = 100
+
+
+def parse_schema(text: str) -> Schema:
+    """Parse the JSON text of a schema."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise SchemaError("", f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
+    parser = _Parser()
+    root = parser.type(found, "", "", 0)
+    return Schema(root, parser.names)
+
+
+def essence(text: str) -> str:
+    """Return what decoding needs of a valid schema: all but its descriptions and spaces."""
+    return msgspec.json.encode(_without_docs(msgspec.json.decode(text))).decode()
+
+
+def _without_docs(found: Any) -> Any:
+    match found:
+        case list():
+            return [_without_docs(each) for each in found]
+        case dict():
+            return {
+                key: each if key == "default" else _without_docs(each)
+                for key, each in found.items()
+                if key != "doc"
+            }
+        case _:
+            return found
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.names: dict[str, Fixed | Enum | Record] = {}
+        self.open: set[str] = set()
+        """Records whose fields are being parsed, which may refer to them."""
+
+    def type(self, found: Any, space: str, path: str, depth: int) -> AvroType:
+        if depth > _DEEPEST:
+            raise SchemaError(path, f"types are nested more than {_DEEPEST} levels deep")
+        match found:
+            case str():
+                return self.named(found, space, path)
+            case list():
+                return self.union(found, space, path, depth)
+            case {"type": str(kind)}:
+                return self.complex(kind, found, space, path, depth)
+            case {"type": _}:
+                raise SchemaError(path, "'type' is not the name of a type")
+            case dict():
+                raise SchemaError(path, "the schema has no 'type'")
+            case _:
+                raise SchemaError(path, f"{msgspec.json.encode(found).decode()} is not a type")
+
+    def named(self, name: str, space: str, path: str) -> AvroType:
+        if name in PRIMITIVES:
+            return Primitive(name)
+        for full in (_full(name, space), name):
+            if full in self.open or full in self.names:
+                return Named(full)
+        raise SchemaError(path, f"unknown type '{name}'")
+
+    def union(self, found: list[Any], space: str, path: str, depth: int) -> Union:
+        types = tuple(self.type(each, space, path, depth + 1) for each in found)
+        seen: set[str] = set()
+        for each in types:
+            if isinstance(each, Union):
+                raise SchemaError(path, "a union contains a union")
+            name = each.name if isinstance(each, Named | Record | Enum | Fixed) else each.type
+            if name in seen:
+                raise SchemaError(path, f"a union contains {name} twice")
+            seen.add(name)
+        if not types:
+            raise SchemaError(path, "a union is empty")
+        return Union(types)
+
+    def complex(self, kind: str, found: dict[str, Any], space: str, path: str, depth: int) -> AvroType:
+        match kind:
+            case "array":
+                return List(self.type(_of(found, "items", path), space, f"{path}[]", depth + 1))
+            case "map":
+                return Dictionary(self.type(_of(found, "values", path), space, f"{path}{{}}", depth + 1))
+            case "record" | "error":
+                return self.record(found, space, path, depth)
+            case "enum":
+                return self.enum(found, space, path)
+            case "fixed":
+                return self.fixed(found, space, path)
+            case _ if kind in PRIMITIVES:
+                logical, precision, scale = _logical(kind, found, path)
+                return Primitive(kind, logical, precision, scale)
+            case _:
+                return self.named(kind, space, path)
+
+    def record(self, found: dict[str, Any], space: str, path: str, depth: int) -> Record:
+        name = self.define(found, space, path)
+        self.open.add(name)
+        fields: list[RecordField] = []
+        if not isinstance(given := _of(found, "fields", path), list):
+            raise SchemaError(path, "'fields' is not a list")
+        for each in given:
+            field = self.field(each, _space(name), path, depth)
+            if any(field.name == other.name for other in fields):
+                raise SchemaError(_join(path, field.name), "the record has two fields of this name")
+            fields.append(field)
+        self.open.discard(name)
+        self.names[name] = record = Record(name, _aliases(found, _space(name), path), tuple(fields))
+        return record
+
+    def field(self, found: Any, space: str, path: str, depth: int) -> RecordField:
+        match found:
+            case {"name": str(name)} if _NAME.fullmatch(name):
+                pass
+            case _:
+                raise SchemaError(path, f"{msgspec.json.encode(found).decode()} is not a field with a name")
+        path = _join(path, name)
+        of = self.type(_of(found, "type", path), space, path, depth + 1)
+        default = found.get("default")
+        if "default" in found and not fits(default, of, self.names):
+            shown = msgspec.json.encode(default).decode()
+            raise SchemaError(path, f"the default {shown} is not {described(of)}")
+        aliases = tuple(each for each in found.get("aliases") or () if isinstance(each, str))
+        return RecordField(name, of, aliases, "default" in found, default)
+
+    def enum(self, found: dict[str, Any], space: str, path: str) -> Enum:
+        name = self.define(found, space, path)
+        symbols, default = found.get("symbols"), found.get("default")
+        if not isinstance(symbols, list) or not all(
+            isinstance(s, str) and _NAME.fullmatch(s) for s in symbols
+        ):
+            raise SchemaError(path, "'symbols' is not a list of names")
+        if len(set(symbols)) < len(symbols):
+            raise SchemaError(path, "the enum has a symbol twice")
+        if default is not None and default not in symbols:
+            raise SchemaError(path, f"the default '{default}' is not a symbol of the enum")
+        enum = Enum(name, _aliases(found, _space(name), path), tuple(symbols), default or "")
+        self.names[name] = enum
+        return enum
+
+    def fixed(self, found: dict[str, Any], space: str, path: str) -> Fixed:
+        name = self.define(found, space, path)
+        size = found.get("size")
+        if type(size) is not int or not 0 <= size < 2**31:
+            raise SchemaError(path, "'size' is not a number of bytes")
+        fixed = Fixed(name, _aliases(found, _space(name), path), size, *_logical("fixed", found, path))
+        self.names[name] = fixed
+        return fixed
+
+    def define(self, found: dict[str, Any], space: str, path: str) -> str:
+        name = found.get("name")
+        if not isinstance(name, str) or not all(map(_NAME.fullmatch, name.split("."))):
+            raise SchemaError(path, f"{found['type']} has no valid name")
+        given = found.get("namespace")
+        full = _full(name, given if isinstance(given, str) else space)
+        if full in self.names or full in self.open or full in PRIMITIVES:
+            raise SchemaError(path, f"the type {full} is defined twice")
+        return full
+
+
+def _of(found: dict[str, Any], key: str, path: str) -> Any:
+    if key not in found:
+        raise SchemaError(path, f"{found.get('name') or found.get('type')} has no '{key}'")
+    return found[key]
+
+
+def _aliases(found: dict[str, Any], space: str, path: str) -> tuple[str, ...]:
+    aliases = found.get("aliases") or []
+    if not isinstance(aliases, list) or not all(isinstance(each, str) for each in aliases):
+        raise SchemaError(path, "'aliases' is not a list of names")
+    return tuple(_full(each, space) for each in aliases)
+
+
+def _logical(kind: str, found: dict[str, Any], path: str) -> tuple[str, int, int]:
+    """Return a logical type, its precision and its scale; by the specification, others are ignored."""
+    logical = found.get("logicalType")
+    if not isinstance(logical, str) or kind not in LOGICAL.get(logical, ()):
+        return "", 0, 0
+    if logical != "decimal":
+        return logical, 0, 0
+    precision, scale = found.get("precision"), found.get("scale", 0)
+    if type(precision) is not int or precision <= 0:
+        raise SchemaError(path, "a decimal has no precision")
+    if type(scale) is not int or not 0 <= scale <= precision:
+        raise SchemaError(path, f"the scale of a decimal is not between 0 and its precision, {precision}")
+    if kind == "fixed" and (size := found.get("size")) is not None and type(size) is int:
+        most = math.floor(math.log10(2) * (8 * size - 1))
+        if precision > most:
+            raise SchemaError(path, f"{size} bytes hold {most} digits, not {precision}")
+    return logical, precision, scale
+
+
+def _full(name: str, space: str) -> str:
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def _space(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

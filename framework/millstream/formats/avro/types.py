@@ -1,0 +1,135 @@
+"""Avro's types as values."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+NUMBERS = ("int", "long", "float", "double")
+PRIMITIVES = ("null", "boolean", *NUMBERS, "bytes", "string")
+LOGICAL = {
+    "date": ("int",),
+    "time-millis": ("int",),
+    "time-micros": ("long",),
+    "timestamp-millis": ("long",),
+    "timestamp-micros": ("long",),
+    "local-timestamp-millis": ("long",),
+    "local-timestamp-micros": ("long",),
+    "decimal": ("bytes", "fixed"),
+    "uuid": ("string",),
+}
+"""The logical types that change what a value means, and the types that they stand on; others are ignored."""
+
+
+class Primitive(Struct, frozen=True):
+    type: str
+    logical: str = ""
+    precision: int = 0
+    scale: int = 0
+
+
+class Fixed(Struct, frozen=True):
+    name: str
+    aliases: tuple[str, ...]
+    size: int
+    logical: str = ""
+    precision: int = 0
+    scale: int = 0
+    type: str = "fixed"
+
+
+class Enum(Struct, frozen=True):
+    name: str
+    aliases: tuple[str, ...]
+    symbols: tuple[str, ...]
+    default: str = ""
+    type: str = "enum"
+
+
+class List(Struct, frozen=True):
+    items: AvroType
+    type: str = "array"
+
+
+class Dictionary(Struct, frozen=True):
+    values: AvroType
+    type: str = "map"
+
+
+class Union(Struct, frozen=True):
+    types: tuple[AvroType, ...]
+    type: str = "union"
+
+
+class RecordField(Struct, frozen=True):
+    name: str
+    of: AvroType
+    aliases: tuple[str, ...] = ()
+    has_default: bool = False
+    default: Any = None
+    """As JSON."""
+
+
+class Record(Struct, frozen=True):
+    name: str
+    aliases: tuple[str, ...]
+    fields: tuple[RecordField, ...]
+    type: str = "record"
+
+
+class Named(Struct, frozen=True):
+    """A type that is defined elsewhere in the schema."""
+
+    name: str
+    type: str = "named"
+
+
+Resolved: TypeAlias = Primitive | Fixed | Enum | List | Dictionary | Union | Record
+AvroType: TypeAlias = Resolved | Named
+
+
+class Schema(Struct, frozen=True):
+    root: AvroType
+    names: dict[str, Fixed | Enum | Record]
+
+    def resolved(self, given: AvroType) -> Resolved:
+        return self.names[given.name] if isinstance(given, Named) else given
+
+    def members(self, union: Union) -> tuple[int, ...]:
+        """Return the indexes of a union's types without null."""
+        return tuple(i for i, each in enumerate(union.types) if self.resolved(each) != Primitive("null"))
+
+    def largest(self, union: Union) -> int | None:
+        """Return the index of the only type besides null, or of the larger of two numbers, or None."""
+        members = self.members(union)
+        if len(members) == 1:
+            return members[0]
+        types = [union.types[i] for i in members]
+        for small, large in (("int", "long"), ("float", "double")):
+            if len(types) == 2 and Primitive(small) in types and Primitive(large) in types:
+                return union.types.index(Primitive(large))
+        return None
+
+    def is_struct(self, union: Union) -> bool:
+        """Whether a union is a struct with a field for each of its types."""
+        return len(self.members(union)) > 1 and self.largest(union) is None
+
+
+def described(given: AvroType) -> str:
+    """Return a type as messages show it."""
+    match given:
+        case Primitive() | Fixed() if given.logical == "decimal":
+            return f"decimal({given.precision},{given.scale})"
+        case Primitive():
+            return given.logical or given.type
+        case Fixed():
+            return f"fixed({given.size}) {given.name}"
+        case Enum() | Record():
+            return f"{given.type} {given.name}"
+        case Union():
+            return f"union of {', '.join(map(described, given.types))}"
+        case Named():
+            return given.name
+        case _:
+            return given.type

@@ -1,0 +1,32 @@
+"""Protobuf: messages of a schema, plain or as Confluent's serializers frame them."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from millstream.formats import Encoding
+from millstream.formats.format import Format, LocalCodec, SchemaLanguage
+from millstream.formats.protobuf.files import read_files
+from millstream.formats.protobuf.mapping import is_lossless
+from millstream.formats.protobuf.reading import decode
+from millstream.formats.protobuf.schema import Schema
+from millstream.formats.protobuf.spark import spark_codec
+from millstream.formats.protobuf.writing import encode
+
+
+def protobuf_format(schema: Schema) -> Format:
+    return Format(
+        media_type="application/x-protobuf",
+        spark=spark_codec(schema),
+        local=LocalCodec(
+            lambda value, fields: decode(value, fields, schema),
+            lambda value, fields: encode(value, fields, schema),
+        ),
+        round_trips=is_lossless,
+        schemas=SchemaLanguage("Protobuf", ".proto", read_files),
+    )
+
+
+def format_of(encoding: Encoding) -> Format:
+    descriptors = b64decode(encoding.schema)
+    return protobuf_format(Schema(descriptors, encoding.message, encoding.framing, encoding.schema_id))

@@ -1,0 +1,88 @@
+"""Compiles `.proto` files with protoc, which grpcio-tools contains."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+_ERROR = re.compile(r"(?P<file>.+?):(?:(?P<line>\d+):(?P<column>\d+):)? (?P<message>.*)")
+_TAB = 8
+"""protoc counts the columns up to the next multiple of it."""
+
+
+class ProtoError(Struct, frozen=True):
+    """What protoc says about a place in a file; line and column are 0 if it names none."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.message}"
+
+
+class ProtoErrors(ValueError):  # noqa: N818 - several of them
+    def __init__(self, errors: Sequence[ProtoError]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = tuple(errors)
+
+
+def compile_protos(files: Sequence[str], folders: Sequence[Path]) -> bytes:
+    """Compile files, named as they would be in an import, to a descriptor set with all their imports.
+
+    They and their imports are looked up in the folders, in order; Google's well-known types are always there.
+    """
+    found = [_find(each, folders) for each in files]
+    with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
+        target = Path(folder, "descriptors")
+        command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports"]
+        command += [
+            f"--descriptor_set_out={target}",
+            *(f"-I{each.absolute()}" for each in folders),
+            *map(str, found),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise ProtoErrors(_errors(done.stderr) or [ProtoError(files[0], 0, 0, done.stderr.strip())])
+        return target.read_bytes()
+
+
+def _find(file: str, folders: Sequence[Path]) -> Path:
+    """Return the path of a file; protoc takes names that start with `-` or `@` for something else."""
+    for folder in folders:
+        if (path := folder.absolute() / file).is_file():
+            return path
+    raise ProtoErrors([ProtoError(file, 0, 0, "the file does not exist")])
+
+
+def _errors(output: str) -> list[ProtoError]:
+    found: list[ProtoError] = []
+    for line in output.splitlines():
+        match = _ERROR.fullmatch(line)
+        if match is None or match["message"].startswith("warning:"):
+            continue
+        number = int(match["line"] or 0)
+        column = _column(Path(match["file"]), number, int(match["column"] or 0))
+        found.append(ProtoError(match["file"], number, column, match["message"]))
+    return found
+
+
+def _column(file: Path, line: int, shown: int) -> int:
+    """Return the column in characters, starting at 1, of one in which a tab counts up to eight."""
+    if not line:
+        return 0
+    text = file.read_text(encoding="utf-8", errors="replace").splitlines()[line - 1 : line]
+    width = 0
+    for index, each in enumerate(text[0] if text else ""):
+        if width + 1 >= shown:
+            return index + 1
+        width += _TAB - width % _TAB if each == "\t" else len(each.encode())
+    return shown - width + len(text[0]) if text else shown

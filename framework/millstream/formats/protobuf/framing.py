@@ -1,0 +1,73 @@
+"""What stands before a message: nothing, or a zero, a schema's id and the indexes of the message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millstream.formats.protobuf.schema import Schema, message_indexes, message_type
+from millstream.formats.values import UnfitError
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
+_ID = 5
+
+
+def unframed(value: bytes, schema: Schema) -> bytes:
+    if schema.framing == "plain":
+        return value
+    if not value or value[0] != 0:
+        raise UnfitError("the value does not start with a zero and a schema's id")
+    if len(value) <= _ID:
+        raise UnfitError("the value is cut off in its schema id")
+    count, position = _read(value, _ID)
+    if count == 0:
+        found: tuple[int, ...] = (0,)
+    elif 0 < count <= len(value):
+        indexes: list[int] = []
+        for _ in range(count):
+            index, position = _read(value, position)
+            indexes.append(index)
+        found = tuple(indexes)
+    else:
+        raise UnfitError(f"the value has {count} message indexes")
+    expected = message_indexes(_message(schema))
+    if found != expected:
+        shown, wanted = (".".join(map(str, each)) for each in (found, expected))
+        raise UnfitError(f"the value has message indexes {shown}, not {wanted} of message {schema.message}")
+    return value[position:]
+
+
+def framed(message: bytes, schema: Schema) -> bytes:
+    if schema.framing == "plain":
+        return message
+    indexes = message_indexes(_message(schema))
+    # One byte stands for the first message.
+    written = [0] if indexes == (0,) else [len(indexes), *indexes]
+    return b"\0" + schema.id.to_bytes(4, "big") + b"".join(map(_written, written)) + message
+
+
+def _message(schema: Schema) -> Descriptor:
+    return message_type(schema.descriptors, schema.message)
+
+
+def _read(value: bytes, position: int) -> tuple[int, int]:
+    found = 0
+    for shift in range(0, 35, 7):
+        if position == len(value):
+            raise UnfitError("the value is cut off in its message indexes")
+        each = value[position]
+        position += 1
+        found |= (each & 0x7F) << shift
+        if each < 0x80:
+            found &= 2**32 - 1
+            return found >> 1 ^ -(found & 1), position
+    raise UnfitError("a message index has more than 32 bits")
+
+
+def _written(index: int) -> bytes:
+    rest, found = index << 1, bytearray()
+    while rest >= 0x80:
+        found.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes((*found, rest))

@@ -1,0 +1,160 @@
+"""Decodes messages in Python, to the values that Spark's rows hold."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal as Number
+from decimal import InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from millstream.formats.format import Fields
+from millstream.formats.protobuf.framing import unframed
+from millstream.formats.protobuf.mapping import (
+    DURATION_MESSAGE,
+    JSON,
+    TIMESTAMP_MESSAGE,
+    WRAPPERS,
+    columns_of,
+    entry_fields,
+    is_map,
+)
+from millstream.formats.protobuf.schema import Schema, field_named, message_type
+from millstream.formats.protobuf.wire import check
+from millstream.formats.values import UnfitError
+from millstream.types import DATE, INTEGERS, STRING, TIMESTAMP_NTZ, Array, Decimal, Map, Row, Type
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+LONGEST = 315_576_000_000
+"""The longest duration in seconds: 10,000 years."""
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+_ENUM, _TEXT = 14, 9
+
+
+def decode(value: bytes, fields: Fields, schema: Schema) -> dict[str, Any]:
+    """Return the values of some fields, or of all columns of the message if none are given."""
+    from google.protobuf.message import DecodeError
+    from google.protobuf.message_factory import GetMessageClass
+
+    descriptor = message_type(schema.descriptors, schema.message)
+    content = unframed(value, schema)
+    check(content, descriptor)
+    message = GetMessageClass(descriptor)()
+    try:
+        message.ParseFromString(content)
+    except DecodeError as error:
+        raise UnfitError(f"not a message {schema.message}: {error}") from None
+    if not message.IsInitialized():
+        raise UnfitError(f"required fields are missing: {', '.join(message.FindInitializationErrors())}")
+    return _row(message, fields or columns_of(schema.descriptors, schema.message))
+
+
+def _row(message: Any, fields: Fields) -> dict[str, Any]:
+    return {
+        each.name: _field(message, field_named(message.DESCRIPTOR, each.name), each.type) for each in fields
+    }
+
+
+def _field(message: Any, field: FieldDescriptor, type_: Type) -> Any:
+    found = getattr(message, field.name)
+    match type_:
+        case Map(key=key_type, value=value_type) if is_map(field):
+            key, value = entry_fields(field)
+            return {_single(k, key, key_type): _single(found[k], value, value_type) for k in found}
+        case Array(element=element) if field.is_repeated:
+            return [_single(each, field, element) for each in found]
+        case _ if field.is_repeated:
+            raise UnfitError(f"field {field.name} is not {type_}")
+        case _ if field.has_presence and not message.HasField(field.name) and not field.has_default_value:
+            return None
+        case _:
+            return _single(found, field, type_)
+
+
+def _single(found: Any, field: FieldDescriptor, type_: Type) -> Any:
+    message = field.message_type.full_name if field.message_type else ""
+    if isinstance(type_, Row) and message:
+        return _row(found, type_.fields)
+    if message in WRAPPERS:
+        return _single(found.value, found.DESCRIPTOR.fields_by_name["value"], type_)
+    if message in JSON:
+        return msgspec.json.encode(_json(found, field)).decode()
+    if message in {TIMESTAMP_MESSAGE, DURATION_MESSAGE}:
+        return _moment(found, field)
+    if message:
+        raise UnfitError(f"field {field.name}: {message} is not {type_}")
+    return _scalar(found, field, type_)
+
+
+def _scalar(found: Any, field: FieldDescriptor, type_: Type) -> Any:
+    try:
+        match type_:
+            case Decimal(precision=precision, scale=scale):
+                number = Number(found)
+                if not _has_digits(number, precision, scale):
+                    raise UnfitError(f"field {field.name}: {found!r} is not a valid {type_}")
+                return number
+            case _ if type_ == STRING and field.type == _ENUM:
+                return field.enum_type.values_by_number[found].name
+            case _ if type_ == DATE and field.type == _TEXT:
+                return date.fromisoformat(found)
+            case _ if type_ == TIMESTAMP_NTZ and field.type == _TEXT:
+                return datetime.fromisoformat(found)
+            case _ if type_ in INTEGERS and not -(2**63) <= found < 2**63:
+                raise UnfitError(f"field {field.name}: {found} is not a valid {type_}")
+            case _:
+                return found
+    except (ValueError, InvalidOperation):
+        raise UnfitError(f"field {field.name}: {found!r} is not a valid {type_}") from None
+
+
+def _has_digits(number: Number, precision: int, scale: int) -> bool:
+    """Whether a decimal type holds a number without a loss."""
+    if not number.is_finite():
+        return False
+    _, digits, exponent = number.normalize().as_tuple()
+    assert isinstance(exponent, int)
+    return exponent >= -scale and len(digits) + exponent <= precision - scale
+
+
+def _moment(found: Any, field: FieldDescriptor) -> datetime | timedelta:
+    seconds, nanos = found.seconds, found.nanos
+    micros = nanos // 1000 if nanos >= 0 else -(-nanos // 1000)
+    is_duration = found.DESCRIPTOR.full_name == DURATION_MESSAGE
+    if is_duration:
+        same_sign = not seconds or not nanos or (seconds < 0) == (nanos < 0)
+        valid = abs(seconds) <= LONGEST and abs(nanos) < 10**9 and same_sign
+    else:
+        valid = _FIRST <= seconds <= _LAST and 0 <= nanos < 10**9
+    if not valid:
+        raise UnfitError(f"field {field.name}: {seconds} s and {nanos} ns are not a valid time")
+    moved = timedelta(seconds=seconds, microseconds=micros)
+    return moved if is_duration else EPOCH + moved
+
+
+def _json(found: Any, field: FieldDescriptor) -> Any:
+    match found.DESCRIPTOR.name:
+        case "Struct":
+            return {name: _json(found.fields[name], field) for name in found.fields}
+        case "ListValue":
+            return [_json(each, field) for each in found.values]
+    kind = found.WhichOneof("kind")
+    match kind:
+        case None:
+            raise UnfitError(f"field {field.name}: a google.protobuf.Value without a value")
+        case "null_value":
+            return None
+        case "number_value" if not math.isfinite(found.number_value):
+            raise UnfitError(f"field {field.name}: {found.number_value} is not a number of JSON")
+        case "number_value":
+            number = found.number_value
+            return int(number) if number.is_integer() and abs(number) <= 2**53 else number
+        case "struct_value" | "list_value":
+            return _json(getattr(found, kind), field)
+        case _:
+            return getattr(found, kind)

@@ -1,0 +1,47 @@
+"""SQL that decodes and encodes messages by Millstream's own functions."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+from millstream.expressions import Piece, joined, literal
+from millstream.formats.format import Decoded, Fields, Item, SparkCodec
+from millstream.formats.protobuf.schema import Schema
+from millstream.formats.sql import ddl, function_call, row
+from millstream.types import INTERVAL, Array, Field, Map, Row, Simple, Type
+
+_DAY_TIME = Simple("interval day to second")
+"""The type of a difference of times, which `interval` in a schema of Spark is not."""
+
+
+def spark_codec(schema: Schema) -> SparkCodec:
+    descriptors = b64encode(schema.descriptors).decode()
+    settings = (descriptors, schema.message, schema.framing)
+
+    def decode(fields: Fields) -> Decoded:
+        return function_call("decode_protobuf", _written_all(fields), settings=settings)
+
+    def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
+        fields = _written_all([Field(name, found.type) for name, found in items])
+        arguments = (ddl(fields), *settings, str(schema.id))
+        written = "".join(f", {literal(each)}" for each in arguments)
+        return joined(("encode_protobuf(", *row(items), f"{written})"))
+
+    return SparkCodec(decode, encode)
+
+
+def _written_all(fields: Fields) -> tuple[Field, ...]:
+    return tuple(Field(each.name, _written(each.type), each.nullable) for each in fields)
+
+
+def _written(given: Type) -> Type:
+    match given:
+        case Array(element=element):
+            return Array(_written(element))
+        case Map(key=key, value=value):
+            return Map(_written(key), _written(value))
+        case Row(fields=fields):
+            return Row(_written_all(fields))
+        case _:
+            return _DAY_TIME if given == INTERVAL else given

@@ -1,0 +1,192 @@
+"""Encodes rows in Python as messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from millstream.formats.format import Fields
+from millstream.formats.protobuf.framing import framed
+from millstream.formats.protobuf.mapping import (
+    DURATION_MESSAGE,
+    JSON,
+    TIMESTAMP_MESSAGE,
+    WRAPPERS,
+    entry_fields,
+    is_map,
+    is_nullable,
+)
+from millstream.formats.protobuf.reading import EPOCH, LONGEST
+from millstream.formats.protobuf.schema import Schema, field_named, message_type
+from millstream.formats.values import UnfitError, as_mapping, encoded, row
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+
+_GREATEST_FLOAT = 3.4028235677973366e38
+"""Half a step more than the greatest: from there on, a float is infinite."""
+_SECOND = timedelta(seconds=1)
+_MICRO = timedelta(microseconds=1)
+
+
+def encode(value: Any, fields: Fields, schema: Schema) -> bytes:
+    from google.protobuf.message_factory import GetMessageClass
+
+    message = GetMessageClass(message_type(schema.descriptors, schema.message))()
+    names = [field.name for field in fields]
+    _fill(message, dict(zip(names, row(value, fields), strict=True)) if fields else as_mapping(value))
+    if not message.IsInitialized():
+        raise UnfitError(f"required fields are missing: {', '.join(message.FindInitializationErrors())}")
+    return framed(message.SerializeToString(deterministic=True), schema)
+
+
+def _fill(message: Any, values: Any) -> None:
+    values = as_mapping(values)
+    if not isinstance(values, Mapping):
+        raise UnfitError(f"expected a mapping of fields, not {type(values).__name__}")
+    members: dict[str, str] = {}
+    for name, value in values.items():
+        field = field_named(message.DESCRIPTOR, str(name))
+        oneof = field.containing_oneof
+        if value is None:
+            _check_null(field)
+            continue
+        if oneof is not None:
+            other = members.setdefault(oneof.name, field.name)
+            if other != field.name:
+                raise UnfitError(
+                    f"fields {other} and {field.name} both have values; {oneof.name} holds only one"
+                )
+        try:
+            _set(message, field, value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise error if isinstance(error, UnfitError) else _unfit(field, value) from None
+
+
+def _check_null(field: FieldDescriptor) -> None:
+    """Refuse NULL where it would be read as another value."""
+    if not is_nullable(field):
+        raise UnfitError(f"field {field.name} can't hold NULL")
+
+
+def _unfit(field: FieldDescriptor, value: Any) -> UnfitError:
+    shown = repr(value)
+    return UnfitError(f"field {field.name} can't hold {shown if len(shown) <= 60 else shown[:60] + '…'}")
+
+
+def _set(message: Any, field: FieldDescriptor, value: Any) -> None:
+    target = getattr(message, field.name)
+    if is_map(field):
+        key, each = entry_fields(field)
+        for k, v in dict(value).items():
+            if each.message_type is not None:
+                _fill_message(target[_scalar(key, k)], each, v)
+            else:
+                target[_scalar(key, k)] = _scalar(each, v)
+    elif field.is_repeated:
+        if isinstance(value, str | bytes | Mapping):
+            raise _unfit(field, value)
+        for each in value:
+            if field.message_type is not None:
+                _fill_message(target.add(), field, each)
+            else:
+                target.append(_scalar(field, each))
+    elif field.message_type is not None:
+        target.SetInParent()
+        _fill_message(target, field, value)
+    else:
+        setattr(message, field.name, _scalar(field, value))
+
+
+def _fill_message(target: Any, field: FieldDescriptor, value: Any) -> None:
+    name = target.DESCRIPTOR.full_name
+    if value is None:
+        raise _unfit(field, value)
+    if name in WRAPPERS:
+        target.value = _scalar(target.DESCRIPTOR.fields_by_name["value"], value)
+    elif name in JSON:
+        _fill_json(target, field, msgspec.json.decode(value) if isinstance(value, str) else value)
+    elif name == TIMESTAMP_MESSAGE and not isinstance(value, Mapping):
+        _fill_moment(target, _time(value) - EPOCH)
+    elif name == DURATION_MESSAGE and not isinstance(value, Mapping):
+        if not isinstance(value, timedelta) or abs(value) > timedelta(seconds=LONGEST):
+            raise _unfit(field, value)
+        _fill_moment(target, value)
+    else:
+        _fill(target, value)
+
+
+def _time(value: Any) -> datetime:
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def _fill_moment(target: Any, given: timedelta) -> None:
+    seconds, rest = divmod(given, _SECOND)
+    if rest and seconds < 0 and target.DESCRIPTOR.full_name == DURATION_MESSAGE:
+        seconds, rest = seconds + 1, rest - _SECOND
+    target.seconds, target.nanos = seconds, rest // _MICRO * 1000
+
+
+def _fill_json(target: Any, field: FieldDescriptor, value: Any) -> None:
+    match target.DESCRIPTOR.name, value:
+        case "Struct", Mapping():
+            target.SetInParent()
+            for name, each in value.items():
+                _fill_json(target.fields[str(name)], field, each)
+        case "ListValue", list() | tuple():
+            target.SetInParent()
+            for each in value:
+                _fill_json(target.values.add(), field, each)
+        case "Value", None:
+            target.null_value = 0
+        case "Value", bool():
+            target.bool_value = value
+        case "Value", str():
+            target.string_value = value
+        case "Value", int() | float() | Decimal() if Decimal(repr(float(value))) == Decimal(str(value)):
+            target.number_value = float(value)
+        case "Value", Mapping():
+            _fill_json(target.struct_value, field, value)
+        case "Value", list() | tuple():
+            _fill_json(target.list_value, field, value)
+        case _:
+            raise _unfit(field, value)
+
+
+def _scalar(field: FieldDescriptor, value: Any) -> Any:
+    """Return a value for the runtime, which itself refuses whole numbers that are out of range."""
+    match field.type, value:
+        case 1, int() | float() | Decimal() if not isinstance(value, bool):
+            return float(value)
+        case 2, int() | float() | Decimal() if not isinstance(value, bool):
+            found = float(value)
+            if math.isfinite(found) and abs(found) > _GREATEST_FLOAT:
+                raise _unfit(field, value)
+            return found
+        case 8, bool():
+            return value
+        case 9, str():
+            encoded(value)  # refuses half characters
+            return value
+        case 9, Decimal():
+            return format(value, "f")
+        case 9, date():  # or datetime
+            return value.isoformat()
+        case 12, bytes() | bytearray() | memoryview():
+            return bytes(value)
+        case 14, str() if value in field.enum_type.values_by_name:
+            return field.enum_type.values_by_name[value].number
+        case 14, int() if value in field.enum_type.values_by_number:
+            return value
+        case ((1 | 2 | 8 | 9 | 12 | 14), _):
+            raise _unfit(field, value)
+        case _, int() | float() | Decimal() if not isinstance(value, bool) and value == int(value):
+            return int(value)
+        case _:
+            raise _unfit(field, value)

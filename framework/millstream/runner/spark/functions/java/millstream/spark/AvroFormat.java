@@ -1,0 +1,121 @@
+package millstream.spark;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.apache.avro.AvroRuntimeException;
+import org.apache.avro.Resolver;
+import org.apache.avro.Schema;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/** Decodes Avro by a reader's schema. A schema that is not a record describes the only column. */
+final class AvroFormat implements Decoder.Format {
+  private static final long serialVersionUID = 1;
+  private final StructType fields;
+  private final String schema;
+  private final Framing framing;
+  private final Schemas writers;
+  private transient Schema reader;
+  private transient Map<Integer, Rows> rows;
+
+  AvroFormat(StructType fields, String schema, Framing framing, Schemas writers) {
+    this.fields = fields;
+    this.schema = schema;
+    this.framing = framing;
+    this.writers = writers;
+    prepare();
+    rows(reader); // fails if a column is not of the schema's type
+  }
+
+  /** Takes a schema, a framing, and what records were written with: a schema, or schemas by their ids. */
+  static AvroFormat of(StructType fields, List<String> settings) {
+    Framing framing = Framing.of(settings.get(1));
+    String writers = settings.get(2);
+    Schemas schemas = framing == Framing.PLAIN ? new OneSchema(writers) : new FixedSchemas(writers);
+    return new AvroFormat(fields, settings.get(0), framing, schemas);
+  }
+
+  /** Reads all columns, and leaves one place more. */
+  private interface Rows {
+    Object[] read(AvroInput in) throws BadValue;
+  }
+
+  private void prepare() {
+    reader = new Schema.Parser().parse(schema);
+    rows = new HashMap<>();
+  }
+
+  @Override
+  public Object[] decode(byte[] value) throws BadValue {
+    if (reader == null) {
+      prepare();
+    }
+    int start = framing.start(value);
+    int id = framing == Framing.PLAIN ? 0 : Framing.id(value);
+    Rows found = rows.get(id);
+    if (found == null) {
+      found = written(writers.schemaOf(id));
+      rows.put(id, found);
+    }
+    AvroInput in = new AvroInput(value, start);
+    Object[] row = found.read(in);
+    in.end();
+    for (int i = 0; i < fields.length(); i++) {
+      if (row[i] == null && !fields.apply(i).nullable()) {
+        throw new BadValue("the value is missing").in(fields.apply(i).name());
+      }
+    }
+    return row;
+  }
+
+  private Rows written(String writer) {
+    try {
+      return rows(writer.isEmpty() ? reader : new Schema.Parser().parse(writer));
+    } catch (AvroRuntimeException error) {
+      String why = "the writer's schema is not valid: " + error.getMessage();
+      return in -> {
+        throw new BadValue(why);
+      };
+    }
+  }
+
+  private Rows rows(Schema writer) {
+    Resolver.Action action = Resolver.resolve(writer, reader);
+    if (action instanceof Resolver.RecordAdjust) {
+      AvroTypes.check(reader, fields);
+      AvroRecord record = new AvroRecord((Resolver.RecordAdjust) action, fields);
+      return in -> record.read(in, 1);
+    }
+    if (reader.getType() == Schema.Type.RECORD) { // one of a writer's union
+      AvroReader record = AvroReader.of(action, fields);
+      return in -> Arrays.copyOf(((GenericInternalRow) record.read(in)).values(), fields.length() + 1);
+    }
+    AvroReader single = AvroReader.of(action, column());
+    return in -> new Object[] {single.read(in), null};
+  }
+
+  private DataType column() {
+    if (fields.length() != 1) {
+      throw new IllegalArgumentException("the schema is not a record: it needs a single column");
+    }
+    return fields.apply(0).dataType();
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof AvroFormat
+        && fields.equals(((AvroFormat) other).fields)
+        && schema.equals(((AvroFormat) other).schema)
+        && framing == ((AvroFormat) other).framing
+        && writers.equals(((AvroFormat) other).writers);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(fields, schema, framing, writers);
+  }
+}

@@ -1,0 +1,172 @@
+package millstream.spark;
+
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Decodes a line of separated values. An empty field is NULL, and {@code ""} an empty text. Within quotes, a quote is
+ * doubled or follows the escape character.
+ */
+final class CsvFormat implements Decoder.Format {
+  private final StructType fields;
+  private final ZoneId zone;
+  private final char delimiter;
+  private final char quote;
+  private final char escape;
+  private final boolean header;
+  private transient TextReader[] readers;
+
+  /** Options: delimiter, quote and escape, a character each, and {@code true} if the first of two lines has the names. */
+  CsvFormat(StructType fields, ZoneId zone, List<String> options) {
+    this.fields = fields;
+    this.zone = zone;
+    this.delimiter = options.get(0).charAt(0);
+    this.quote = options.get(1).charAt(0);
+    this.escape = options.get(2).charAt(0);
+    this.header = Boolean.parseBoolean(options.get(3));
+  }
+
+  @Override
+  public Object[] decode(byte[] value) throws BadValue {
+    Lines lines = new Lines(Texts.ofUtf8(value));
+    List<String> names = header ? lines.next() : null;
+    List<String> texts = lines.next();
+    if (!lines.done()) {
+      throw new BadValue("there is more after the line");
+    }
+    return row(texts, names);
+  }
+
+  private Object[] row(List<String> texts, List<String> names) throws BadValue {
+    if (readers == null) {
+      TextReader[] made = new TextReader[fields.length()];
+      for (int i = 0; i < made.length; i++) {
+        made[i] = TextReader.of(fields.fields()[i].dataType(), zone);
+      }
+      readers = made;
+    }
+    int expected = names == null ? readers.length : names.size();
+    if (texts.size() != expected) {
+      throw new BadValue("the line has " + count(texts.size()) + " instead of " + expected);
+    }
+    Map<String, Integer> indexes = names == null ? null : indexes(names);
+    Object[] row = new Object[readers.length + 1];
+    for (int i = 0; i < readers.length; i++) {
+      StructField field = fields.fields()[i];
+      Integer at = indexes == null ? Integer.valueOf(i) : indexes.get(field.name());
+      String text = at == null ? null : texts.get(at);
+      try {
+        row[i] = text == null ? null : readers[i].read(text);
+        if (text == null && !field.nullable()) {
+          throw new BadValue("the value is missing");
+        }
+      } catch (BadValue error) {
+        throw error.in(field.name());
+      }
+    }
+    return row;
+  }
+
+  private static Map<String, Integer> indexes(List<String> names) throws BadValue {
+    Map<String, Integer> found = new HashMap<>();
+    for (int i = 0; i < names.size(); i++) {
+      if (names.get(i) != null && found.put(names.get(i), i) != null) {
+        throw new BadValue("two fields are named " + BadValue.quoted(names.get(i)));
+      }
+    }
+    return found;
+  }
+
+  private static String count(int fields) {
+    return fields == 1 ? "1 field" : fields + " fields";
+  }
+
+  /** Cuts a text into lines, and lines into fields. */
+  private final class Lines {
+    private final String text;
+    private int at;
+
+    Lines(String text) {
+      this.text = text;
+    }
+
+    boolean done() {
+      return at >= text.length();
+    }
+
+    List<String> next() throws BadValue {
+      if (done()) {
+        throw new BadValue(at == 0 ? "the value is empty" : "there is no line after that of the names");
+      }
+      List<String> found = new ArrayList<>();
+      while (true) {
+        found.add(at < text.length() && text.charAt(at) == quote ? quotedField(found.size() + 1) : plainField());
+        if (at >= text.length()) {
+          return found;
+        }
+        if (text.charAt(at) == delimiter) {
+          at++;
+          continue;
+        }
+        at += text.startsWith("\r\n", at) ? 2 : 1;
+        return found;
+      }
+    }
+
+    private String plainField() {
+      int start = at;
+      while (at < text.length() && text.charAt(at) != delimiter && !isLineEnd(at)) {
+        at++;
+      }
+      return at == start ? null : text.substring(start, at);
+    }
+
+    private boolean isLineEnd(int index) {
+      return text.charAt(index) == '\n' || text.startsWith("\r\n", index);
+    }
+
+    private String quotedField(int number) throws BadValue {
+      StringBuilder found = new StringBuilder();
+      at++;
+      while (at < text.length()) {
+        char c = text.charAt(at);
+        char next = at + 1 < text.length() ? text.charAt(at + 1) : '\0';
+        if (c == escape && (next == quote || next == escape) || c == quote && next == quote) {
+          found.append(next);
+          at += 2;
+        } else if (c == quote) {
+          at++;
+          if (at < text.length() && text.charAt(at) != delimiter && !isLineEnd(at)) {
+            throw new BadValue("field " + number + " of the line: there is more after the closing quote");
+          }
+          return found.toString();
+        } else {
+          found.append(c);
+          at++;
+        }
+      }
+      throw new BadValue("field " + number + " of the line: the closing quote is missing");
+    }
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    if (!(other instanceof CsvFormat)) {
+      return false;
+    }
+    CsvFormat that = (CsvFormat) other;
+    return fields.equals(that.fields) && zone.equals(that.zone) && delimiter == that.delimiter
+        && quote == that.quote && escape == that.escape && header == that.header;
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(fields, zone, delimiter, quote, escape, header);
+  }
+}

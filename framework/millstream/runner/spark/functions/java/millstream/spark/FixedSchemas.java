@@ -1,0 +1,47 @@
+package millstream.spark;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.util.HashMap;
+
+/** Schemas that a call lists: a JSON object of schemas, as texts, by their ids. */
+final class FixedSchemas implements Schemas {
+  private static final long serialVersionUID = 1;
+  private final HashMap<Integer, String> schemas = new HashMap<>();
+
+  FixedSchemas(String json) {
+    try (JsonParser parser = Texts.FACTORY.createParser(json)) {
+      if (parser.nextToken() != JsonToken.START_OBJECT) {
+        throw new IllegalArgumentException("not a JSON object of schemas by their ids");
+      }
+      for (String id = parser.nextFieldName(); id != null; id = parser.nextFieldName()) {
+        if (parser.nextToken() != JsonToken.VALUE_STRING) {
+          throw new IllegalArgumentException("schema " + id + " is not a text");
+        }
+        schemas.put(Integer.valueOf(id), parser.getText());
+      }
+    } catch (IOException error) {
+      throw new IllegalArgumentException("not a JSON object of schemas by their ids: " + error.getMessage(), error);
+    }
+  }
+
+  @Override
+  public String schemaOf(int id) throws BadValue {
+    String found = schemas.get(id);
+    if (found == null) {
+      throw new BadValue("unknown schema id " + id);
+    }
+    return found;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof FixedSchemas && schemas.equals(((FixedSchemas) other).schemas);
+  }
+
+  @Override
+  public int hashCode() {
+    return schemas.hashCode();
+  }
+}

@@ -1,0 +1,201 @@
+package millstream.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.sparkproject.spark_core.protobuf.Descriptors.Descriptor;
+import org.sparkproject.spark_core.protobuf.Descriptors.FieldDescriptor;
+
+/**
+ * The fields of a message that columns ask for. The others are skipped, except that a required one must be there, and
+ * a member of a oneof takes the place of the member that a column asks for.
+ */
+final class ProtobufFields {
+  private static final int DENSE = 128;
+  private final Slot[] columns;
+  private final boolean entry;
+  private final int places;
+  private final Slot[] byNumber = new Slot[DENSE];
+  private final Map<Integer, Slot> beyond = new HashMap<>();
+  private final List<Slot> required = new ArrayList<>();
+
+  ProtobufFields(Descriptor message, StructType type) {
+    this(message, type.fieldNames(), Stream.of(type.fields()).map(f -> f.dataType()).toArray(DataType[]::new));
+    for (int i = 0; i < columns.length; i++) {
+      columns[i].nullable = type.fields()[i].nullable();
+    }
+  }
+
+  ProtobufFields(Descriptor message, String[] names, DataType[] types) {
+    entry = message.getOptions().getMapEntry();
+    columns = new Slot[names.length];
+    Map<FieldDescriptor, Slot> slots = new HashMap<>();
+    for (int i = 0; i < names.length; i++) {
+      FieldDescriptor field = ProtobufTypes.field(message, names[i]);
+      columns[i] = new Slot(field, i, ProtobufReader.of(field, types[i]));
+      slots.put(field, columns[i]);
+    }
+    for (FieldDescriptor field : message.getFields()) {
+      if (!slots.containsKey(field) && (field.isRequired() || field.getRealContainingOneof() != null)) {
+        // An unknown number of an enum is bad even if nobody asks for it: it would not count as present.
+        boolean number = field.getJavaType() == FieldDescriptor.JavaType.ENUM;
+        ProtobufReader reader = number ? ProtobufScalars.of(field, DataTypes.StringType) : null;
+        slots.put(field, new Slot(field, slots.size(), reader));
+      }
+    }
+    places = slots.size();
+    slots.values().forEach(slot -> add(slot, slots));
+  }
+
+  private void add(Slot slot, Map<FieldDescriptor, Slot> slots) {
+    if (slot.field.getNumber() < DENSE) {
+      byNumber[slot.field.getNumber()] = slot;
+    } else {
+      beyond.put(slot.field.getNumber(), slot);
+    }
+    if (slot.field.isRequired()) {
+      required.add(slot);
+    }
+    if (slot.field.getRealContainingOneof() != null) {
+      slot.others = slot.field.getRealContainingOneof().getFields().stream()
+          .filter(other -> other != slot.field)
+          .mapToInt(other -> slots.get(other).index)
+          .toArray();
+    }
+  }
+
+  /** Returns the states of all fields before the first byte, with some places more for the columns of a row. */
+  Object[] start(int more) {
+    return new Object[Math.max(places, columns.length + more)];
+  }
+
+  /** Reads to the end of the bytes. */
+  void read(ProtobufInput in, Object[] states) throws BadValue {
+    while (in.hasMore()) {
+      read(in, states, in.tag());
+    }
+  }
+
+  /** Reads to the tag that ends a group. */
+  void readGroup(ProtobufInput in, Object[] states, int number) throws BadValue {
+    while (in.hasMore()) {
+      int tag = in.tag();
+      if ((tag & 7) == ProtobufInput.END_GROUP) {
+        ProtobufInput.closed(number << 3, tag);
+        return;
+      }
+      read(in, states, tag);
+    }
+    throw new BadValue("the value ends within a group");
+  }
+
+  private void read(ProtobufInput in, Object[] states, int tag) throws BadValue {
+    int number = tag >>> 3;
+    Slot slot = number < DENSE ? byNumber[number] : beyond.get(number);
+    if (slot == null) {
+      if (entry) {
+        throw inEntry(tag);
+      }
+      in.skip(tag);
+      return;
+    }
+    try {
+      slot.read(in, states, tag);
+    } catch (BadValue error) {
+      throw error.in(slot.field.getName());
+    }
+  }
+
+  /** No schema adds fields to entries of maps, and runtimes don't agree whether such an entry is in the map. */
+  static BadValue inEntry(int tag) {
+    return new BadValue("field " + (tag >>> 3) + " in an entry of a map, which has a key and a value");
+  }
+
+  /** Turns the states of the fields into the values of the columns. */
+  void finish(Object[] states) throws BadValue {
+    for (Slot slot : required) {
+      if (states[slot.index] == null) {
+        throw new BadValue("the required field is missing").in(slot.field.getName());
+      }
+    }
+    for (int i = 0; i < columns.length; i++) {
+      Slot slot = columns[i];
+      try {
+        if (states[i] != null) {
+          states[i] = slot.reader.finish(states[i]);
+        } else if (slot.absentIsValue) {
+          states[i] = slot.reader.absent();
+        } else if (!slot.nullable) {
+          throw new BadValue("the value is missing");
+        }
+      } catch (BadValue error) {
+        throw error.in(slot.field.getName());
+      }
+    }
+  }
+
+  /** Returns the values of the columns alone, with some places more. */
+  Object[] row(Object[] states, int more) {
+    int length = columns.length + more;
+    if (places == columns.length) {
+      return states;
+    }
+    Object[] found = Arrays.copyOf(states, length);
+    Arrays.fill(found, columns.length, length, null);
+    return found;
+  }
+
+  private static final class Slot {
+    private final FieldDescriptor field;
+    private final int index;
+    private final ProtobufReader reader;
+    private final int wireType;
+    private final boolean packable;
+    private final boolean absentIsValue;
+    private int[] others = {};
+    private boolean nullable = true;
+
+    Slot(FieldDescriptor field, int index, ProtobufReader reader) {
+      this.field = field;
+      this.index = index;
+      this.reader = reader;
+      this.wireType = ProtobufTypes.wireType(field);
+      this.packable = field.isPackable();
+      // A field of an entry is always there; absent fields of proto2 have values if the schema gives them.
+      this.absentIsValue = !field.hasPresence() || field.hasDefaultValue() || field.getContainingType().getOptions().getMapEntry();
+    }
+
+    void read(ProtobufInput in, Object[] states, int tag) throws BadValue {
+      int found = tag & 7;
+      if (found == wireType) {
+        if (reader == null) {
+          in.skip(tag);
+          states[index] = Boolean.TRUE;
+        } else {
+          states[index] = reader.read(in, states[index]);
+        }
+        for (int other : others) {
+          states[other] = null;
+        }
+      } else if (packable && found == ProtobufInput.LENGTH) {
+        int outer = in.enter();
+        while (in.hasMore()) {
+          states[index] = reader.read(in, states[index]);
+        }
+        in.leave(outer);
+      } else if (found == ProtobufInput.END_GROUP) {
+        in.skip(tag);
+      } else {
+        // By Protobuf's rules such a value is unknown, and the field would silently be absent.
+        String type = field.getType().name().toLowerCase(java.util.Locale.ROOT);
+        throw new BadValue("a value of wire type " + ProtobufInput.name(found) + " is not of type " + type);
+      }
+    }
+  }
+}

@@ -1,0 +1,126 @@
+package millstream.spark;
+
+import java.io.StringReader;
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import javax.xml.stream.XMLInputFactory;
+import javax.xml.stream.XMLStreamConstants;
+import javax.xml.stream.XMLStreamException;
+import javax.xml.stream.XMLStreamReader;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Decodes an XML element whose children are the fields; a name that starts with {@code _} is an attribute, and
+ * {@code _VALUE} the text of an element. Names count without their prefix. In an envelope, such as SOAP's, the element
+ * is found below a path of others; a fault there is a bad value.
+ */
+final class XmlFormat implements Decoder.Format {
+  private static final XMLInputFactory FACTORY = factory();
+  private final StructType fields;
+  private final ZoneId zone;
+  private final List<String> path;
+  private final String namespace;
+  private transient XmlReader.Element reader;
+
+  /** Options: the path of the envelope, the element's name, and its namespace; each can be empty. */
+  XmlFormat(StructType fields, ZoneId zone, List<String> options) {
+    this.fields = fields;
+    this.zone = zone;
+    this.path = new ArrayList<>();
+    if (!options.get(0).isEmpty()) {
+      path.addAll(List.of(options.get(0).split("/")));
+    }
+    path.add(options.get(1));
+    this.namespace = options.get(2);
+  }
+
+  private static XMLInputFactory factory() {
+    XMLInputFactory found = XMLInputFactory.newDefaultFactory();
+    found.setProperty(XMLInputFactory.SUPPORT_DTD, false);
+    found.setProperty(XMLInputFactory.IS_SUPPORTING_EXTERNAL_ENTITIES, false);
+    found.setProperty(XMLInputFactory.IS_COALESCING, true);
+    return found;
+  }
+
+  @Override
+  public Object[] decode(byte[] value) throws BadValue {
+    String text = Texts.ofUtf8(value);
+    if (text.isBlank()) {
+      throw new BadValue("the value is empty");
+    }
+    if (reader == null) {
+      reader = new XmlReader.Element(fields, zone);
+    }
+    try {
+      XMLStreamReader xml = FACTORY.createXMLStreamReader(new StringReader(text));
+      start(xml, path.get(0));
+      for (int i = 1; i < path.size(); i++) {
+        descend(xml, path.get(i));
+      }
+      if (!namespace.isEmpty() && !namespace.equals(xml.getNamespaceURI())) {
+        throw new BadValue("the element " + BadValue.quoted(xml.getLocalName()) + " is not in the namespace " + namespace);
+      }
+      Object[] row = reader.read(xml, 1);
+      while (xml.hasNext()) { // what follows is checked to be well formed
+        xml.next();
+      }
+      return row;
+    } catch (XMLStreamException error) {
+      throw new BadValue("not XML: " + firstLine(error));
+    }
+  }
+
+  private static void start(XMLStreamReader xml, String name) throws XMLStreamException, BadValue {
+    while (xml.next() != XMLStreamConstants.START_ELEMENT) {
+      if (xml.getEventType() == XMLStreamConstants.DTD) {
+        throw new BadValue("document types are not allowed");
+      }
+    }
+    if (!name.isEmpty() && !name.equals(xml.getLocalName())) {
+      throw BadValue.of(xml.getLocalName(), "the element " + BadValue.quoted(name));
+    }
+  }
+
+  /** Goes to the first child with a name; other children are skipped. */
+  private static void descend(XMLStreamReader xml, String name) throws XMLStreamException, BadValue {
+    while (xml.hasNext()) {
+      int event = xml.next();
+      if (event == XMLStreamConstants.END_ELEMENT) {
+        throw new BadValue(
+            name.isEmpty() ? "there is no element in the envelope" : "there is no element " + BadValue.quoted(name));
+      }
+      if (event != XMLStreamConstants.START_ELEMENT) {
+        continue;
+      }
+      if (xml.getLocalName().equals("Fault")) {
+        throw new BadValue("a fault: " + BadValue.quoted(XmlReader.textOf(xml).strip()));
+      }
+      if (name.isEmpty() || name.equals(xml.getLocalName())) {
+        return;
+      }
+      XmlReader.skip(xml);
+    }
+  }
+
+  private static String firstLine(XMLStreamException error) {
+    String message = String.valueOf(error.getMessage());
+    int at = message.indexOf("Message: ");
+    return (at < 0 ? message : message.substring(at + "Message: ".length())).split("\n", 2)[0];
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    if (!(other instanceof XmlFormat)) {
+      return false;
+    }
+    XmlFormat that = (XmlFormat) other;
+    return fields.equals(that.fields) && zone.equals(that.zone) && path.equals(that.path) && namespace.equals(that.namespace);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(fields, zone, path, namespace);
+  }
+}

@@ -1,0 +1,217 @@
+package millstream.spark;
+
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import javax.xml.stream.XMLStreamConstants;
+import javax.xml.stream.XMLStreamException;
+import javax.xml.stream.XMLStreamReader;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** Reads the element at which a parser stands, up to its end, as a type. NULL is an element that says {@code xsi:nil}. */
+interface XmlReader {
+  String VALUE = "_VALUE";
+
+  Object read(XMLStreamReader xml) throws XMLStreamException, BadValue;
+
+  static XmlReader of(DataType type, ZoneId zone) {
+    if (type instanceof StructType) {
+      Element element = new Element((StructType) type, zone);
+      return xml -> new GenericInternalRow(element.read(xml, 0));
+    } else if (type instanceof MapType) {
+      return new Entries((MapType) type, zone);
+    }
+    TextReader reader = TextReader.of(type, zone);
+    boolean isText = type instanceof StringType;
+    return xml -> {
+      String text = textOf(xml);
+      if (isText) {
+        return reader.read(text);
+      }
+      String word = text.strip();
+      return word.isEmpty() ? null : reader.read(word);
+    };
+  }
+
+  static boolean isNil(XMLStreamReader xml) {
+    String nil = xml.getAttributeValue("http://www.w3.org/2001/XMLSchema-instance", "nil");
+    return "true".equals(nil) || "1".equals(nil);
+  }
+
+  /** Returns the texts of an element and of all below it. */
+  static String textOf(XMLStreamReader xml) throws XMLStreamException {
+    StringBuilder found = new StringBuilder();
+    int depth = 1;
+    while (depth > 0) {
+      switch (xml.next()) {
+        case XMLStreamConstants.START_ELEMENT:
+          depth++;
+          break;
+        case XMLStreamConstants.END_ELEMENT:
+          depth--;
+          break;
+        case XMLStreamConstants.CHARACTERS:
+        case XMLStreamConstants.CDATA:
+        case XMLStreamConstants.SPACE:
+          found.append(xml.getText());
+          break;
+        default:
+      }
+    }
+    return found.toString();
+  }
+
+  static void skip(XMLStreamReader xml) throws XMLStreamException {
+    textOf(xml);
+  }
+
+  /** An element with fields. */
+  final class Element {
+    private final Map<String, Integer> indexes = new HashMap<>();
+    private final StructField[] fields;
+    private final XmlReader[] readers;
+    private final TextReader[] ofTexts;
+
+    Element(StructType type, ZoneId zone) {
+      fields = type.fields();
+      readers = new XmlReader[fields.length];
+      ofTexts = new TextReader[fields.length];
+      for (int i = 0; i < fields.length; i++) {
+        indexes.put(fields[i].name(), i);
+        DataType kind = fields[i].dataType();
+        DataType each = kind instanceof ArrayType ? ((ArrayType) kind).elementType() : kind;
+        if (fields[i].name().startsWith("_")) {
+          ofTexts[i] = TextReader.of(each, zone);
+        } else {
+          readers[i] = of(each, zone);
+        }
+      }
+    }
+
+    /** Returns the values of all fields, with some places more at the end. */
+    Object[] read(XMLStreamReader xml, int more) throws XMLStreamException, BadValue {
+      Object[] row = new Object[fields.length + more];
+      boolean[] seen = new boolean[fields.length];
+      List<List<Object>> lists = new ArrayList<>(java.util.Collections.nCopies(fields.length, null));
+      for (int i = 0; i < xml.getAttributeCount(); i++) {
+        set(row, "_" + xml.getAttributeLocalName(i), xml.getAttributeValue(i));
+      }
+      StringBuilder text = new StringBuilder();
+      while (true) {
+        int event = xml.next();
+        if (event == XMLStreamConstants.END_ELEMENT) {
+          break;
+        }
+        if (event == XMLStreamConstants.CHARACTERS || event == XMLStreamConstants.CDATA) {
+          text.append(xml.getText());
+        }
+        if (event == XMLStreamConstants.START_ELEMENT) {
+          child(xml, row, seen, lists);
+        }
+      }
+      if (indexes.containsKey(VALUE) && !text.toString().isBlank()) {
+        set(row, VALUE, text.toString().strip());
+      }
+      for (int i = 0; i < fields.length; i++) {
+        if (lists.get(i) != null) {
+          row[i] = new GenericArrayData(lists.get(i).toArray());
+        }
+        if (row[i] == null && !fields[i].nullable()) {
+          throw new BadValue("the value is missing").in(fields[i].name());
+        }
+      }
+      return row;
+    }
+
+    private void child(XMLStreamReader xml, Object[] row, boolean[] seen, List<List<Object>> lists)
+        throws XMLStreamException, BadValue {
+      String name = xml.getLocalName();
+      Integer index = indexes.get(name);
+      if (index == null || readers[index] == null) {
+        skip(xml);
+        return;
+      }
+      boolean repeats = fields[index].dataType() instanceof ArrayType;
+      try {
+        if (seen[index] && !repeats) {
+          throw new BadValue("there are several elements");
+        }
+        seen[index] = true;
+        Object found;
+        if (isNil(xml)) {
+          skip(xml);
+          found = null;
+        } else {
+          found = readers[index].read(xml);
+        }
+        if (!repeats) {
+          row[index] = found;
+          return;
+        }
+        if (lists.get(index) == null) {
+          lists.set(index, new ArrayList<>());
+        }
+        lists.get(index).add(found);
+      } catch (BadValue error) {
+        throw error.in(name);
+      }
+    }
+
+    private void set(Object[] row, String name, String text) throws BadValue {
+      Integer index = indexes.get(name);
+      if (index == null) {
+        return;
+      }
+      try {
+        row[index] = ofTexts[index].read(fields[index].dataType() instanceof StringType ? text : text.strip());
+      } catch (BadValue error) {
+        throw error.in(name);
+      }
+    }
+  }
+
+  /** The children of an element, by their names. */
+  final class Entries implements XmlReader {
+    private final XmlReader reader;
+
+    Entries(MapType type, ZoneId zone) {
+      reader = of(type.valueType(), zone);
+    }
+
+    @Override
+    public Object read(XMLStreamReader xml) throws XMLStreamException, BadValue {
+      Map<String, Object> found = new java.util.LinkedHashMap<>();
+      while (true) {
+        int event = xml.next();
+        if (event == XMLStreamConstants.END_ELEMENT) {
+          break;
+        }
+        if (event != XMLStreamConstants.START_ELEMENT) {
+          continue;
+        }
+        String name = xml.getLocalName();
+        if (found.containsKey(name)) {
+          throw new BadValue("there are several elements").in(name);
+        }
+        found.put(name, isNil(xml) ? nothing(xml) : reader.read(xml));
+      }
+      Object[] keys = found.keySet().stream().map(org.apache.spark.unsafe.types.UTF8String::fromString).toArray();
+      return new ArrayBasedMapData(new GenericArrayData(keys), new GenericArrayData(found.values().toArray()));
+    }
+
+    private static Object nothing(XMLStreamReader xml) throws XMLStreamException {
+      skip(xml);
+      return null;
+    }
+  }
+}

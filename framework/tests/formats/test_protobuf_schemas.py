@@ -1,0 +1,283 @@
+"""Schemas of Protobuf: compiled, mapped to columns, and derived from columns."""
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from millstream.formats.format import SchemaError
+from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
+from millstream.formats.protobuf.derived import derived_schema
+from millstream.formats.protobuf.mapping import columns_of, is_lossless
+from millstream.formats.protobuf.schema import message_indexes, message_names, message_type
+from millstream.types import Array, Decimal, Field, Map, Row, parse_type
+
+
+def compiled(folder, **files):
+    for name, text in files.items():
+        (folder / f"{name}.proto").write_text(text, encoding="utf-8")
+    return compile_protos([f"{next(iter(files))}.proto"], [folder])
+
+
+def columns(descriptors, message, recursion=0):
+    found = columns_of(descriptors, message, recursion)
+    return {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in found}
+
+
+def test_columns_of_proto3(tmp_path):
+    text = """
+    syntax = "proto3";
+    package shop;
+    import "google/protobuf/any.proto";
+    import "google/protobuf/duration.proto";
+    import "google/protobuf/empty.proto";
+    import "google/protobuf/field_mask.proto";
+    import "google/protobuf/struct.proto";
+    import "google/protobuf/timestamp.proto";
+    import "google/protobuf/wrappers.proto";
+    import "parts.proto";
+    enum Status { UNKNOWN = 0; PAID = 1; }
+    message Order {
+      message Item { string sku = 1; parts.Part part = 2; }
+      double a = 1; float b = 2;
+      int32 c = 3; sint32 d = 4; sfixed32 e = 5;
+      int64 f = 6; sint64 g = 7; sfixed64 h = 8;
+      uint32 i = 9; fixed32 j = 10;
+      uint64 k = 11; fixed64 l = 12;
+      bool m = 13; string n = 14; bytes o = 15;
+      Status p = 16; optional Status q = 17;
+      Item r = 18; repeated Item s = 19; repeated uint64 t = 20;
+      map<uint32, Item> u = 21;
+      oneof one { string v = 22; Item w = 23; }
+      google.protobuf.Timestamp x = 24; google.protobuf.Duration y = 25;
+      google.protobuf.Int32Value z = 26; google.protobuf.UInt64Value aa = 27; repeated google.protobuf.StringValue ab = 28;
+      google.protobuf.Struct ac = 29; google.protobuf.Value ad = 30; repeated google.protobuf.ListValue ae = 31;
+      google.protobuf.Any af = 32; google.protobuf.FieldMask ag = 33; google.protobuf.Empty ah = 34;
+    }
+    """
+    parts = 'syntax = "proto3"; package parts; message Part { int32 id = 1; }'
+    descriptors = compiled(tmp_path, order=text, parts=parts)
+    item = "struct<sku:string,part:struct<id:int>>"
+    assert columns(descriptors, "shop.Order") == {
+        "a": "double not null",
+        "b": "float not null",
+        **dict.fromkeys("cde", "int not null"),
+        **dict.fromkeys("fgh", "bigint not null"),
+        **dict.fromkeys("ij", "bigint not null"),
+        **dict.fromkeys("kl", "decimal(20,0) not null"),
+        "m": "boolean not null",
+        "n": "string not null",
+        "o": "binary not null",
+        "p": "string not null",
+        "q": "string",
+        "r": item,
+        "s": f"array<{item}> not null",
+        "t": "array<decimal(20,0)> not null",
+        "u": f"map<bigint,{item}> not null",
+        "v": "string",
+        "w": item,
+        "x": "timestamp",
+        "y": "interval",
+        "z": "int",
+        "aa": "decimal(20,0)",
+        "ab": "array<string> not null",
+        "ac": "string",
+        "ad": "string",
+        "ae": "array<string> not null",
+        "af": "struct<type_url:string,value:binary>",
+        "ag": "struct<paths:array<string>>",
+    }
+    assert {"shop.Order", "shop.Order.Item", "parts.Part"} <= set(message_names(descriptors))
+    assert message_indexes(message_type(descriptors, "shop.Order.Item")) == (0, 0)
+
+
+def test_columns_of_proto2(tmp_path):
+    text = """
+    syntax = "proto2";
+    message M {
+      required int32 a = 1; optional int32 b = 2; optional int32 c = 3 [default = 5];
+      optional group G = 4 { optional string x = 1; }
+      repeated group H = 5 { optional string x = 1; }
+    }
+    """
+    assert columns(compiled(tmp_path, m=text), "M") == {
+        "a": "int not null",
+        "b": "int",
+        "c": "int not null",
+        "g": "struct<x:string>",
+        "h": "array<struct<x:string>> not null",
+    }
+
+
+RECURSIVE = """
+syntax = "proto3";
+message Tree { string name = 1; Tree left = 2; repeated Node nodes = 3; map<string, Tree> more = 4; }
+message Node { int32 id = 1; Tree tree = 2; }
+"""
+
+
+def test_a_message_within_itself_has_no_columns(tmp_path):
+    descriptors = compiled(tmp_path, tree=RECURSIVE)
+    with pytest.raises(SchemaError, match="field left: message Tree contains itself"):
+        columns_of(descriptors, "Tree")
+    with pytest.raises(SchemaError, match=r"field tree\.left: message Tree contains itself"):
+        columns_of(descriptors, "Node")
+
+
+def test_a_message_within_itself_is_cut(tmp_path):
+    descriptors = compiled(tmp_path, tree=RECURSIVE)
+    inner = "struct<name:string,nodes:array<struct<id:int>>>"
+    assert columns(descriptors, "Tree", 1) == {
+        "name": "string not null",
+        "nodes": "array<struct<id:int>> not null",
+    }
+    assert columns(descriptors, "Tree", 2) == {
+        "name": "string not null",
+        "left": inner,
+        "nodes": f"array<struct<id:int,tree:{inner}>> not null".replace(inner, "struct<name:string,nodes:array<struct<id:int>>>"),
+        "more": f"map<string,{inner}> not null",
+    }  # fmt: skip
+
+
+def test_an_unknown_message(tmp_path):
+    with pytest.raises(SchemaError, match="the schema has no message Bush"):
+        columns_of(compiled(tmp_path, tree=RECURSIVE), "Bush")
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        ('syntax = "proto3";\nmessage M {\n\t/* é */ int32 a == 1;\n}', [(3, 19, "Expected field number.")]),
+        ('syntax = "proto3";\nmessage M {\n\tint32 a == 1;\n}', [(3, 11, "Expected field number.")]),
+        ('syntax = "proto3";\nmessage M { A a = 1; }\nmessage M {}', [(3, 9, '"M" is already defined.'), (2, 13, '"A" is not defined.')]),
+        ('syntax = "proto3";\nimport "none.proto";', [(0, 0, "File not found."), (2, 1, 'Import "none.proto" was not found or had errors.')]),
+    ],
+)  # fmt: skip
+def test_errors_have_a_place(tmp_path, text, errors):
+    with pytest.raises(ProtoErrors) as found:
+        compiled(tmp_path, bad=text)
+    assert [(each.line, each.column, each.message) for each in found.value.errors] == errors
+    assert found.value.errors[-1].file == str(tmp_path / "bad.proto")
+
+
+def test_errors_in_an_imported_file_are_there(tmp_path):
+    with pytest.raises(ProtoErrors) as found:
+        compiled(tmp_path, a='syntax = "proto3"; import "b.proto";', b='syntax = "proto3";\nmessage { }')
+    first = found.value.errors[0]
+    assert (first.file, first.line, first.column) == (str(tmp_path / "b.proto"), 2, 9)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(ProtoErrors, match=r"none\.proto: the file does not exist"):
+        compile_protos(["none.proto"], [tmp_path])
+
+
+def test_files_may_have_any_name(tmp_path):
+    (tmp_path / "-I ö.proto").write_text('syntax = "proto3"; message M { int32 x = 1; }')
+    assert columns(compile_protos(["-I ö.proto"], [tmp_path]), "M") == {"x": "int not null"}
+
+
+SIMPLE = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz", "interval", "decimal(38,10)"]  # fmt: skip
+NAMES = st.sampled_from(
+    ["a", "b", "a_b", "A", "B", "_a", "items", "Items", "Entry", "a_entry", "AEntry", "x1"]
+)
+KEYS = st.sampled_from(["string", "int", "bigint", "boolean"]).map(parse_type)
+
+
+def rows(types):
+    fields = st.lists(
+        st.tuples(NAMES, types), min_size=1, max_size=6, unique_by=lambda each: json_name(each[0])
+    )
+    return fields.map(lambda found: Row(tuple(Field(*each) for each in found)))
+
+
+def json_name(name):
+    head, *rest = name.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+SINGLE = st.recursive(
+    st.sampled_from(SIMPLE).map(parse_type),
+    lambda inner: rows(st.one_of(inner, inner.map(Array), st.builds(Map, KEYS, inner))),
+    max_leaves=8,
+)
+ROWS = rows(st.one_of(SINGLE, SINGLE.map(Array), st.builds(Map, KEYS, SINGLE)))
+
+
+def read_back(given):
+    """Return the type of a column that is read from a derived message, by its schema alone."""
+    match given:
+        case Array(element=element):
+            return Array(read_back(element))
+        case Map(key=key, value=value):
+            return Map(key, read_back(value))
+        case Row(fields=fields):
+            return Row(tuple(Field(each.name, read_back(each.type)) for each in fields))
+        case Decimal():
+            return parse_type("string")
+    other = {"tinyint": "int", "smallint": "int", "date": "string", "timestamp_ntz": "string"}
+    return parse_type(other.get(str(given), str(given)))
+
+
+@settings(deadline=None, max_examples=40)
+@given(ROWS)
+def test_a_derived_schema_is_what_protoc_makes_of_its_text(tmp_path_factory, row):
+    try:
+        found = derived_schema(row.fields, "shop.sales.Order", "order.proto")
+    except SchemaError as error:
+        assume("needs the name" not in str(error))
+        raise
+    folder = tmp_path_factory.mktemp("derived")
+    (folder / "order.proto").write_text(found.text)
+    expected = FileDescriptorSet.FromString(compile_protos(["order.proto"], [folder]))
+    ours = FileDescriptorSet.FromString(found.descriptors)
+    assert {file.name for file in ours.file} == {file.name for file in expected.file}
+    (written,) = (file for file in ours.file if file.name == "order.proto")
+    (compiled_,) = (file for file in expected.file if file.name == "order.proto")
+    assert by_name(written) == by_name(compiled_)
+    assert Row(
+        tuple(Field(each.name, each.type) for each in columns_of(found.descriptors, "shop.sales.Order"))
+    ) == read_back(row)
+    assert all(is_lossless(field.type) for field in row.fields)  # fmt: skip
+
+
+def by_name(file):
+    """Return the file with the nested types in order: protoc writes entries of maps where the map is."""
+
+    def sort(message):
+        message.nested_type.sort(key=lambda each: each.name)
+        for each in message.nested_type:
+            sort(each)
+
+    sort(file.message_type[0])
+    return file
+
+
+def test_numbers_are_in_the_order_of_columns():
+    text = derived_schema((Field("b", parse_type("int")), Field("a", parse_type("array<date>"))), "M").text
+    assert text == 'syntax = "proto3";\n\nmessage M {\n  optional int32 b = 1;\n  repeated string a = 2;\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ("a struct<b: variant>", "field a.b: Protobuf has no type for variant"),
+        ("a array<array<int>>", "field a: Protobuf has no arrays or maps directly within arrays and maps"),
+        (
+            "a map<string, map<string, int>>",
+            "field a: Protobuf has no arrays or maps directly within arrays and maps",
+        ),
+        ("a map<double, int>", "field a: keys of maps can't be double"),
+        ("a map<date, int>", "field a: keys of maps can't be date"),
+        ("a map<decimal(3,1), int>", r"field a: keys of maps can't be decimal\(3,1\)"),
+        ("a struct<`b c`: int>", "field a.b c: not a name that Protobuf allows"),
+        (
+            "a struct<b_c: int, bC: int>",
+            "field a.bC: in Protobuf's JSON, the name is the same as that of b_c",
+        ),
+    ],
+)
+def test_columns_that_have_no_type(columns, error):
+    name, _, type_ = columns.partition(" ")
+    with pytest.raises(SchemaError, match=error):
+        derived_schema((Field(name, parse_type(type_)),), "M")
