@@ -15,9 +15,9 @@ from millstream.text import Location
 
 _SECONDS = 10
 """For an answer."""
-_RETRIES = 2
+_RETRIES = 1
 _PAUSE = 250
-"""Milliseconds before the first retry."""
+"""Milliseconds before the retry."""
 
 
 class Address(Struct, frozen=True):

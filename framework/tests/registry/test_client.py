@@ -77,6 +77,14 @@ def test_nobody_answers():
     assert (found.code, url in found.message) == ("MS891", True)
 
 
+def test_a_registry_that_never_answers(monkeypatch):
+    monkeypatch.setattr("millstream.registry.settings._SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        found = failure(f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert found.code == "MS891"
+    assert found.message.endswith("it does not answer in time")
+
+
 @pytest.mark.parametrize(
     ("status", "body", "code"),
     [

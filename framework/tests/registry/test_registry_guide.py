@@ -79,3 +79,15 @@ def test_all_forms_of_the_table_are_valid(project, run):
         "com.shop.Payment",
         "t3-com.shop.Payment",
     ]
+
+
+def test_a_password_in_plain_text(project):
+    (project / "profiles.yml").write_text(
+        "shop:\n  outputs:\n    local:\n      schema_registry:\n        url: https://me:hunter3@registry\n"
+        "        username: me\n        password: hunter2\n        key_password: hunter4\n"
+    )
+    settings, _ = read_settings(project)
+    target, problems = read_target(project, settings, None, None, {})
+    assert [(each.code, each.severity) for each in problems] == [("MS113", "warning")] * 3
+    assert "hunter" not in repr((target, problems))
+    assert address_of(target, str(project)).shown == "the address from the environment"
