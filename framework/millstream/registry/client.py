@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
 import msgspec
 from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -16,6 +20,21 @@ _NO_LEVEL = {40401, 40408}
 """Error codes of a subject without a compatibility level of its own."""
 
 
+@contextmanager
+def _direct() -> Iterator[None]:
+    """Let the client connect to this machine without a proxy: it reads the environment when it is created."""
+    before = os.environ.get("no_proxy")
+    listed = before or os.environ.get("NO_PROXY", "")
+    os.environ["no_proxy"] = f"{listed},127.0.0.1".lstrip(",")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["no_proxy"]
+        else:
+            os.environ["no_proxy"] = before
+
+
 def _numbers(given: object) -> frozenset[int]:
     """Check an answer, which the client passes on as it is."""
     return msgspec.convert(given, frozenset[int])
@@ -26,7 +45,7 @@ class Registry:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        with reporting(address, "an answer"):
+        with reporting(address, "an answer"), _direct() if address.local else nullcontext():
             self._client = SchemaRegistryClient(client_settings(address))
         self._level: str | None = None
 

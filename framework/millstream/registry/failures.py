@@ -74,7 +74,7 @@ def _reason(error: HTTPError) -> str:
 
 def _unreachable(address: Address, reason: str) -> MillstreamError:
     message = f"the schema registry does not answer at {address.shown}: {reason}"
-    remedy = "see `millstream broker status`" if not address.settings else f"{_URL}, and the network"
+    remedy = "see `millstream broker status`" if address.local else f"{_URL}, and the network"
     if "certificate" in reason.lower():
         remedy = "name the certificates to trust with ca: …"
     return _error(address, "MS891", message, remedy)

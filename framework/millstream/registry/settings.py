@@ -31,6 +31,11 @@ class Address(Struct, frozen=True):
     """The project's folder; paths of certificates are relative to it."""
 
     @property
+    def local(self) -> bool:
+        """Whether it is the registry that Millstream runs on this machine."""
+        return not self.settings
+
+    @property
     def shown(self) -> str:
         """Its URL without a password."""
         if isinstance(self.url, Secret):

@@ -1,6 +1,7 @@
 """`millstream schemas` against a real registry; what it holds was registered by Confluent's client."""
 
 import json
+import os
 
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference
@@ -188,12 +189,16 @@ def test_other_types_than_json(run, shop, register, name):
 def test_the_local_target_joins_the_running_registry(run, server, register, name, monkeypatch):
     """The project of the registry itself names no URL."""
     monkeypatch.chdir(server.root)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
     (server.root / "models").mkdir(exist_ok=True)
     (server.root / "models/s.yml").write_text(
         f"sources: [{{name: s, topics: [{{name: {name}, schema: registry}}]}}]\n"
     )
     register(f"{name}-value", ORDER)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # not for this machine
     assert run("schemas", "pull").code == 0
+    assert "no_proxy" not in os.environ
     status = run("broker", "status", "--output", "json").json["registry"]
     assert (status["state"], status["url"], status["used"]) == ("running", server.url, True)
     assert run("compile").code == 0
