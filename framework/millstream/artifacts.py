@@ -17,7 +17,7 @@ from millstream.manifest import Compiled, Manifest, StoredPlan
 
 MANIFEST = "manifest.json"
 _COMPILED = "compiled"
-_PLAN = f"{__version__}-1"
+_PLAN = f"{__version__}-2"
 """Must increase with every change of `Catalog`'s format."""
 
 

@@ -21,7 +21,7 @@ from millstream.plan.traits import Traits
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
-FORMAT = f"{__version__}-7-py{sys.version_info.major}.{sys.version_info.minor}"
+FORMAT = f"{__version__}-8-py{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Entry(Struct, frozen=True):

@@ -61,7 +61,9 @@ def _decode_lenient(dialect: _Dialect, fields: Fields) -> Decoded:
 
 
 def _encode_sql(dialect: _Dialect, items: Sequence[Item]) -> tuple[Piece, ...]:
-    line: tuple[Piece, ...] = ("to_csv(", *row_sql(items), f", map({_SPACES}, {dialect.sql}, {TIMES}))")
+    empty = literal(dialect.quote * 2)
+    options = f"{_SPACES}, {dialect.sql}, {TIMES}, 'emptyValue', {empty}"
+    line: tuple[Piece, ...] = ("to_csv(", *row_sql(items), f", map({options}))")
     if dialect.header:
         names = dialect.delimiter.join(_quoted(dialect, name) for name, _ in items)
         line = (f"concat({literal(names)}, '\\n', ", *line, ")")

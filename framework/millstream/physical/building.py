@@ -253,9 +253,9 @@ def _members(
 def _target(output: Output) -> Target:
     tests = reporting_tests([output])
     match output.materialization:
-        case Sink(topic=topic, format=format_) as sink:
+        case Sink(topic=topic, encoding=encoding) as sink:
             return SinkOutput(
-                output.model, topic, output.keys, format_, sink.settings | output.options, tests
+                output.model, topic, output.keys, encoding, sink.settings | output.options, tests
             )
         case Table() as table:
             options = table.settings | output.options

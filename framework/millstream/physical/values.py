@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, FormatName
+from millstream.formats import DEFAULT, Encoding
 from millstream.physical.emit.steps import Step
 from millstream.plan.nodes import Column
 from millstream.types import STRING, Type
@@ -46,7 +46,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     model: str
     topic: str
     keys: tuple[str, ...] = ()
-    format: FormatName = DEFAULT_FORMAT
+    format: Encoding = DEFAULT
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""

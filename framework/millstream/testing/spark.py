@@ -21,11 +21,16 @@ _SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_WITHOUT_JARS = {"spark.sql.extensions": "", "spark.sql.catalog.spark_catalog": ""}
+_EXTENSIONS = "spark.sql.extensions"
 
 
 def target_of(target: Target, *, jars: bool) -> Target:
-    """Return the target with a local Spark, because tests need no cluster and no secrets."""
+    """Return the target with a local Spark, because tests need no cluster and no secrets.
+
+    Without `jars`, it has none of a store.
+    """
+    from millstream.runner.spark.functions import EXTENSIONS
+
     own = {
         name: value
         for name, value in (target.settings.get("spark") or {}).items()
@@ -34,7 +39,7 @@ def target_of(target: Target, *, jars: bool) -> Target:
     unit = {
         "master": "local[2]",
         "timezone": target.settings.get("timezone", "UTC"),
-        "spark": {**own, **_SETTINGS, **_WITHOUT_JARS},
+        "spark": {**own, **_SETTINGS, _EXTENSIONS: EXTENSIONS, "spark.sql.catalog.spark_catalog": ""},
     }
     if not jars:
         return replace(target, settings=unit)
