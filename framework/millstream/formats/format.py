@@ -61,7 +61,7 @@ class SchemaFiles(Struct, frozen=True):
 
     path: str
     texts: dict[str, str]
-    """By path."""
+    """By path, or by the name under which another schema refers to it."""
     folders: tuple[str, ...] = ()
     """Where imports are found."""
     message: str = ""
@@ -90,6 +90,8 @@ class SchemaLanguage(Struct, frozen=True):
     """Returns a schema of columns, with a name; raises SchemaError for what it can't describe."""
     required: bool = True
     """A value can't be read without its schema."""
+    by_writer: bool = False
+    """A value can only be read with the schema that it was written with."""
 
 
 class Option(Struct, frozen=True):

@@ -120,7 +120,7 @@ def _round_trips(given: Type) -> bool:
 def _read_schema(files: SchemaFiles) -> ReadSchema:
     from millstream.formats.json_schema import columns_of
 
-    return ReadSchema(tuple(columns_of(files.texts[files.path])))
+    return ReadSchema(tuple(columns_of(files.texts[files.path], files.texts)))
 
 
 def format_of(encoding: Encoding) -> Format:

@@ -1,4 +1,4 @@
-"""The schemas of topics: files of the schema folders, whose fields become columns."""
+"""The schemas of topics: files of the schema folders, or pins of a registry, whose fields become columns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, did_you_mean
+from millstream.errors import did_you_mean
 from millstream.formats import NAMES, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.project.checks import Lines
 from millstream.project.files import File
-from millstream.project.values import Column, SchemaUse, Topic
+from millstream.project.pinned_schemas import Unusable, pinned_schema
+from millstream.project.pins import pins_folder, read_pins
+from millstream.project.values import Column, RegistryUse, SchemaUse, Settings, Topic
 from millstream.text import Location
 
 
@@ -22,34 +24,48 @@ class TopicSchemas:
     """Gives topics the columns of their schemas."""
 
     def __init__(
-        self,
-        files: Mapping[str, File],
-        folders: tuple[str, ...],
-        lines: Lines,
-        memo: MutableMapping[str, bytes],
+        self, files: Mapping[str, File], settings: Settings, lines: Lines, memo: MutableMapping[str, bytes]
     ) -> None:
-        self._files = files
-        self._folders = folders
+        pins = f"{pins_folder(settings)}/"
+        self._files = {path: file for path, file in files.items() if not path.startswith(pins)}
+        self._folders = settings.schema_paths
         self._lines = lines
         self._memo = memo
-        self.diagnostics: list[Diagnostic] = []
+        self._pins, self.diagnostics = read_pins(files.values(), settings)
 
     def complete(self, topic: Topic) -> Topic:
         """Return a topic with all of its columns."""
-        use = topic.schema
-        if use is None:
-            return topic
+        match topic.schema:
+            case SchemaUse() as use:
+                found = self._of_file(topic, use)
+            case RegistryUse() as use:
+                found = self._of_registry(topic, use)
+            case None:
+                return topic
+        return found or replace(topic, incomplete=True)
+
+    def _of_registry(self, topic: Topic, use: RegistryUse) -> Topic | None:
+        found = pinned_schema(use, topic.format, self._pins, self._read_once)
+        if isinstance(found, Unusable):
+            self._report(use.location, found.code, found.message, found.remedy)
+            return None
+        columns = tuple(self._merged(topic, use.location, found.schema, f"subject '{use.subject}'"))
+        return replace(topic, columns=columns, format=found.encoding)
+
+    def _of_file(self, topic: Topic, use: SchemaUse) -> Topic | None:
         language = format_of(topic.format).schemas
         if language is None:
             able = [name for name in NAMES if format_of(name).schemas is not None]
             message = f"values in {topic.format.name} have no schema"
             self._report(use.location, "MS122", message, f"remove it, or set format: {' or '.join(able)}")
-            return topic
+            return None
         found = self._read(use, language) if self._is_there(use, language) else None
         if found is None:
-            return topic
+            return None
         encoding = replace(topic.format, schema=found.essence, message=found.message)
-        return replace(topic, columns=tuple(self._merged(topic, use, found)), format=encoding)
+        return replace(
+            topic, columns=tuple(self._merged(topic, use.location, found, use.path)), format=encoding
+        )
 
     def _is_there(self, use: SchemaUse, language: SchemaLanguage) -> bool:
         if use.path not in self._files:
@@ -66,14 +82,9 @@ class TopicSchemas:
 
     def _read(self, use: SchemaUse, language: SchemaLanguage) -> ReadSchema | None:
         files = {path: file for path, file in self._files.items() if path.endswith(language.suffix)}
-        digests = "".join(f"{path}:{file.digest}\n" for path, file in sorted(files.items()))
-        key = f"schema:{use.path}:{use.message}:{hashlib.sha256(digests.encode()).hexdigest()}"
-        if known := self._memo.get(key):
-            with suppress(msgspec.MsgspecError):
-                return msgspec.msgpack.decode(known, type=ReadSchema)
         texts = {path: file.content for path, file in files.items()}
         try:
-            found = language.read(SchemaFiles(use.path, texts, self._folders, use.message))
+            return self._read_once(language, SchemaFiles(use.path, texts, self._folders, use.message))
         except SchemaError as error:
             remedy = "fix the schema, or declare the columns instead of it"
             if error.place is None:
@@ -83,26 +94,35 @@ class TopicSchemas:
                 path, line, column = error.place
                 self._report(Location(path, line, column, column + 1), "MS123", str(error), "fix the schema")
             return None
+
+    def _read_once(self, language: SchemaLanguage, files: SchemaFiles) -> ReadSchema:
+        """Read a schema, or return the cached result for the same texts; raise SchemaError."""
+        digest = hashlib.sha256(msgspec.msgpack.encode(files)).hexdigest()
+        key = f"schema:{language.name}:{digest}"
+        if known := self._memo.get(key):
+            with suppress(msgspec.MsgspecError):
+                return msgspec.msgpack.decode(known, type=ReadSchema)
+        found = language.read(files)
         self._memo[key] = msgspec.msgpack.encode(found)
         return found
 
-    def _merged(self, topic: Topic, use: SchemaUse, schema: ReadSchema) -> Iterator[Column]:
+    def _merged(self, topic: Topic, place: Location, schema: ReadSchema, name: str) -> Iterator[Column]:
         """Yield the columns of the schema with what the topic says of them, then derived columns."""
         said = {column.name.lower(): column for column in topic.columns if column.expression is None}
         for field in schema.columns:
             own = said.pop(field.name.lower(), None)
             if own is None:
-                yield Column(field.name, use.location, field.type, field.nullable)
+                yield Column(field.name, place, field.type, field.nullable)
                 continue
             if own.type not in (None, field.type):
-                message = f"'{own.name}' is {field.type} in {use.path}, not {own.type}"
+                message = f"'{own.name}' is {field.type} in {name}, not {own.type}"
                 remedy = "remove the type here, or change the schema"
                 self._report(own.location, "MS123", message, remedy)
             yield replace(own, name=field.name, type=field.type, nullable=field.nullable and own.nullable)
         for column in said.values():
             names = [field.name for field in schema.columns]
-            hint = did_you_mean(column.name, names, f"add it to {use.path}, or remove it")
-            self._report(column.location, "MS117", f"schema '{use.path}' has no field '{column.name}'", hint)
+            hint = did_you_mean(column.name, names, f"add it to {name}, or remove it")
+            self._report(column.location, "MS117", f"{name} has no field '{column.name}'", hint)
         yield from (column for column in topic.columns if column.expression is not None)
 
     def _report(self, location: Location, code: str, message: str, remedy: str) -> None:

@@ -89,6 +89,20 @@ class KeyShape(Shape):
     type: SqlType = None
 
 
+class SubjectShape(Shape):
+    """A subject of a schema registry, by its name or by what it is named after."""
+
+    subject: Annotated[str | None, about("the subject, by default <topic>-value")] = None
+    strategy: Annotated[
+        Literal["topic_name", "record_name", "topic_record_name"] | None,
+        about("what the subject is named after, as in Confluent's serializers; by default topic_name"),
+    ] = None
+    record: Annotated[str | None, about("the record's full name, for a strategy that needs it")] = None
+    version: Annotated[Positive | None, about("the version that has the columns, by default the newest")] = (
+        None
+    )
+
+
 class WatermarkShape(Shape):
     column: Annotated[str, about("the event time column")]
     delay: Annotated[Duration, about("how late rows may be, such as 10 seconds")]
@@ -164,7 +178,10 @@ class TopicShape(TopicDefaults, kw_only=True):
     topic: Annotated[TopicName | None, about("the Kafka topic, by default the name")] = None
     description: Description = ""
     table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
-    schema: Annotated[str | None, about("the file that describes its values: schemas/x.json")] = None
+    schema: Annotated[
+        SubjectShape | str | None,
+        about("what describes its values: a file such as schemas/x.json, registry, or a subject"),
+    ] = None
     message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Order")] = None
     columns: Annotated[
         list[ColumnShape],

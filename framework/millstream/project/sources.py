@@ -12,8 +12,8 @@ from millstream.formats import DEFAULT, Encoding, format_of
 from millstream.formats.format import Option
 from millstream.project.columns import ColumnReader, names
 from millstream.project.kafka_places import check_source
-from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
-from millstream.project.values import Column, Key, SchemaUse, Topic, Watermark
+from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape, WatermarkShape
+from millstream.project.values import Column, Key, RegistryUse, SchemaUse, Topic, Watermark
 from millstream.types import STRING
 
 _OPTIONS = (
@@ -40,7 +40,8 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
     format_ = _encoding(reader, source, shape)
-    if format_.framing != DEFAULT.framing and format_of(format_).schemas is None:
+    framing = shape.framing or source.framing or DEFAULT.framing
+    if framing != DEFAULT.framing and format_of(format_).schemas is None:
         place = shape if "framing" in shape.locations else source
         message = f"values in {format_} have no schema, and no id of one"
         reader.at(reader.location(place, "framing"), "MS107", message, "remove it, or change the format")
@@ -59,7 +60,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
-        schema=_schema(reader, shape),
+        schema=_schema(reader, source, shape),
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
@@ -73,10 +74,11 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
 
 
 def _encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
+    of_registry = shape.schema == "registry" or isinstance(shape.schema, SubjectShape)
     return Encoding(
         name=shape.format or source.format or DEFAULT.name,
         decoding=shape.decoding or source.decoding or DEFAULT.decoding,
-        framing=shape.framing or source.framing or DEFAULT.framing,
+        framing=shape.framing or source.framing or ("confluent" if of_registry else DEFAULT.framing),
         options=_format_options(reader, source, shape),
     )
 
@@ -108,10 +110,41 @@ def _known_options(name: str, known: Mapping[str, Option]) -> str:
     return f"options of {name}: {', '.join(known)}" if known else f"remove it: {name} has no options"
 
 
-def _schema(reader: ColumnReader, shape: TopicShape) -> SchemaUse | None:
-    if not shape.schema:
-        return None
-    return SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"), shape.message or "")
+def _schema(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> SchemaUse | RegistryUse | None:
+    location = reader.location(shape, "schema")
+    topic, format_ = shape.topic or shape.name, shape.format or source.format or ""
+    message = shape.message or ""
+    match shape.schema:
+        case None | "":
+            return None
+        case "registry":
+            return RegistryUse(f"{topic}-value", location, format=format_, message=message)
+        case SubjectShape() as given:
+            subject = _subject(reader, given, topic)
+            return RegistryUse(subject, location, given.version, format_, message)
+        case path:
+            return SchemaUse(posixpath.normpath(path), location, message)
+
+
+def _subject(reader: ColumnReader, shape: SubjectShape, topic: str) -> str:
+    """Return the name of a subject as the naming strategies of Confluent's serializers make it."""
+    if shape.subject is not None and (shape.strategy or shape.record):
+        message = "'subject' is the whole name: it excludes 'strategy' and 'record'"
+        reader.at(reader.location(shape, "subject"), "MS107", message, "remove it, or the other two")
+    elif shape.strategy in {"record_name", "topic_record_name"} and not shape.record:
+        message = f"the strategy {shape.strategy} needs 'record'"
+        remedy = "add the record's full name: record: com.example.Order"
+        reader.at(reader.location(shape, "strategy"), "MS108", message, remedy)
+    elif shape.record and shape.strategy in {None, "topic_name"}:
+        message = "the strategy topic_name doesn't use 'record'"
+        reader.at(reader.location(shape, "record"), "MS107", message, "remove it, or change the strategy")
+    match shape.strategy:
+        case "record_name":
+            return shape.record or ""
+        case "topic_record_name":
+            return f"{topic}-{shape.record}"
+        case _:
+            return shape.subject or f"{topic}-value"
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:

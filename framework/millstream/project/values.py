@@ -55,11 +55,23 @@ class Key(Struct, frozen=True):
     type: Type
 
 
-class SchemaUse(Struct, frozen=True):
-    """The schema that a topic names."""
+class SchemaUse(Struct, frozen=True, tag="file"):
+    """The file with a topic's schema."""
 
     path: str
     location: Location
+    message: str = ""
+
+
+class RegistryUse(Struct, frozen=True, tag="registry"):
+    """The subject of a schema registry with a topic's schemas."""
+
+    subject: str
+    location: Location
+    version: int | None = None
+    """The version that has the topic's columns; by default the newest."""
+    format: str = ""
+    """The format that the project declares, if any."""
     message: str = ""
 
 
@@ -73,7 +85,9 @@ class Topic(Struct, frozen=True):
     columns: tuple[Column, ...] = ()
     key: Key | None = None
     format: Encoding = DEFAULT
-    schema: SchemaUse | None = None
+    schema: SchemaUse | RegistryUse | None = None
+    incomplete: bool = False
+    """Its schema can't be used: it has more columns than are known."""
     table: bool = False
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"

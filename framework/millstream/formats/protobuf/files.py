@@ -17,6 +17,8 @@ def read_files(files: SchemaFiles) -> ReadSchema:
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         root = Path(folder).resolve()
         for path, text in files.texts.items():
+            if not (root / path).resolve().is_relative_to(root):
+                raise SchemaError("", f"'{path}' is not the name of a file")
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
         own = next((each for each in files.folders if files.path.startswith(f"{each}/")), "")
