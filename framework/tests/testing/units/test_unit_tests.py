@@ -187,7 +187,7 @@ def test_rows_of_a_topic_are_written_and_read_by_its_schema(shop):
         "{{ config(materialized='sink', format='protobuf', schema='schemas/note.proto') }}\n"
         "select note, size + 1 as size, `by` from {{ source('desk', 'marks') }}\n"
     )
-    shop.passes("""
+    verdicts = shop.judged("""
         - name: avro
           model: noted
           given:
@@ -201,3 +201,4 @@ def test_rows_of_a_topic_are_written_and_read_by_its_schema(shop):
             - {input: "source('desk', 'marks')", rows: [{note: x, size: 1, by: {a: 0.5}}, {note: ""}]}
           expect: [{note: x, size: 2, by: {a: 0.5}}, {note: "", size: null, by: {}}]
     """)
+    assert [each.problems for each in verdicts] == [(), ()]
