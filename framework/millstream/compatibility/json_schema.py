@@ -115,6 +115,9 @@ class _Comparison:
             for part in several.parts:
                 found = self.nodes(was, part, "") if several is now else self.nodes(part, now, "")
                 if compatible(found):
+                    if len(several.parts) > 1 and sums:
+                        what = f"the {self.sides.reader} schema allows other values, too"
+                        found.append(Difference("", "sum_type_extended", what, breaks=False))
                     return found
         return None
 

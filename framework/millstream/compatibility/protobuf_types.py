@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -78,7 +79,13 @@ class ProtoFile(Struct, frozen=True):
 
 
 def read_file(files: SchemaFiles) -> ProtoFile:
-    *imports, own = files_of(compiled(files))
+    return _read(files.path, tuple(files.texts.items()), files.folders)
+
+
+@lru_cache(maxsize=256)
+def _read(path: str, texts: tuple[tuple[str, str], ...], folders: tuple[str, ...]) -> ProtoFile:
+    """Compile a file once: each comparison in each direction needs it, and compiling starts a process."""
+    *imports, own = files_of(compiled(SchemaFiles(path, dict(texts), folders)))
     messages = {each.name: _message(each, own.package, "", own) for each in own.message_type}
     known = dict(_all(messages.values()))
     for file in imports:
