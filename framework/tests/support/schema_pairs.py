@@ -40,7 +40,9 @@ class _Avro:
         return found
 
     def type(self, depth):
-        kind = self.random.choice(("scalar", "scalar", "scalar", "nullable", "union", "array", "map", "enum", "fixed", "record"))
+        kind = self.random.choice(
+            ("scalar", "scalar", "scalar", "nullable", "union", "array", "map", "enum", "fixed", "record")
+        )
         if depth == 0 or kind == "scalar":
             return self.random.choice(PRIMITIVES)
         match kind:
@@ -53,7 +55,11 @@ class _Avro:
             case "map":
                 return {"type": "map", "values": self.type(depth - 1)}
             case "enum":
-                found = {"type": "enum", "name": self.name("E"), "symbols": ["A", "B", "C"][: self.random.randint(1, 3)]}
+                found = {
+                    "type": "enum",
+                    "name": self.name("E"),
+                    "symbols": ["A", "B", "C"][: self.random.randint(1, 3)],
+                }
                 return {**found, "default": "A"} if self.random.random() < 0.3 else found
             case "fixed":
                 return {"type": "fixed", "name": self.name("F"), "size": self.random.choice((4, 8))}
@@ -78,7 +84,23 @@ def _edit_avro(random, schema):
     fixed = [each for each in _within(schema) if isinstance(each, dict) and each["type"] == "fixed"]
     fields = random.choice(records)["fields"]
     number = max((int(each["name"][1:]) for each in fields), default=0) + random.randint(1, 50)
-    what = random.choice(("add", "add default", "remove", "type", "type", "rename", "alias", "default", "reorder", "nullable", "symbol", "size", "name"))
+    what = random.choice(
+        (
+            "add",
+            "add default",
+            "remove",
+            "type",
+            "type",
+            "rename",
+            "alias",
+            "default",
+            "reorder",
+            "nullable",
+            "symbol",
+            "size",
+            "name",
+        )
+    )
     field = random.choice(fields) if fields else None
     match what:
         case "add":
@@ -136,7 +158,9 @@ def _json_object(random, depth):
 
 
 def _json_type(random, depth):
-    kind = random.choice(("string", "string", "integer", "number", "boolean", "enum", "nullable", "array", "object"))
+    kind = random.choice(
+        ("string", "string", "integer", "number", "boolean", "enum", "nullable", "array", "object")
+    )
     match kind:
         case "string":
             return {"type": "string", **_some(random, minLength=3, maxLength=20, pattern="^a")}
@@ -147,7 +171,11 @@ def _json_type(random, depth):
         case "nullable":
             return {"oneOf": [{"type": "null"}, {"type": "string"}]}
         case "array" if depth:
-            return {"type": "array", "items": _json_type(random, depth - 1), **_some(random, minItems=1, maxItems=9, uniqueItems=True)}
+            return {
+                "type": "array",
+                "items": _json_type(random, depth - 1),
+                **_some(random, minItems=1, maxItems=9, uniqueItems=True),
+            }
         case "object" if depth:
             return _json_object(random, depth - 1)
         case _:
@@ -183,7 +211,22 @@ def _edit_json(random, schema):
     target = random.choice(objects)
     properties = target["properties"]
     name = random.choice(sorted(properties)) if properties else None
-    what = random.choice(("add", "add", "remove", "type", "limit", "limit", "limit", "required", "open", "enum", "choice", "multiple"))
+    what = random.choice(
+        (
+            "add",
+            "add",
+            "remove",
+            "type",
+            "limit",
+            "limit",
+            "limit",
+            "required",
+            "open",
+            "enum",
+            "choice",
+            "multiple",
+        )
+    )
     match what:
         case "add":
             properties[random.choice("uvwxyz")] = _json_type(random, 0)
@@ -195,7 +238,9 @@ def _edit_json(random, schema):
             else:
                 each[word] = each.get(word, 5) + random.choice((-1, 1, 2))
         case "enum" if enums:
-            random.choice(enums)["enum"] = random.choice((["a"], ["a", "b"], ["a", "b", "c", "d"], ["a", "x"]))
+            random.choice(enums)["enum"] = random.choice(
+                (["a"], ["a", "b"], ["a", "b", "c", "d"], ["a", "x"])
+            )
         case "open":
             target["additionalProperties"] = random.choice((True, False, {"type": "string"}))
         case _ if name is None:
@@ -226,7 +271,12 @@ def protobuf_pair(seed):
 
 def _proto_file(random):
     messages = {"Order": _proto_message(random), "Line": _proto_message(random)}
-    messages["Order"]["fields"][20] = {"name": "line", "type": "Line", "label": random.choice(("", "repeated ")), "group": ""}
+    messages["Order"]["fields"][20] = {
+        "name": "line",
+        "type": "Line",
+        "label": random.choice(("", "repeated ")),
+        "group": "",
+    }
     messages["Order"]["fields"][21] = {"name": "colour", "type": "Colour", "label": "", "group": ""}
     return {"package": "shop", "messages": messages, "enum": {0: "NONE", 1: "RED", 2: "BLUE"}}
 
@@ -239,7 +289,12 @@ def _proto_message(random):
         fields[number] = {"name": f"f{number}", "type": kind, "label": label, "group": ""}
     if random.random() < 0.4:
         for number in (11, 12):
-            fields[number] = {"name": f"f{number}", "type": random.choice(SCALARS), "label": "", "group": "choice"}
+            fields[number] = {
+                "name": f"f{number}",
+                "type": random.choice(SCALARS),
+                "label": "",
+                "group": "choice",
+            }
     return {"fields": fields, "reserved": []}
 
 
@@ -248,11 +303,34 @@ def _edit_proto(random, file):
     fields = message["fields"]
     plain = [number for number, each in fields.items() if not each["group"] and number < 11]
     number = random.choice(plain) if plain else None
-    what = random.choice(("add", "add", "add message", "add symbol", "kind", "kind", "map", "message", "remove message", "group", "scalar", "remove", "reserve", "rename", "label"))
+    what = random.choice(
+        (
+            "add",
+            "add",
+            "add message",
+            "add symbol",
+            "kind",
+            "kind",
+            "map",
+            "message",
+            "remove message",
+            "group",
+            "scalar",
+            "remove",
+            "reserve",
+            "rename",
+            "label",
+        )
+    )
     new = random.randint(30, 60)
     match what:
         case "add":
-            fields[new] = {"name": f"f{new}", "type": random.choice(SCALARS), "label": random.choice(("", "repeated ")), "group": ""}
+            fields[new] = {
+                "name": f"f{new}",
+                "type": random.choice(SCALARS),
+                "label": random.choice(("", "repeated ")),
+                "group": "",
+            }
         case "add message":
             file["messages"][f"Added{new}"] = _proto_message(random)
         case "add symbol":
