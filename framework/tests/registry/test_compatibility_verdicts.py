@@ -89,7 +89,7 @@ def rules(format_, new, old, level):
     [("avro", avro_pair, 90, 90), ("json", json_pair, 90, 89), ("protobuf", protobuf_pair, 60, 27)],
 )
 @pytest.mark.timeout(600)
-def test_random_pairs(judge, record_property, format_, pair, pairs, equal):
+def test_random_pairs(judge, format_, pair, pairs, equal):
     """All verdicts are equal where nothing explains a difference; `equal` pairs have no explained one at any level."""
     checked = alike = seed = 0
     while checked < pairs:
@@ -109,8 +109,7 @@ def test_random_pairs(judge, record_property, format_, pair, pairs, equal):
                 assert (ours, bool(explained)) == (True, True), f"{level}: {theirs[level]}\n{old}\n{new}"
                 differing.append(level)
         alike += not differing
-    record_property("equal pairs", alike)
-    assert alike >= equal
+    assert alike >= equal, f"{alike} of {pairs} pairs"
 
 
 def ours(format_, old, new, levels=("BACKWARD", "FORWARD"), **others):
