@@ -42,7 +42,7 @@ def topic_schemas(common: Common, root: Path) -> TopicSchemas:
     topics, found = load_topics(root, settings, target, merged)
     read = [read_file(root, path) for path in find_files(root, (pins_folder(settings),), (".json",))]
     files = {each.path: each for each in read if isinstance(each, File)}
-    pins, _ = read_pins(files.values(), settings)
+    pins, _ = read_pins(((path, each.content) for path, each in files.items()), settings)
     unreadable = [each for each in read if isinstance(each, Diagnostic)]
     diagnostics = (*problems, *more, *others, *found, *unreadable)
     return TopicSchemas(settings, target, topics, files, pins, diagnostics)

@@ -59,4 +59,8 @@ MS126 Schema of another format
     `format` is omitted, a topic has the format of its schema.
 MS127 Pinned schema can't be read
     A file of pinned schemas was changed by hand or damaged. Remove it, and run `millstream schemas pull`.
+MS128 Incompatible schema
+    The schema of a sink is not compatible with the pinned versions of its topic's subject, as the subject's
+    compatibility level demands: readers would fail, and the registry would refuse it. The message names the
+    field and the readers.
 """)

@@ -172,8 +172,8 @@ class Models:
         self._schemas[model.id] = digest_of(relation, model.traits)
 
     def _schema_files(self, model: Model) -> dict[str, str]:
-        """Return the files that a sink's schema may import."""
-        return self.project.schemas if model.config.get("schema") else {}
+        """Return the files that a sink's schema may import, or must be compatible with."""
+        return self.project.schemas if model.config.get("schema") or model.config.get("format") else {}
 
     def _plan(self, model: Model, analysis: Analysis) -> None:
         """Check that a model can be kept up to date, and that its options fit its columns."""

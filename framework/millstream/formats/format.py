@@ -77,6 +77,8 @@ class ReadSchema(Struct, frozen=True):
     message: str = ""
     optional: tuple[str, ...] = ()
     """Fields that a writer may leave out, although they are never NULL: they have defaults."""
+    text: str = ""
+    """The schema itself, if it was derived from columns."""
 
 
 class SchemaLanguage(Struct, frozen=True):

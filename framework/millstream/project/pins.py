@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 
 from millstream.errors import Diagnostic
-from millstream.project.files import File
 from millstream.project.values import Settings
 from millstream.text import Location
 
@@ -101,19 +100,21 @@ def pins_folder(settings: Settings) -> str:
     return f"{settings.schema_paths[0]}/{FOLDER}"
 
 
-def read_pins(files: Iterable[File], settings: Settings) -> tuple[dict[str, Subject], list[Diagnostic]]:
-    """Return the pinned subjects among the files of the schema folders, by name."""
+def read_pins(
+    files: Iterable[tuple[str, str]], settings: Settings
+) -> tuple[dict[str, Subject], list[Diagnostic]]:
+    """Return the pinned subjects among the files of the schema folders (path and text), by name."""
     start = f"{pins_folder(settings)}/"
     found: dict[str, Subject] = {}
     problems: list[Diagnostic] = []
-    for file in files:
-        if not file.path.startswith(start):
+    for path, text in files:
+        if not path.startswith(start):
             continue
         try:
-            subject = msgspec.convert(json.loads(file.content), Subject)
+            subject = msgspec.convert(json.loads(text), Subject)
         except (ValueError, RecursionError) as error:
-            message = f"{file.path} is not a pinned schema: {error}"
-            place = Location(file.path, 1, 1, 2)
+            message = f"{path} is not a pinned schema: {error}"
+            place = Location(path, 1, 1, 2)
             problems.append(Diagnostic("MS127", message, place, f"remove it, then run `{PULL}`"))
             continue
         found[subject.subject] = subject

@@ -31,7 +31,9 @@ class TopicSchemas:
         self._folders = settings.schema_paths
         self._lines = lines
         self._memo = memo
-        self._pins, self.diagnostics = read_pins(files.values(), settings)
+        self._pins, self.diagnostics = read_pins(
+            ((path, each.content) for path, each in files.items()), settings
+        )
 
     def complete(self, topic: Topic) -> Topic:
         """Return a topic with all of its columns."""

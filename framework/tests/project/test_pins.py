@@ -71,7 +71,7 @@ TEXTS = (
 def test_a_schema_survives_its_file(text):
     before = Subject("s", "NONE", (version_of(1, 7, "AVRO", text, [Reference("n", "o", 2)], deleted=True),))
     file = File("schemas/registry/x.json", encode(before), "")
-    found, problems = read_pins([file], Settings("p"))
+    found, problems = read_pins([(file.path, file.content)], Settings("p"))
     assert problems == []
     assert found == {"s": before}
     after = found["s"].versions[0].text

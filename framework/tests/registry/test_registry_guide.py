@@ -45,7 +45,7 @@ def test_the_commands_print_what_the_page_says(run, project):
                 client.set_compatibility("orders-value", "NONE")
                 client.register_schema("orders-value", _schema("id", "note"))
             assert run(*command.removeprefix("$ millstream ").split()).out == expected
-    assert len(CONSOLE) == 3
+    assert len(CONSOLE) == 4
 
 
 def _schema(*names):

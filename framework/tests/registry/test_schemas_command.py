@@ -270,3 +270,28 @@ def test_protobuf_with_imports(run, shop, register, name):
         id_,
         (),
     )
+
+
+def test_check_compares_the_newest_version_with_the_pinned_one(run, shop, register, server, name):
+    subject = f"{name}-value"
+    shop(f"name: {name}, schema: registry")
+    register(subject, ORDER)
+    assert run("schemas", "check").code == 2
+    run("schemas", "pull")
+    assert run("schemas", "check").out == f"{subject}: version 1 is pinned, and the newest\n"
+    server.client.set_compatibility(subject, "NONE")
+    register(subject, ORDER.replace("integer", "number"))
+    found = run("schemas", "check")
+    assert found.code == 1
+    assert found.out.splitlines() == [
+        f"{subject}: version 1 is pinned, version 2 is the newest",
+        "  field id: it is an integer in the old schema, but any number in the new one, so old readers can't read new records",
+    ]
+    (row,) = run("schemas", "check", "--output", "json").json["subjects"]
+    assert (row["pinned"], row["newest"], row["compatibility"]) == (1, 2, "NONE")
+    assert [(each["path"], each["direction"], each["rule"]) for each in row["findings"]] == [
+        ("id", "forward", "type_narrowed")
+    ]
+    register(subject, ORDER.replace('"required": ["id"], ', ""))
+    run("schemas", "pull")
+    assert run("schemas", "check").code == 0

@@ -22,6 +22,7 @@ from millstream.project.pins import pins_folder
 from millstream.project.values import RegistryUse, SchemaUse, Topic
 
 if TYPE_CHECKING:
+    from millstream.registry.newer import Newer
     from millstream.registry.pull import PinChange
 
 
@@ -44,20 +45,23 @@ class Row(Struct, frozen=True):
     "schemas",
     "millstream schemas pull --target prod",
     "millstream schemas pull --check",
+    "millstream schemas check",
     "millstream schemas ls --output json",
     "millstream schemas show 12",
 )
-@click.argument("action", type=click.Choice(("pull", "ls", "show")))
+@click.argument("action", type=click.Choice(("pull", "check", "ls", "show")))
 @click.argument("schema_id", metavar="[ID]", type=click.IntRange(min=0), required=False)
 @click.option("--check", is_flag=True, help="With pull: write nothing; exit with 1 if a file would change.")
 def command(
-    common: Common, *, action: Literal["pull", "ls", "show"], schema_id: int | None, check: bool
+    common: Common, *, action: Literal["pull", "check", "ls", "show"], schema_id: int | None, check: bool
 ) -> int:
     """Pin or list the schemas of topics from a schema registry.
 
     `pull` fetches all versions of the subjects that topics use, with the schemas that they refer to, and
     writes a file for each subject into `schemas/registry`. Commit these files: compiling reads only them, and
-    needs no network. `ls` lists the topics with a schema. `show` asks the registry for the schema of an id.
+    needs no network. `check` compares the pinned schemas with the newest ones of the registry, field by
+    field, and ends with exit code 1 if records of a newer schema can't be read with the pinned one. `ls`
+    lists the topics with a schema. `show` asks the registry for the schema of an id.
     """
     if check and action != "pull":
         raise click.UsageError("--check needs pull")
@@ -73,6 +77,8 @@ def command(
         match action:
             case "pull":
                 return pull(common, root, found, check=check)
+            case "check":
+                return compare(common, root, found)
             case "ls":
                 return ls(common, found)
             case "show":
@@ -102,6 +108,42 @@ def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> i
     text = None if common.style.quiet and not check else pulled(len(found), changed, check=check)
     code = finish(common.style, schemas.diagnostics, result=result, text=text)
     return code or int(check and bool(changed))
+
+
+def compare(common: Common, root: Path, schemas: TopicSchemas) -> int:
+    from millstream.registry.newer import newer_versions
+    from millstream.registry.opening import connected
+    from millstream.registry.pull import fetch_subjects, subjects_of
+
+    wanted = subjects_of(schemas.topics.values())
+    newer: list[Newer] = []
+    if wanted:
+        with (
+            fetching(common.style) as progress,
+            connected(schemas.target, root, schemas.pins, progress) as registry,
+        ):
+            found = fetch_subjects(registry, wanted)
+        newer = newer_versions(schemas.uses.values(), schemas.pins, found)
+    result = {
+        "subjects": [
+            {**to_builtins(each), "findings": [{**to_builtins(f), "text": f.text} for f in each.findings]}
+            for each in newer
+        ]
+    }
+    text = (
+        "\n".join(line for each in newer for line in compared(each)) or "no topic has a schema of a registry"
+    )
+    code = finish(common.style, schemas.diagnostics, result=result, text=text)
+    return code or int(any(each.unreadable for each in newer))
+
+
+def compared(newer: Newer) -> list[str]:
+    """Return how the newest version differs from the pinned one, in lines."""
+    if newer.newest == newer.pinned:
+        return [f"{newer.subject}: version {newer.pinned} is pinned, and the newest"]
+    lines = [f"{newer.subject}: version {newer.pinned} is pinned, version {newer.newest} is the newest"]
+    texts = dict.fromkeys(each.text for each in newer.findings)
+    return lines + ([f"  {text}" for text in texts] or ["  compatible in both directions"])
 
 
 def pulled(subjects: int, changed: Iterable[PinChange], *, check: bool) -> str:

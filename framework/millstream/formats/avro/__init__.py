@@ -19,7 +19,7 @@ def _read(files: SchemaFiles) -> ReadSchema:
 
 def _derive(fields: Fields, name: str) -> ReadSchema:
     text = schema_of(fields, name)
-    return ReadSchema(columns_of(parse_schema(text)), text)
+    return ReadSchema(columns_of(parse_schema(text)), text, text=text)
 
 
 def format_of(encoding: Encoding) -> Format:
