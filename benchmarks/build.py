@@ -106,7 +106,7 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
             project(name, Path(folder) / "project") if (Path(folder) / "project").mkdir() is None else Path()
         )
         with shared_broker(root) as starting:
-            bootstrap = starting.ready().bootstrap_servers
+            bootstrap = starting.ready().address
             records = generated(events)
             hand = import_module(f"by_hand.{name}")
             job = job_of(root, full_refresh=True)

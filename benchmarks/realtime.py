@@ -81,7 +81,7 @@ def run(records: int, *, realtime: bool) -> dict[str, float]:
         files = {path: text for path, text in FILES.items() if "calculate_score" not in text}
         root = write_project(temporary, files)
         with shared_broker(root) as starting:
-            bootstrap = starting.ready().bootstrap_servers
+            bootstrap = starting.ready().address
             create_topics(bootstrap, SOURCE, SINK, partitions=1)
             job = job_of(root)
             jars = [path for paths in fetch(("kafka", "delta")).values() for path in paths]

@@ -7,6 +7,7 @@ from millstream.project.values import Target
 pytest.register_assert_rewrite("support.plans", "support.written")
 
 from support.postgres import postgres, postgres_server  # noqa: E402, F401 - fixtures
+from support.registry import skipped_for_java  # noqa: E402
 
 TARGET = Target(
     "tests", "local",
@@ -27,6 +28,14 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.timeout(0))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Name the tests that this machine's Java is too old for: they are not skipped silently."""
+    if skipped := skipped_for_java(terminalreporter.stats.get("skipped", ())):
+        terminalreporter.section("tests that need Java 21 or newer")
+        for name in skipped:
+            terminalreporter.line(name)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 
-from millstream.broker.state import State
+from millstream.machine.server.state import State
 
 _SILENT = logging.getLogger("millstream.broker.answer")
 _SILENT.addHandler(logging.NullHandler())
@@ -21,9 +21,9 @@ def answers(state: State, seconds: float = 2.0) -> bool:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    client = AdminClient({"bootstrap.servers": state.bootstrap_servers}, logger=_SILENT)
+    client = AdminClient({"bootstrap.servers": state.address}, logger=_SILENT)
     try:
         found = client.list_topics(timeout=seconds)
     except KafkaException:
         return False
-    return bool(found.brokers) and found.cluster_id == state.cluster
+    return bool(found.brokers) and found.cluster_id == state.identity

@@ -35,6 +35,7 @@ COMMANDS = (
     Entry("query", "Query state tables, reference topics and seeds with SQL."),
     Entry("show", "Show the newest rows of a model, source or seed."),
     Entry("clean", "Remove what this project has created on this machine."),
+    Entry("schemas", "Pin or list the schemas of topics from a schema registry."),
     Entry("schema", "Print the JSON Schemas of the YAML files."),
     Entry("completion", "Print the script that completes commands in a shell."),
 )

@@ -42,4 +42,13 @@ MS814 The local broker's folder is not writable
 MS815 The local broker is busy
     Another command is starting, stopping or using it, and takes longer than expected. Wait for that command,
     or stop it.
+MS816 The local schema registry needs a newer Java
+    It needs Java 21 or newer, while pipelines also run with Java 17. Install a newer one next to it: it is
+    found where systems, SDKMAN and IDEs install Java, and `JAVA_HOME` can stay as it is. Pinned schemas work
+    without the registry.
+MS817 The local schema registry does not start
+    It exited during startup. The last lines of its log are shown; the whole log is in
+    `.millstream/broker/registry/logs/registry.log`.
+MS818 The local schema registry does not respond
+    It runs but is not ready after a minute. `millstream broker stop` stops it.
 """)

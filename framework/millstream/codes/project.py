@@ -51,4 +51,16 @@ MS123 Schema without columns
     A topic's schema has an error, has fields that no column can hold, or contradicts its columns.
 MS124 Column that does not fit a schema
     A column of a sink is not in its schema, has another type there, or can be NULL and there not.
+MS125 Schema not pinned
+    A topic takes its columns from a schema registry, but the project has no copy of that schema: compiling
+    needs no network. Run `millstream schemas pull`, and commit the files that it writes.
+MS126 Schema of another format
+    A subject's schema is of another type than the topic's `format`, or of a type that can't be decoded. If
+    `format` is omitted, a topic has the format of its schema.
+MS127 Pinned schema can't be read
+    A file of pinned schemas was changed by hand or damaged. Remove it, and run `millstream schemas pull`.
+MS128 Incompatible schema
+    The schema of a sink is not compatible with the pinned versions of its topic's subject, as the subject's
+    compatibility level demands: readers would fail, and the registry would refuse it. The message names the
+    field and the readers.
 """)

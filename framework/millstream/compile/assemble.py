@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import PurePosixPath
+from typing import Any
 
 from millstream.compile.node import column_of
 from millstream.formats import KEY
 from millstream.manifest import ManifestFunction, ManifestNode
-from millstream.project.values import Column, DataTest, Function, Project, Seed, Topic
+from millstream.project.values import Column, DataTest, Function, Project, RegistryUse, Seed, Topic
 from millstream.sql.values import InputRelation
 
 _TOPIC_OPTIONS = ("partitions", "topic_config", "starting")
@@ -31,6 +32,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
             **({"key": topic.key.name} if topic.key else {}),
+            **_subject(topic),
             **(
                 {"key_format": topic.key.format.name}
                 if topic.key and topic.key.format.name != KEY.name
@@ -52,6 +54,12 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             if not column.hidden
         ),
     )
+
+
+def _subject(topic: Topic) -> dict[str, Any]:
+    if not isinstance(topic.schema, RegistryUse):
+        return {}
+    return {"subject": topic.schema.subject, "schema_id": topic.format.schema_id}
 
 
 def seed_node(project: Project, seed: Seed, relation: InputRelation) -> ManifestNode:

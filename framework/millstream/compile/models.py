@@ -173,9 +173,9 @@ class Models:
         self._schemas[model.id] = digest_of(relation, model.traits)
 
     def _schema_files(self, model: Model) -> dict[str, str]:
-        """Return the files that a sink's schema may import."""
-        named = model.config.get("schema") or model.config.get("key_schema")
-        return self.project.schemas if named else {}
+        """Return the files that a sink's schemas may import, or must be compatible with."""
+        named = [model.config.get(name) for name in ("schema", "format", "key_schema")]
+        return self.project.schemas if any(named) else {}
 
     def _plan(self, model: Model, analysis: Analysis) -> None:
         """Check that a model can be kept up to date, and that its options fit its columns."""

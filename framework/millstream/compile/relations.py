@@ -18,7 +18,7 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     if not topic.columns:
         columns += [RelationColumn(field.name, field.type) for field in format_of(topic.format).columns]
     # A file with errors may declare columns that could not be read.
-    is_open = topic.location.path in broken
+    is_open = topic.incomplete or topic.location.path in broken
     key = topic.key.type if topic.key else STRING
     columns += [
         RelationColumn("_key", key, hidden=True),

@@ -9,6 +9,8 @@ from millstream.formats import format_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.pin_compatibility import forbidden
+from millstream.project.pins import PULL, NotPinnedError, read_pins
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 from millstream.types import UNKNOWN, Field
@@ -29,21 +31,58 @@ def sink_schema(
     fields = [Field(c.name, c.type, c.nullable) for c in relation.columns if not c.hidden]
     try:
         if sink.schema:
-            return _from_file(sink, language, relation, fields, project)
+            found, problems = _from_file(sink, language, relation, fields, project)
+            return found, problems or list(_forbidden(sink, language, found, relation, project))
         if not language.required:
             return None, []
         if language.derive is None:
             message = f"a sink in {sink.format} needs a schema"
             remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
             return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
-        return language.derive(fields, record_name(sink.topic)), []
+        found = language.derive(fields, record_name(sink.topic))
+        return found, list(_forbidden(sink, language, found, relation, project))
     except SchemaError as error:
-        option = "schema" if sink.schema else "format"
+        option = _option(sink)
         message = f"{language.name} can't describe its columns: {error}"
         if sink.schema:
             message = f"schema '{sink.schema}' can't be used: {error}"
         remedy = "cast the column to another type, or choose another format"
         return None, [PlanProblem(relation.id, "MS123", message, remedy, option=option)]
+
+
+def _forbidden(
+    sink: Sink, language: SchemaLanguage, schema: ReadSchema | None, relation: InputRelation, project: Project
+) -> Iterator[PlanProblem]:
+    """Yield what the registry would refuse, if the topic's subject is pinned."""
+    pins, _ = read_pins(project.schemas.items(), project.settings)
+    subject = pins.get(f"{sink.topic}-value")
+    if subject is None or schema is None:
+        return
+    files = schema_files(sink, language, project)
+    if not sink.schema:
+        files = SchemaFiles(f"derived{language.suffix}", {f"derived{language.suffix}": schema.text})
+    try:
+        found = forbidden(sink.format, files, subject, pins)
+    except NotPinnedError as error:
+        message = f"subject '{subject.subject}' needs {error}, which is not pinned"
+        yield PlanProblem(relation.id, "MS125", message, f"run `{PULL}`", option=_option(sink))
+        return
+    for each in dict.fromkeys(finding.text for finding in found):
+        message = (
+            f"its schema is not {subject.compatibility} compatible with subject '{subject.subject}': {each}"
+        )
+        remedy = "keep the schema compatible, or write to another topic"
+        yield PlanProblem(relation.id, "MS128", message, remedy, option=_option(sink))
+
+
+def _option(sink: Sink) -> str:
+    return "schema" if sink.schema else "format"
+
+
+def schema_files(sink: Sink, language: SchemaLanguage, project: Project) -> SchemaFiles:
+    """Return the file that a sink names, with those that it may import."""
+    texts = schema_texts(project, language)
+    return SchemaFiles(sink.schema, texts, project.settings.schema_paths, sink.message)
 
 
 def record_name(topic: str) -> str:
@@ -60,14 +99,14 @@ def schema_texts(project: Project, language: SchemaLanguage) -> dict[str, str]:
 def _from_file(
     sink: Sink, language: SchemaLanguage, relation: InputRelation, fields: Fields, project: Project
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
-    texts = schema_texts(project, language)
-    if sink.schema not in texts:
+    files = schema_files(sink, language, project)
+    if sink.schema not in files.texts:
         hint = did_you_mean(
-            sink.schema, texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"
+            sink.schema, files.texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"
         )
         message = f"schema '{sink.schema}' does not exist"
         return None, [PlanProblem(relation.id, "MS122", message, hint, option="schema")]
-    found = language.read(SchemaFiles(sink.schema, texts, project.settings.schema_paths, sink.message))
+    found = language.read(files)
     return found, list(_differences(sink, relation, fields, found))
 
 

@@ -62,7 +62,7 @@ class SchemaFiles(Struct, frozen=True):
 
     path: str
     texts: dict[str, str]
-    """By path."""
+    """By path, or by the name under which another schema refers to it."""
     folders: tuple[str, ...] = ()
     """Where imports are found."""
     message: str = ""
@@ -80,6 +80,8 @@ class ReadSchema(Struct, frozen=True):
     message: str = ""
     optional: tuple[str, ...] = ()
     """Fields that a writer may leave out, although they are never NULL: they have defaults."""
+    text: str = ""
+    """The schema itself, if it was derived from columns."""
     single: bool = False
     """Its values are not rows: they have a single column."""
 
@@ -104,6 +106,8 @@ class SchemaLanguage(Struct, frozen=True):
     """The same for values that are not rows."""
     required: bool = True
     """A value can't be read without its schema."""
+    by_writer: bool = False
+    """A value can only be read with the schema that it was written with."""
 
 
 class Option(Struct, frozen=True):

@@ -77,8 +77,8 @@ def _read_schema(files: SchemaFiles) -> ReadSchema:
 
     text = files.texts[files.path]
     if files.key:
-        return ReadSchema((column_of(text),), single=True)
-    return ReadSchema(tuple(columns_of(text)))
+        return ReadSchema((column_of(text, files.texts),), single=True)
+    return ReadSchema(tuple(columns_of(text, files.texts)))
 
 
 def format_of(encoding: Encoding) -> Format:

@@ -33,10 +33,13 @@ _CONNECT = {"int8": TINYINT, "int16": SMALLINT, "int32": INT, "int64": BIGINT, "
 """`connect.type`, which Kafka Connect and Confluent's tools add to numbers."""
 
 
-def columns_of(text: str) -> Fields:
-    """Return the columns of a schema's objects; raise SchemaError if it has none."""
-    schema = _parsed(text)
-    reader = _Reader(schema)
+def columns_of(text: str, others: Mapping[str, str] | None = None) -> Fields:
+    """Return the columns of a schema's objects; raise SchemaError if it has none.
+
+    `others` are the schemas that it may refer to, by name.
+    """
+    schema = _decoded(text)
+    reader = _Reader(schema, others or {})
     found, _ = reader.type_of(schema, "", ())
     if not isinstance(found, Row):
         raise SchemaError("", "the schema does not describe an object with properties")
@@ -44,23 +47,40 @@ def columns_of(text: str) -> Fields:
     return tuple(Field(field.name, field.type, nullable=field.name not in required) for field in found.fields)
 
 
-def column_of(text: str) -> Field:
+def column_of(text: str, others: Mapping[str, str] | None = None) -> Field:
     """Return the only column of values that need not be objects; raise SchemaError if they have no type."""
-    schema = _parsed(text)
-    found, nullable = _Reader(schema).type_of(schema, "", ())
+    schema = _decoded(text)
+    found, nullable = _Reader(schema, others or {}).type_of(schema, "", ())
     return Field("value", found, nullable)
 
 
-def _parsed(text: str) -> Any:
+def _decoded(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise SchemaError("", f"not JSON: {error}") from None
 
 
+def _absolute(part: Any, name: str) -> Any:
+    """Return a part of another schema; its references to itself name that schema."""
+    match part:
+        case dict():
+            return {
+                key: name + value
+                if key == "$ref" and isinstance(value, str) and value.startswith("#")
+                else _absolute(value, name)
+                for key, value in part.items()
+            }
+        case list():
+            return [_absolute(each, name) for each in part]
+        case _:
+            return part
+
+
 class _Reader:
-    def __init__(self, root: Any) -> None:
-        self.root = root
+    def __init__(self, schema: Any, others: Mapping[str, str]) -> None:
+        self.schemas = {"": schema}
+        self.others = others
 
     def required(self, schema: Any) -> frozenset[str]:
         """Return the properties that each object has, with a value that is not null."""
@@ -153,10 +173,13 @@ class _Reader:
         return joined, above
 
     def referred(self, reference: str, path: str) -> Any:
-        if not reference.startswith("#"):
-            raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
-        found = self.root
-        for part in reference.removeprefix("#").split("/")[1:]:
+        schema, _, pointer = reference.partition("#")
+        if schema not in self.schemas:
+            if schema not in self.others:
+                raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
+            self.schemas[schema] = _absolute(_decoded(self.others[schema]), schema)
+        found = self.schemas[schema]
+        for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, Mapping) or name not in found:
                 raise SchemaError(path, f"'{reference}' does not exist")

@@ -20,5 +20,5 @@ def connected(project: Project, progress: Progress | None = None) -> Iterator[Ad
         yield admin_of(cluster_of(project.target, root=project.root))
         return
     with shared_broker(Path(project.root), progress) as starting:
-        servers = starting.ready().bootstrap_servers
+        servers = starting.ready().address
         yield admin_of(cluster_of(project.target, servers, project.root))

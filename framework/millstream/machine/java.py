@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from glob import glob
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,6 +15,17 @@ from millstream.errors import Diagnostic, MillstreamError
 
 OLDEST = 17
 REMEDY = f"pipelines need Java {OLDEST} or newer: install it, for example from https://adoptium.net"
+
+
+_HOMES = (
+    "/usr/lib/jvm/*",
+    "/opt/java/*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "~/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "~/.sdkman/candidates/java/*",
+    "~/.jdks/*",
+)
+"""Where systems and tools install Java."""
 
 
 class Java(Struct, frozen=True):
@@ -40,6 +52,31 @@ def java() -> Java:
     if version[0] < OLDEST:
         raise _unfit("MS802", f"{version[1]} at {program} is too old")
     return Java(Path(program), version[1], version[0])
+
+
+def newest_java(oldest: int) -> Java | None:
+    """Return Spark's Java if it is new enough, or else the newest one that is installed."""
+    try:
+        own = java()
+    except MillstreamError:
+        own = None
+    if own is not None and own.major >= oldest:
+        return own
+    homes = [Path(home) for pattern in _HOMES for home in glob(str(Path(pattern).expanduser()))]  # noqa: PTH207
+    found = [each for home in homes if (each := _of_home(home)) and each.major >= oldest]
+    return max(found, key=lambda each: each.major, default=None)
+
+
+def _of_home(home: Path) -> Java | None:
+    """Return the Java of a folder, from the file in which every release names its version."""
+    program = home / "bin" / "java"
+    try:
+        lines = (home / "release").read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    given = next((line for line in lines if line.startswith("JAVA_VERSION=")), "")
+    version = java_version(f'version "{given.partition("=")[2].strip(chr(34))}"')
+    return Java(program, version[1], version[0]) if version and program.exists() else None
 
 
 def java_version(output: str) -> tuple[int, str] | None:

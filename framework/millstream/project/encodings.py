@@ -7,29 +7,38 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.formats import DEFAULT, KEY, Decoding, Encoding, format_of
+from millstream.formats import DEFAULT, KEY, Decoding, Encoding, FormatName, Framing, format_of
 from millstream.formats.keys import KeyFormat, any_value, misfit
 from millstream.formats.options import text_of, wrong_options
 from millstream.project.columns import ColumnReader
-from millstream.project.shapes import KeyShape, SourceShape, TopicShape
-from millstream.project.values import Key, SchemaUse
+from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape
+from millstream.project.values import Key, RegistryUse, SchemaUse
 from millstream.types import STRING
 
 
 def read_encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
     """Return how the values of a topic are encoded."""
     parts, name = (source, shape), shape.format or source.format or DEFAULT.name
+    framing = shape.framing or source.framing
     found = Encoding(
         name=name,
         decoding=shape.decoding or source.decoding or DEFAULT.decoding,
-        framing=shape.framing or source.framing or DEFAULT.framing,
+        framing=framing or _usual_framing(shape),
         options=_format_options(reader, parts, name),
     )
-    _check_framing(reader, parts, found, "values")
+    if framing:
+        _check_framing(reader, parts, found, "values")
     return found
 
 
-def read_key(reader: ColumnReader, shape: KeyShape | str | None, decoding: Decoding) -> Key | None:
+def _usual_framing(shape: TopicShape | KeyShape) -> Framing:
+    of_registry = shape.schema == "registry" or isinstance(shape.schema, SubjectShape)
+    return "confluent" if of_registry else DEFAULT.framing
+
+
+def read_key(
+    reader: ColumnReader, shape: KeyShape | str | None, decoding: Decoding, topic: str
+) -> Key | None:
     """Return the key of a topic; it is decoded as strictly as the values."""
     if not isinstance(shape, KeyShape):
         return Key(shape, STRING, replace(KEY, decoding=decoding)) if shape else None
@@ -38,17 +47,18 @@ def read_key(reader: ColumnReader, shape: KeyShape | str | None, decoding: Decod
     encoding = Encoding(
         name=name,
         decoding=decoding,
-        framing=shape.framing or KEY.framing,
+        framing=shape.framing or _usual_framing(shape),
         options=_format_options(reader, (shape,), name),
     )
-    _check_framing(reader, (shape,), encoding, "keys")
+    if shape.framing:
+        _check_framing(reader, (shape,), encoding, "keys")
     encoding = any_value(encoding)
     given, columns = reader.type(shape.type), format_of(encoding).columns
     key = Key(
         shape.name,
         given or (columns[0].type if columns else STRING),
         encoding,
-        read_schema_use(reader, shape),
+        read_schema_use(reader, shape, topic, shape.format),
         reader.location(shape, "type") if given else None,
     )
     if key.schema is None:
@@ -72,10 +82,44 @@ def _check_type(reader: ColumnReader, shape: KeyShape, key: Key) -> None:
         reader.at(place, "MS107", f"key '{key.name}' can't be read: {why}", "change its type or its format")
 
 
-def read_schema_use(reader: ColumnReader, shape: TopicShape | KeyShape) -> SchemaUse | None:
-    if not shape.schema:
-        return None
-    return SchemaUse(posixpath.normpath(shape.schema), reader.location(shape, "schema"), shape.message or "")
+def read_schema_use(
+    reader: ColumnReader, shape: TopicShape | KeyShape, topic: str, format_: FormatName | None
+) -> SchemaUse | RegistryUse | None:
+    """Return what describes the values or the keys of a topic."""
+    location, message = reader.location(shape, "schema"), shape.message or ""
+    key = isinstance(shape, KeyShape)
+    usual = f"{topic}-{'key' if key else 'value'}"
+    match shape.schema:
+        case None | "":
+            return None
+        case "registry":
+            return RegistryUse(usual, location, format=format_ or "", message=message, key=key)
+        case SubjectShape() as given:
+            subject = _subject(reader, given, topic, usual)
+            return RegistryUse(subject, location, given.version, format_ or "", message, key)
+        case path:
+            return SchemaUse(posixpath.normpath(path), location, message, key)
+
+
+def _subject(reader: ColumnReader, shape: SubjectShape, topic: str, usual: str) -> str:
+    """Return the name of a subject as the naming strategies of Confluent's serializers make it."""
+    if shape.subject is not None and (shape.strategy or shape.record):
+        message = "'subject' is the whole name: it excludes 'strategy' and 'record'"
+        reader.at(reader.location(shape, "subject"), "MS107", message, "remove it, or the other two")
+    elif shape.strategy in {"record_name", "topic_record_name"} and not shape.record:
+        message = f"the strategy {shape.strategy} needs 'record'"
+        remedy = "add the record's full name: record: com.example.Order"
+        reader.at(reader.location(shape, "strategy"), "MS108", message, remedy)
+    elif shape.record and shape.strategy in {None, "topic_name"}:
+        message = "the strategy topic_name doesn't use 'record'"
+        reader.at(reader.location(shape, "record"), "MS107", message, "remove it, or change the strategy")
+    match shape.strategy:
+        case "record_name":
+            return shape.record or ""
+        case "topic_record_name":
+            return f"{topic}-{shape.record}"
+        case _:
+            return shape.subject or usual
 
 
 _Parts = Sequence[SourceShape | TopicShape | KeyShape]

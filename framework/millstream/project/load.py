@@ -73,6 +73,15 @@ def load_project(
     return project
 
 
+def load_topics(
+    root: Path, settings: Settings, target: Target, variables: dict[str, Any]
+) -> tuple[dict[str, Topic], list[Diagnostic]]:
+    """Load the topics as the YAML files declare them, without their schemas."""
+    loader = _Loader(root, settings, target, variables, {}, {}, Lines(root))
+    topics = loader.declared_topics(loader.properties())
+    return topics, list(dict.fromkeys(loader.diagnostics))
+
+
 def load_files(
     root: Path,
     settings: Settings,
@@ -137,7 +146,7 @@ class _Loader(Struct):
     def load(self) -> Project:
         settings = self.settings
         models = self._sql(settings.model_paths, "model", RESERVED)
-        properties = self._properties()
+        properties = self.properties()
         seeds = self._seeds(properties)
         functions = _with_costs(self._functions(), properties)
         generators = self._generators()
@@ -241,7 +250,7 @@ class _Loader(Struct):
 
     # -- contents of files
 
-    def _properties(self) -> list[PropertiesFile]:
+    def properties(self) -> list[PropertiesFile]:
         return [self._properties_of(file) for file in self._texts(self.settings.folders, ".yml", ".yaml")]
 
     def _properties_of(self, file: File) -> PropertiesFile:
@@ -250,9 +259,12 @@ class _Loader(Struct):
         read = partial(read_properties, render=render)
         return self._cached("properties", file, PropertiesFile, read, variables, environment)
 
+    def declared_topics(self, properties: list[PropertiesFile]) -> dict[str, Topic]:
+        return self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id)
+
     def _sources(self, properties: list[PropertiesFile], files: dict[str, File]) -> dict[str, Topic]:
-        topics = self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id)
-        schemas = TopicSchemas(files, self.settings.schema_paths, self.lines, self.memo)
+        topics = self.declared_topics(properties)
+        schemas = TopicSchemas(files, self.settings, self.lines, self.memo)
         found = {id_: schemas.complete(topic) for id_, topic in topics.items()}
         self.diagnostics += schemas.diagnostics
         return found

@@ -1,4 +1,4 @@
-"""The schemas of topics: files of the schema folders, whose fields become columns."""
+"""The schemas of topics: files of the schema folders, or pins of a registry, whose fields become columns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, did_you_mean
+from millstream.errors import did_you_mean
 from millstream.formats import NAMES, Encoding, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.project.checks import Lines
 from millstream.project.files import File
-from millstream.project.values import Column, Key, SchemaUse, Topic
+from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
+from millstream.project.pins import pins_folder, read_pins
+from millstream.project.values import Column, Key, RegistryUse, SchemaUse, Settings, Topic
 from millstream.text import Location
 
 
@@ -22,52 +24,63 @@ class TopicSchemas:
     """Gives topics the columns of their schemas."""
 
     def __init__(
-        self,
-        files: Mapping[str, File],
-        folders: tuple[str, ...],
-        lines: Lines,
-        memo: MutableMapping[str, bytes],
+        self, files: Mapping[str, File], settings: Settings, lines: Lines, memo: MutableMapping[str, bytes]
     ) -> None:
-        self._files = files
-        self._folders = folders
+        pins = f"{pins_folder(settings)}/"
+        self._files = {path: file for path, file in files.items() if not path.startswith(pins)}
+        self._folders = settings.schema_paths
         self._lines = lines
         self._memo = memo
-        self.diagnostics: list[Diagnostic] = []
+        self._pins, self.diagnostics = read_pins(
+            ((path, each.content) for path, each in files.items()), settings
+        )
 
     def complete(self, topic: Topic) -> Topic:
         """Return a topic with all of its columns, and the type of its key."""
-        if topic.key is not None:
-            topic = replace(topic, key=self._complete_key(topic.key))
-        use = topic.schema
-        found = self._found(use, topic.format, "values")
-        if use is None or found is None:
+        if topic.key is not None and topic.key.schema is not None:
+            key = self._complete_key(topic.key, topic.key.schema)
+            topic = replace(topic, key=key or topic.key, incomplete=key is None)
+        if topic.schema is None:
             return topic
-        encoding = replace(topic.format, schema=found.essence, message=found.message)
-        return replace(topic, columns=tuple(self._merged(topic, use, found)), format=encoding)
+        found = self._found(topic.schema, topic.format)
+        if found is None:
+            return replace(topic, incomplete=True)
+        columns = tuple(self._merged(topic, topic.schema.location, found.schema, topic.schema.name))
+        return replace(topic, columns=columns, format=found.encoding)
 
-    def _complete_key(self, key: Key) -> Key:
-        use = key.schema
-        found = self._found(use, key.format, "keys")
-        if use is None or found is None:
-            return key
-        if key.type_location and key.type != found.type:
-            message = f"key '{key.name}' is {found.type} in {use.path}, not {key.type}"
-            self._report(key.type_location, "MS123", message, "remove the type here, or change the schema")
-        single = replace(key.format, single=found.single)
-        encoding = replace(single, schema=found.essence, message=found.message)
-        return replace(key, type=found.type, format=encoding)
-
-    def _found(self, use: SchemaUse | None, encoding: Encoding, what: str) -> ReadSchema | None:
-        """Return what a schema says, or report why it can't be used."""
-        if use is None:
+    def _complete_key(self, key: Key, use: SchemaUse | RegistryUse) -> Key | None:
+        found = self._found(use, key.format)
+        if found is None:
             return None
+        type_ = found.schema.type
+        if key.type_location and key.type != type_:
+            message = f"key '{key.name}' is {type_} in {use.name}, not {key.type}"
+            self._report(key.type_location, "MS123", message, "remove the type here, or change the schema")
+        return replace(key, type=type_, format=replace(found.encoding, single=found.schema.single))
+
+    def _found(self, use: SchemaUse | RegistryUse, encoding: Encoding) -> PinnedSchema | None:
+        """Return what a schema says, or report why it can't be used."""
+        match use:
+            case SchemaUse():
+                return self._of_file(use, encoding)
+            case RegistryUse():
+                found = pinned_schema(use, encoding, self._pins, self._read_once)
+                if isinstance(found, Unusable):
+                    self._report(use.location, found.code, found.message, found.remedy)
+                    return None
+                return found
+
+    def _of_file(self, use: SchemaUse, encoding: Encoding) -> PinnedSchema | None:
         language = format_of(encoding).schemas
         if language is None:
             able = [name for name in NAMES if format_of(name).schemas is not None]
-            message = f"{what} in {encoding.name} have no schema"
+            message = f"{'keys' if use.key else 'values'} in {encoding.name} have no schema"
             self._report(use.location, "MS122", message, f"remove it, or set format: {' or '.join(able)}")
             return None
-        return self._read(use, language, key=what == "keys") if self._is_there(use, language) else None
+        found = self._read(use, language) if self._is_there(use, language) else None
+        if found is None:
+            return None
+        return PinnedSchema(found, replace(encoding, schema=found.essence, message=found.message))
 
     def _is_there(self, use: SchemaUse, language: SchemaLanguage) -> bool:
         if use.path not in self._files:
@@ -82,19 +95,14 @@ class TopicSchemas:
             return False
         return True
 
-    def _read(self, use: SchemaUse, language: SchemaLanguage, *, key: bool) -> ReadSchema | None:
-        files = {path: file for path, file in self._files.items() if path.endswith(language.suffix)}
-        digests = "".join(f"{path}:{file.digest}\n" for path, file in sorted(files.items()))
-        kind = "key schema" if key else "schema"
-        place = f"{kind}:{use.path}:{use.message}:{hashlib.sha256(digests.encode()).hexdigest()}"
-        if known := self._memo.get(place):
-            with suppress(msgspec.MsgspecError):
-                return msgspec.msgpack.decode(known, type=ReadSchema)
-        texts = {path: file.content for path, file in files.items()}
+    def _read(self, use: SchemaUse, language: SchemaLanguage) -> ReadSchema | None:
+        own = {path: file for path, file in self._files.items() if path.endswith(language.suffix)}
+        texts = {path: file.content for path, file in own.items()}
         try:
-            found = language.read(SchemaFiles(use.path, texts, self._folders, use.message, key))
+            files = SchemaFiles(use.path, texts, self._folders, use.message, use.key)
+            return self._read_once(language, files)
         except SchemaError as error:
-            remedy = f"fix the schema, or declare the {'type' if key else 'columns'} instead of it"
+            remedy = f"fix the schema, or declare the {'type' if use.key else 'columns'} instead of it"
             if error.place is None:
                 message = f"schema '{use.path}' can't be used: {error}"
                 self._report(use.location, "MS123", message, remedy)
@@ -102,26 +110,35 @@ class TopicSchemas:
                 path, line, column = error.place
                 self._report(Location(path, line, column, column + 1), "MS123", str(error), "fix the schema")
             return None
-        self._memo[place] = msgspec.msgpack.encode(found)
+
+    def _read_once(self, language: SchemaLanguage, files: SchemaFiles) -> ReadSchema:
+        """Read a schema, or return the cached result for the same texts; raise SchemaError."""
+        digest = hashlib.sha256(msgspec.msgpack.encode(files)).hexdigest()
+        key = f"schema:{language.name}:{digest}"
+        if known := self._memo.get(key):
+            with suppress(msgspec.MsgspecError):
+                return msgspec.msgpack.decode(known, type=ReadSchema)
+        found = language.read(files)
+        self._memo[key] = msgspec.msgpack.encode(found)
         return found
 
-    def _merged(self, topic: Topic, use: SchemaUse, schema: ReadSchema) -> Iterator[Column]:
+    def _merged(self, topic: Topic, place: Location, schema: ReadSchema, name: str) -> Iterator[Column]:
         """Yield the columns of the schema with what the topic says of them, then derived columns."""
         said = {column.name.lower(): column for column in topic.columns if column.expression is None}
         for field in schema.columns:
             own = said.pop(field.name.lower(), None)
             if own is None:
-                yield Column(field.name, use.location, field.type, field.nullable)
+                yield Column(field.name, place, field.type, field.nullable)
                 continue
             if own.type not in (None, field.type):
-                message = f"'{own.name}' is {field.type} in {use.path}, not {own.type}"
+                message = f"'{own.name}' is {field.type} in {name}, not {own.type}"
                 remedy = "remove the type here, or change the schema"
                 self._report(own.location, "MS123", message, remedy)
             yield replace(own, name=field.name, type=field.type, nullable=field.nullable and own.nullable)
         for column in said.values():
             names = [field.name for field in schema.columns]
-            hint = did_you_mean(column.name, names, f"add it to {use.path}, or remove it")
-            self._report(column.location, "MS117", f"schema '{use.path}' has no field '{column.name}'", hint)
+            hint = did_you_mean(column.name, names, f"add it to {name}, or remove it")
+            self._report(column.location, "MS117", f"{name} has no field '{column.name}'", hint)
         yield from (column for column in topic.columns if column.expression is not None)
 
     def _report(self, location: Location, code: str, message: str, remedy: str) -> None:

@@ -84,12 +84,29 @@ class ColumnShape(Shape):
     distinct: Annotated[Positive | None, about("hint: the approximate number of distinct values")] = None
 
 
+class SubjectShape(Shape):
+    """A subject of a schema registry, by its name or by what it is named after."""
+
+    subject: Annotated[str | None, about("the subject, by default <topic>-value, or <topic>-key")] = None
+    strategy: Annotated[
+        Literal["topic_name", "record_name", "topic_record_name"] | None,
+        about("what the subject is named after, as in Confluent's serializers; by default topic_name"),
+    ] = None
+    record: Annotated[str | None, about("the record's full name, for a strategy that needs it")] = None
+    version: Annotated[Positive | None, about("the version that has the columns, by default the newest")] = (
+        None
+    )
+
+
 class KeyShape(Shape):
     name: Annotated[str, about("the name of the column that holds the record's key")]
     type: SqlType = None
     format: Annotated[FormatName | None, about(f"how keys are encoded, by default {KEY.name}")] = None
     format_options: Annotated[dict[str, str | bool], about("options of the format")] = {}
-    schema: Annotated[str | None, about("the file that describes the keys: schemas/x.avsc")] = None
+    schema: Annotated[
+        SubjectShape | str | None,
+        about("what describes the keys: a file such as schemas/x.avsc, registry, or a subject"),
+    ] = None
     message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Id")] = None
     framing: Annotated[
         Framing | None, about("confluent: a schema's id precedes each key; plain, the default: no id")
@@ -171,7 +188,10 @@ class TopicShape(TopicDefaults, kw_only=True):
     topic: Annotated[TopicName | None, about("the Kafka topic, by default the name")] = None
     description: Description = ""
     table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
-    schema: Annotated[str | None, about("the file that describes its values: schemas/x.json")] = None
+    schema: Annotated[
+        SubjectShape | str | None,
+        about("what describes its values: a file such as schemas/x.json, registry, or a subject"),
+    ] = None
     message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Order")] = None
     columns: Annotated[
         list[ColumnShape],

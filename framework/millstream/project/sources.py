@@ -37,7 +37,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
     reader.check_name(shape, shape.name, "source's topic")
     format_ = read_encoding(reader, source, shape)
     columns = reader.columns(shape.columns, metadata=True)
-    key = read_key(reader, shape.key or source.key, format_.decoding)
+    key = read_key(reader, shape.key or source.key, format_.decoding, shape.topic or shape.name)
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
         remedy = "add `key: {name: …}`: a table keeps the latest value per key"
@@ -51,7 +51,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
-        schema=read_schema_use(reader, shape),
+        schema=read_schema_use(reader, shape, shape.topic or shape.name, shape.format or source.format),
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",

@@ -62,6 +62,26 @@ class KafkaShape(Shape):
     admin: Annotated[dict[str, Any], about("options of Kafka's admin client")] = {}
 
 
+class SchemaRegistryShape(Shape):
+    words: ClassVar[dict[str, str]] = {
+        "schema.registry.url": "write url: …",
+        "user": "write username: …",
+        "ca_location": "write ca: …",
+        "auth": "write username: … and password: …, or token: …",
+        "basic.auth.user.info": "write username: … and password: …",
+    }
+
+    url: Annotated[str, about("https://host:port; separate several with commas")]
+    username: Annotated[str | None, about("a user, or an API key")] = None
+    password: Annotated[str | None, about("a secret: use env_var()")] = None
+    token: Annotated[str | None, about("a bearer token, a secret: use env_var()")] = None
+    cluster: Annotated[str | None, about("with a token: the logical cluster in Confluent Cloud")] = None
+    ca: Annotated[str | None, about("a PEM file with the trusted certificates")] = None
+    certificate: Annotated[str | None, about("a PEM file with the client's certificate")] = None
+    key: Annotated[str | None, about("a PEM file with the key of the certificate")] = None
+    key_password: Annotated[str | None, about("a secret: use env_var()")] = None
+
+
 if TYPE_CHECKING:
 
     class TablesShape(Shape):
@@ -100,6 +120,10 @@ class TargetShape(Shape):
     kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or the settings of a cluster")] = (
         "embedded"
     )
+    schema_registry: Annotated[
+        SchemaRegistryShape | None,
+        about("a schema registry with Confluent's API; with the embedded Kafka, by default a local one"),
+    ] = None
     tables: TablesShape | None = None
     checkpoints: Annotated[str | None, about("where checkpoints are kept")] = None
     trigger: Annotated[Trigger | None, about("available_now, realtime or a duration such as 5 seconds")] = (

@@ -48,12 +48,34 @@ class Watermark(Struct, frozen=True):
     location: Location
 
 
-class SchemaUse(Struct, frozen=True):
-    """The schema that a topic names for its values or its keys."""
+class SchemaUse(Struct, frozen=True, tag="file"):
+    """The file with the schema of a topic's values, or of its keys."""
 
     path: str
     location: Location
     message: str = ""
+    key: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+
+class RegistryUse(Struct, frozen=True, tag="registry"):
+    """The subject of a schema registry with the schemas of a topic's values, or of its keys."""
+
+    subject: str
+    location: Location
+    version: int | None = None
+    """The version that has the topic's columns; by default the newest."""
+    format: str = ""
+    """The format that the project declares, if any."""
+    message: str = ""
+    key: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"subject '{self.subject}'"
 
 
 class Key(Struct, frozen=True):
@@ -62,7 +84,7 @@ class Key(Struct, frozen=True):
     name: str
     type: Type
     format: Encoding = KEY
-    schema: SchemaUse | None = None
+    schema: SchemaUse | RegistryUse | None = None
     type_location: Location | None = None
     """Where the project declares the type, if it does."""
 
@@ -77,7 +99,9 @@ class Topic(Struct, frozen=True):
     columns: tuple[Column, ...] = ()
     key: Key | None = None
     format: Encoding = DEFAULT
-    schema: SchemaUse | None = None
+    schema: SchemaUse | RegistryUse | None = None
+    incomplete: bool = False
+    """Its schema can't be used: it has more columns than are known."""
     table: bool = False
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
@@ -92,6 +116,12 @@ class Topic(Struct, frozen=True):
     @property
     def id(self) -> str:
         return f"{self.source}.{self.name}"
+
+    @property
+    def registry_uses(self) -> tuple[RegistryUse, ...]:
+        """The subjects of its values and keys."""
+        both = (self.schema, self.key.schema if self.key else None)
+        return tuple(use for use in both if isinstance(use, RegistryUse))
 
 
 class ModelProperties(Struct, frozen=True):

@@ -13,6 +13,7 @@ from millstream.materialization import Materialization, Sink, StoredAs, Table
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
+from millstream.review.pinned_versions import pins_of, schema_findings
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
 from millstream.stores.registry import DEFAULT
@@ -61,8 +62,9 @@ def contract_changes(
 
 
 def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Iterator[ContractChange]:
-    """Yield the sources whose existing records no longer fit the declared types."""
+    """Yield the sources whose existing records no longer fit the declared types, or the pinned schema."""
     before, after = old.nodes_of("source"), new.nodes_of("source")
+    pins = pins_of(old), pins_of(new)
     for id_ in sorted(before.keys() & after.keys()):
         node = nodes.get(id_)
         retyped = [each for each in node.columns if each.kind == "retyped"] if node else []
@@ -72,9 +74,15 @@ def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Ite
             for each in retyped
             if any(stops for stops, _ in misfits(parse_type(each.after), parse_type(each.before), each.name))
         )
-        if breaking:
+        findings = schema_findings(before[id_], after[id_], *pins)
+        # The topic holds records of the older schema; those of other readers are none of this project's.
+        breaking += tuple(each.text for each in findings if each.direction == "backward")
+        notes = tuple(each.text for each in findings if each.direction == "forward")
+        if breaking or notes:
             name = str(after[id_].config.get("topic") or after[id_].name)
-            yield ContractChange(kind="topic", name=name, model=id_, status="changed", breaking=breaking)
+            yield ContractChange(
+                kind="topic", name=name, model=id_, status="changed", breaking=breaking, notes=notes
+            )
 
 
 _FATES = {"fail": "stop the query", "skip": "are skipped", "dead_letter": "become dead letters"}

@@ -39,6 +39,7 @@ from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.registry import registry_address, use_registry
 from millstream.runner.spark.session import lost, running_spark
 from millstream.runner.spark.settings import session_settings
 from millstream.runner.spark.target_lock import checkpoints_lock, target_lock
@@ -155,6 +156,7 @@ def engine(
         stack.enter_context(target_lock(own, project.target.name))
         jars = _jars(job, tell) if spark is None else []
         broker = stack.enter_context(shared_broker(root)) if is_embedded(project.target) else None
+        registry = stack.enter_context(registry_address(project))
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
         if spark is None:
@@ -166,6 +168,7 @@ def engine(
             )
             spark = stack.enter_context(started)
             tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
+        use_registry(spark, registry)
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
         stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name))

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from millstream.broker import Starting
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, admin_of
 from millstream.kafka.cluster import Cluster, cluster_of, revealed
@@ -18,6 +17,7 @@ from millstream.kafka.offsets import bounds, since
 from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
+from millstream.machine.server.shared import Starting
 from millstream.physical.values import Query
 from millstream.runner.queries.reads import Ranges, offsets_of, sizes
 from millstream.runner.queries.triggers import DEFAULT
@@ -95,7 +95,7 @@ def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell
     """
     tell(Setup("topics"))
     target = job.project.target
-    bootstrap = broker.ready().bootstrap_servers if broker else None
+    bootstrap = broker.ready().address if broker else None
     cluster = cluster_of(target, bootstrap, job.project.root)
     admin = admin_of(cluster)
     read, written = read_topics(queries, job.project), written_topics(queries)

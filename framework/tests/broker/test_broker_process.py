@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from millstream.broker import broker_status, shared_broker, stop_broker
-from millstream.broker.place import broker_folder_of
-from millstream.broker.process import _new_cluster
+from millstream.broker import broker_folder_of, broker_status, shared_broker, stop_broker
+from millstream.broker.kafka import new_cluster
 from millstream.errors import MillstreamError
 from millstream.machine.locks import is_locked, lock, opened
 
@@ -29,16 +28,16 @@ def place(tmp_path):
 
 def test_a_stale_id_is_no_broker(place, tmp_path, stranger):
     place.pid.write_text(str(stranger.pid))
-    place.state.write_text('{"port": 9092, "cluster": "x"}')
+    place.state.write_text('{"port": 9092, "identity": "x"}')
     assert broker_status(tmp_path).state == "stopped"
     assert stop_broker(tmp_path) == "not running"
     assert stranger.poll() is None
 
 
 def test_a_process_that_is_not_the_broker_is_left_alone(place, tmp_path, stranger, monkeypatch):
-    monkeypatch.setattr("millstream.broker.process._PATIENCE", 0.05)
+    monkeypatch.setattr("millstream.machine.server.process._PATIENCE", 0.05)
     place.pid.write_text(str(stranger.pid))
-    with opened(place.broker_lock) as held:
+    with opened(place.process_lock) as held:
         lock(held, 0)
         with pytest.raises(MillstreamError, match=r"MS815.*can't be stopped"):
             stop_broker(tmp_path)
@@ -46,22 +45,22 @@ def test_a_process_that_is_not_the_broker_is_left_alone(place, tmp_path, strange
 
 
 def test_a_lock_ends_with_its_process_only(place):
-    with opened(place.broker_lock) as held:
+    with opened(place.process_lock) as held:
         lock(held, 0)
         with subprocess.Popen(
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,)
         ) as child:
             pass_on = child
-            assert is_locked(place.broker_lock)
+            assert is_locked(place.process_lock)
             child.stdin.close()
     assert pass_on.returncode == 1
-    assert not is_locked(place.broker_lock)
+    assert not is_locked(place.process_lock)
 
 
 def test_who_asks_disturbs_nobody_who_asks(place):
-    with opened(place.broker_lock) as held:
+    with opened(place.process_lock) as held:
         lock(held, 0, shared=True)
-        assert not is_locked(place.broker_lock)
+        assert not is_locked(place.process_lock)
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"port": "no"}'])
@@ -84,7 +83,7 @@ def test_no_java(tmp_path, monkeypatch):
 
 
 def test_the_id_of_a_cluster_never_looks_like_an_option():
-    ids = {_new_cluster() for _ in range(500)}
+    ids = {new_cluster() for _ in range(500)}
     assert len(ids) == 500
     assert not any(id_.startswith("-") for id_ in ids)
     assert {len(base64.urlsafe_b64decode(f"{id_}==")) for id_ in ids} == {16}

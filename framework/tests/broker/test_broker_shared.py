@@ -8,12 +8,11 @@ import time
 import pytest
 from support.kafka import consume, create, pid_told_by, produce, user
 
-from millstream.broker import broker_status, keep_broker, shared_broker, stop_broker
+from millstream.broker import broker_folder_of, broker_status, keep_broker, shared_broker, stop_broker
 from millstream.broker.answer import answers
-from millstream.broker.place import broker_folder_of
-from millstream.broker.state import read_pid, read_state
 from millstream.errors import MillstreamError
 from millstream.machine.jars import fetch
+from millstream.machine.server.state import read_pid, read_state
 
 
 def test_what_was_produced_is_there_after_a_restart(root):
@@ -24,7 +23,7 @@ def test_what_was_produced_is_there_after_a_restart(root):
     assert broker_status(root).state == "stopped"
     with shared_broker(root) as starting:
         assert starting.ready().pid != broker.pid
-        assert starting.ready().bootstrap_servers == broker.bootstrap_servers
+        assert starting.ready().address == broker.address
         assert consume(starting.ready(), "events", 2) == ["a", "b"]
 
 
@@ -111,7 +110,7 @@ def test_a_port_that_was_taken_meanwhile(root):
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", port))
         other.listen()
-        assert starting.ready().bootstrap_servers != f"127.0.0.1:{port}"
+        assert starting.ready().address != f"127.0.0.1:{port}"
 
 
 def test_a_broker_that_ends_at_its_start_is_told_with_its_log(tmp_path):

@@ -50,7 +50,7 @@ def filled(tmp_path_factory):
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    bootstrap = keep_broker(root).bootstrap_servers
+    bootstrap = keep_broker(root).address
     create_topics(bootstrap, "clicks", "out", partitions=1)
     clicks = [
         ("ann" if n % 2 else "bob", {"id": n, "kind": "ab"[n % 2], "at": f"2026-07-01T12:00:0{n}Z"})

@@ -15,9 +15,8 @@ from support.commands import MILLSTREAM, Run
 from support.runs import create_topics, headers, received, send, table_rows
 from support.shops import Shop
 
-from millstream.broker import keep_broker, stop_broker
-from millstream.broker.place import broker_folder_of
-from millstream.broker.state import read_pid
+from millstream.broker import broker_folder_of, keep_broker, stop_broker
+from millstream.machine.server.state import read_pid
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -75,7 +74,7 @@ def row(number):
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.bootstrap_servers)
+    made = Shop(tmp_path, broker.address)
     made.write("profiles.yml", PROFILES)
     made.write("models/crm.yml", NAMES)
     for name, sql in MODELS.items():

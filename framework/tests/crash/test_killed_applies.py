@@ -35,7 +35,7 @@ def totals(change):
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.bootstrap_servers)
+    made = Shop(tmp_path, broker.address)
     made.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
     create_topics(made.bootstrap, "events")
     rows = [(f"u{number % 5}", {"id": number, "kind": "x", "value": 1.0}) for number in range(COUNT)]

@@ -77,7 +77,7 @@ def test_the_verdict_of_each_edit(tmp_path):
 def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, first_spark):
     chosen = EDITS[FIRST::STEP]
     with shared_broker(tmp_path) as starting:
-        shop = Shop(tmp_path, starting.ready().bootstrap_servers)
+        shop = Shop(tmp_path, starting.ready().address)
         write(shop, chosen, "before")
         create_topics(shop.bootstrap, "events", "others")
         send(shop.bootstrap, half(0))

@@ -15,4 +15,4 @@ def example(tmp_path):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
     with shared_broker(tmp_path) as starting:
-        yield tmp_path, starting.ready().bootstrap_servers
+        yield tmp_path, starting.ready().address

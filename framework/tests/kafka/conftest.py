@@ -88,7 +88,7 @@ def project(shop):
 
 @pytest.fixture(scope="session")
 def cluster(shop):
-    return Cluster(keep_broker(shop).bootstrap_servers, embedded=True)
+    return Cluster(keep_broker(shop).address, embedded=True)
 
 
 @pytest.fixture(scope="session")

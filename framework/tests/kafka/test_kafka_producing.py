@@ -7,7 +7,7 @@ from itertools import count, islice
 import pytest
 from msgspec.structs import replace
 
-from millstream.broker.place import broker_folder_of
+from millstream.broker import broker_folder_of
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin, ClientErrors
 from millstream.kafka.cluster import Cluster

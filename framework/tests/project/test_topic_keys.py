@@ -5,6 +5,7 @@ from project.test_load import told
 from project.test_topic_schemas import topics
 
 from millstream.formats import KEY, Encoding
+from millstream.project.pins import Subject, encode, version_of
 
 ID = '{"type": "record", "name": "Id", "fields": [{"name": "shop", "type": "string"}, {"name": "n", "type": "long"}]}'
 FILES = {
@@ -49,6 +50,29 @@ def test_a_key_is_decoded_as_strictly_as_the_values(tmp_path):
     assert (found.name, found.decoding, found.framing, found.single) == ("avro", "lenient", "confluent", True)
     project, _ = loaded(tmp_path, "k")
     assert project.sources["shop.t"].key.format == KEY == Encoding("string")
+
+
+def test_a_key_is_that_of_a_pinned_subject(tmp_path):
+    versions = (
+        version_of(1, 5, "AVRO", '{"type": "int"}'),
+        version_of(2, 9, "AVRO", '{"type": "long"}'),
+    )
+    pins = {"schemas/registry/t-key.json": encode(Subject("t-key", "BACKWARD", versions))}
+    key = "{name: k, format: avro, schema: registry}"
+    project, problems = topics(tmp_path, f"name: t, key: {key}, {VALUE}", **FILES, **pins)
+    assert problems == []
+    topic = project.sources["shop.t"]
+    assert str(topic.key.type) == "bigint"
+    found = topic.key.format
+    assert (found.framing, found.single, found.schema_id) == ("confluent", True, 9)
+    assert [each.id for each in found.writers] == [5, 9]
+    assert [use.subject for use in topic.registry_uses] == ["t-key"]
+
+
+def test_a_subject_of_keys_that_is_not_pinned(tmp_path):
+    key = "{name: k, format: avro, schema: {subject: ids}}"
+    _, (problem,) = loaded(tmp_path, key)
+    assert (problem.code, problem.help) == ("MS125", "run `millstream schemas pull`")
 
 
 @pytest.mark.parametrize(

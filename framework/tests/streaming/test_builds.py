@@ -30,5 +30,5 @@ def test_a_project_in_several_builds(tmp_path, first_spark, index):
     made = project(seed)
     target = ["all_all", "none_off"][index % 2]
     with shared_broker(tmp_path) as starting:
-        bootstrap = starting.ready().bootstrap_servers
+        bootstrap = starting.ready().address
         assert build_in_parts(tmp_path, bootstrap, first_spark, made, given(made, seed), target, seed) == []

@@ -18,19 +18,19 @@ with shared_broker(Path(sys.argv[1])) as starting:
 
 
 def create(broker, topic):
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": broker.address})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(10)
 
 
 def produce(broker, topic, *values):
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer = Producer({"bootstrap.servers": broker.address})
     for value in values:
         producer.produce(topic, value)
     assert producer.flush(10) == 0
 
 
 def consume(broker, topic, count):
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "test", "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "test", "log_level": 0})
     consumer.assign([TopicPartition(topic, 0, 0)])
     try:
         return [message.value().decode() for message in consumer.consume(count, timeout=10)]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import click
 from msgspec import to_builtins
 
-from millstream.broker import Status, broker_status, keep_broker, stop_broker
+from millstream.broker import broker_status, keep_broker, stop_broker
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
+from millstream.cli.topic_schemas import topic_schemas
+from millstream.machine.jars import Progress
+from millstream.machine.server.shared import Status
+from millstream.registry.local import keep_registry, registry_status, registry_url, stop_registry
+from millstream.registry.target import has_local_registry
 
 _STOPPED = {
     "stopped": "the broker is stopped",
@@ -30,7 +36,8 @@ def command(common: Common, *, action: Literal["start", "stop", "status"], force
 
     Commands that need the local broker start it, share it, and stop it when the last one ends. `start` keeps
     it running until `stop`, for other tools or to start commands faster. Its topics are stored in
-    `.millstream/broker` and survive restarts.
+    `.millstream/broker` and survive restarts. If a topic has `schema: registry` and the target has no
+    `schema_registry`, `start` also starts a local registry, and `stop` stops it.
     """
     root = root_of(common)
     text = ""
@@ -38,24 +45,41 @@ def command(common: Common, *, action: Literal["start", "stop", "status"], force
         case "start":
             with fetching(common.style) as progress:
                 keep_broker(root, progress)
+                _keep_registry(common, root, progress)
         case "stop":
+            stop_registry(root, force=force)
             text = _STOPPED[stop_broker(root, force=force)]
         case "status":
             pass
-    status = broker_status(root)
-    return finish(
-        common.style, result={"broker": to_builtins(status, enc_hook=str)}, text=text or text_of(status)
-    )
+    broker, registry = broker_status(root), registry_status(root)
+    result = {"broker": as_data(broker), "registry": as_data(registry)}
+    return finish(common.style, result=result, text=text or text_of(broker, registry))
 
 
-def text_of(status: Status) -> str:
-    if status.state == "stopped":
-        return "the broker is not running"
+def _keep_registry(common: Common, root: Path, progress: Progress | None) -> None:
+    found = topic_schemas(common, root)
+    if found.uses and has_local_registry(found.target):
+        keep_registry(root, found.pins, progress)
+
+
+def as_data(status: Status) -> dict[str, Any]:
+    found: dict[str, Any] = to_builtins(status, enc_hook=str)
+    address = found.pop("address")
+    if status.log.name.startswith("registry"):
+        return {"state": found.pop("state"), "url": address and registry_url(address), **found}
+    return {"state": found.pop("state"), "bootstrap_servers": address, **found}
+
+
+def text_of(broker: Status, registry: Status) -> str:
+    lines = ["the broker is not running"]
+    if broker.state != "stopped":
+        lines = [_running(broker, str(broker.address)), f"topics and log in {broker.folder}"]
+    if registry.state != "stopped":
+        lines.append(f"schema registry {_running(registry, registry_url(str(registry.address)))}")
+    return "\n".join(lines)
+
+
+def _running(status: Status, address: str) -> str:
     ends = "until it is stopped" if status.kept else "until the last command that uses it ends"
     used = "in use" if status.used else "idle"
-    return "\n".join(
-        (
-            f"{status.state} at {status.bootstrap_servers} (process {status.pid}), {used}, {ends}",
-            f"topics and log in {status.folder}",
-        )
-    )
+    return f"{status.state} at {address} (process {status.pid}), {used}, {ends}"

@@ -30,6 +30,7 @@ from millstream.project.folders import (
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
+from millstream.registry.local import stop_registry
 from millstream.stores.local import all_local_tables
 
 
@@ -82,6 +83,8 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
         if not confirmed(f"Remove {listed} with its topics and tables?"):
             return finish(common.style, text="nothing was removed")
     has_broker = data and not common.target and broker_folder(root).is_dir()
+    if has_broker and stop_registry(root, force=force) == "in use":
+        raise _in_use("local schema registry")
     if has_broker and stop_broker(root, force=force) == "in use":
         raise _in_use("local broker")
     for path in sizes:

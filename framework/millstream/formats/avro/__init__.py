@@ -12,13 +12,15 @@ from millstream.formats.avro.columns import (
     with_defaults,
 )
 from millstream.formats.avro.parse import essence, parse_schema
+from millstream.formats.avro.references import self_contained
 from millstream.formats.avro.types import Record
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaFiles, SchemaLanguage
 from millstream.types import Type
 
 
 def _read(files: SchemaFiles) -> ReadSchema:
-    text = files.texts[files.path]
+    others = {name: text for name, text in files.texts.items() if name != files.path and not files.folders}
+    text = self_contained(files.texts[files.path], others)
     schema = parse_schema(text)
     single = not isinstance(schema.root, Record)
     return ReadSchema(columns_of(schema), essence(text), optional=with_defaults(schema), single=single)
@@ -26,7 +28,7 @@ def _read(files: SchemaFiles) -> ReadSchema:
 
 def _derive(fields: Fields, name: str) -> ReadSchema:
     text = schema_of(fields, name)
-    return ReadSchema(columns_of(parse_schema(text)), text)
+    return ReadSchema(columns_of(parse_schema(text)), text, text=text)
 
 
 def _derive_single(given: Type, name: str) -> ReadSchema:
@@ -43,5 +45,5 @@ def format_of(encoding: Encoding) -> Format:
         local=local_codec(own),
         single=encoding.single,
         round_trips=is_lossless,
-        schemas=SchemaLanguage("Avro", ".avsc", _read, _derive, _derive_single),
+        schemas=SchemaLanguage("Avro", ".avsc", _read, _derive, _derive_single, by_writer=True),
     )

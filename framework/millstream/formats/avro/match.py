@@ -15,7 +15,7 @@ from millstream.formats.avro.types import (
     Union,
 )
 
-_PROMOTIONS = {
+PROMOTIONS = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
     "float": ("double",),
@@ -46,7 +46,7 @@ def matching(written: Resolved, union: Union, writer: Schema, reader: Schema) ->
                 return index
     if similar is not None:
         return similar
-    promoted = _PROMOTIONS.get(written.type, ())
+    promoted = PROMOTIONS.get(written.type, ())
     return next((index for index, each in enumerate(types) if each.type in promoted), None)
 
 
@@ -73,7 +73,7 @@ def _may_match(written: Resolved, wanted: Resolved, writer: Schema, reader: Sche
         case Enum(), Enum():
             return named_alike(written, wanted)
         case _:
-            return written.type == wanted.type or wanted.type in _PROMOTIONS.get(written.type, ())
+            return written.type == wanted.type or wanted.type in PROMOTIONS.get(written.type, ())
 
 
 def same_union(

@@ -13,24 +13,30 @@ from millstream.formats.protobuf.schema import files_of
 
 
 def read_files(files: SchemaFiles) -> ReadSchema:
-    """Compile a file and its imports, which are found from the schema folders."""
+    descriptors = compiled(files)
+    message = files.message or _only_message(files.path, descriptors)
+    return ReadSchema(columns_of(descriptors, message), b64encode(descriptors).decode(), message)
+
+
+def compiled(files: SchemaFiles) -> bytes:
+    """Compile a file and its imports, which are found from the schema folders, to a descriptor set."""
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         root = Path(folder).resolve()
         for path, text in files.texts.items():
+            if not (root / path).resolve().is_relative_to(root):
+                raise SchemaError("", f"'{path}' is not the name of a file")
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
         own = next((each for each in files.folders if files.path.startswith(f"{each}/")), "")
         folders = [root / each for each in files.folders if (root / each).is_dir()]
         try:
-            descriptors = compile_protos([files.path.removeprefix(f"{own}/")], folders or [root])
+            return compile_protos([files.path.removeprefix(f"{own}/")], folders or [root])
         except ProtoErrors as error:
             first = error.errors[0]
             place = None
             if first.line:
                 place = (str(Path(first.file).resolve().relative_to(root)), first.line, max(first.column, 1))
             raise SchemaError("", first.message, place) from None
-    message = files.message or _only_message(files.path, descriptors)
-    return ReadSchema(columns_of(descriptors, message), b64encode(descriptors).decode(), message)
 
 
 def _only_message(path: str, descriptors: bytes) -> str:

@@ -38,8 +38,10 @@ def encode(value: Any, fields: Fields, schema: Schema) -> bytes:
     from google.protobuf.message_factory import GetMessageClass
 
     message = GetMessageClass(message_type(schema.descriptors, schema.message))()
-    names = [field.name for field in fields]
-    _fill(message, dict(zip(names, row(value, fields), strict=True)) if fields else as_mapping(value))
+    value = as_mapping(value)
+    if fields and not isinstance(value, Mapping):
+        value = dict(zip([field.name for field in fields], row(value, fields), strict=True))
+    _fill(message, value)
     if not message.IsInitialized():
         raise UnfitError(f"required fields are missing: {', '.join(message.FindInitializationErrors())}")
     return framed(message.SerializeToString(deterministic=True), schema)

@@ -28,6 +28,8 @@ class Jar(Struct, frozen=True):
     version: str
     sha256: str
     size: int
+    packaging: str = ".jar"
+    """How its file's name ends, with a classifier."""
 
     @property
     def coordinates(self) -> str:
@@ -35,7 +37,7 @@ class Jar(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"{self.artifact}-{self.version}.jar"
+        return f"{self.artifact}-{self.version}{self.packaging}"
 
     @property
     def path(self) -> str:

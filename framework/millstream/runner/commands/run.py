@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from millstream.broker import revive
+from millstream.broker import revive_broker
 from millstream.deployment.choosing import choose_queries
 from millstream.deployment.stages import Refuse, Reset, Stage, Start, chain
 from millstream.errors import MillstreamError
@@ -81,7 +81,7 @@ def _wait(running: Engine, supervised: Collection[SupervisedQuery], stopping: th
             note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
             running.tell(Setup("clock", note, done=True))
             _stop_all(SupervisedQuery.pause, supervised)
-        if running.kafka.cluster.embedded and revive(root):
+        if running.kafka.cluster.embedded and revive_broker(root):
             running.tell(Setup("broker", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
             _tell_ends(running, topics)

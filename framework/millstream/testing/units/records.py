@@ -9,9 +9,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from millstream.formats import DEFAULT, KEY, format_of
+from millstream.formats import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.values import text_of
+from millstream.materialization import Sink
 from millstream.physical.values import SinkOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
@@ -62,12 +63,21 @@ class RecordEncoder:
         return KeyFormat(source.key.format, source.key.type).encode(_finite(value))
 
     def _value(self, relation: str, row: GivenRow) -> bytes:
-        topic = self.relations.catalog.topics.get(relation)
-        fields = topic.fields if topic else self.relations.catalog.models[relation].columns
-        names = {column.name for column in fields}
-        given = {name: value for name, value in row.values.items() if name in names}
+        catalog = self.relations.catalog
+        topic = catalog.topics.get(relation)
+        fields = topic.fields if topic else catalog.models[relation].columns
+        nullable = {column.name: column.nullable for column in fields}
+        # A column that the test leaves out, and that can't be NULL, is left out of the value as well.
+        given = {n: v for n, v in row.values.items() if n in nullable and (v is not None or nullable[n])}
         typed = [Field(column.name, column.type) for column in fields]
-        return format_of(topic.format if topic else DEFAULT).local.encode(_finite(given), typed)
+        return format_of(self._encoding(relation)).local.encode(_finite(given), typed)
+
+    def _encoding(self, relation: str) -> Encoding:
+        catalog = self.relations.catalog
+        if topic := catalog.topics.get(relation):
+            return topic.format
+        stored = catalog.models[relation].materialization
+        return stored.encoding if isinstance(stored, Sink) else DEFAULT
 
 
 def _finite(value: Any) -> Any:

@@ -163,3 +163,42 @@ def test_a_value_of_one_column_is_written_in_its_format(shop):
             - {input: "source('desk', 'marks')", rows: [{note: "<c>"}]}
           expect: [{note: "a, b"}, {note: "<c>"}]
     """)
+
+
+AVSC = """{"type": "record", "name": "Note", "fields": [{"name": "note", "type": "string"},
+  {"name": "at", "type": {"type": "int", "logicalType": "date"}}, {"name": "tags", "type": {"type": "array", "items": "string"}}]}"""
+PROTO = 'syntax = "proto3"; message Note { string note = 1; optional int64 size = 2; map<string, double> by = 3; }'
+
+
+def test_rows_of_a_topic_are_written_and_read_by_its_schema(shop):
+    (shop.root / "schemas").mkdir()
+    (shop.root / "schemas/note.avsc").write_text(AVSC)
+    (shop.root / "schemas/note.proto").write_text(PROTO)
+    (shop.root / "models/more.yml").write_text(
+        "sources:\n  - name: desk\n    topics:\n"
+        "      - {name: notes, format: avro, schema: schemas/note.avsc, on_bad_record: dead_letter}\n"
+        "      - {name: marks, format: protobuf, schema: schemas/note.proto}\n"
+    )
+    (shop.root / "models/noted.sql").write_text(
+        "{{ config(materialized='sink', format='avro') }}\n"
+        "select note, at, tags[0] as tag from {{ source('desk', 'notes') }}\n"
+    )
+    (shop.root / "models/marked.sql").write_text(
+        "{{ config(materialized='sink', format='protobuf', schema='schemas/note.proto') }}\n"
+        "select note, size + 1 as size, `by` from {{ source('desk', 'marks') }}\n"
+    )
+    verdicts = shop.judged("""
+        - name: avro
+          model: noted
+          given:
+            - input: source('desk', 'notes')
+              rows: [{note: Zoë, at: 2026-01-02, tags: [a, b]}, {_value: b}]
+          expect: [{note: Zoë, at: 2026-01-02, tag: a}]
+          expect_dead_letters: [{reason: "field note: the value ends too early"}]
+        - name: protobuf
+          model: marked
+          given:
+            - {input: "source('desk', 'marks')", rows: [{note: x, size: 1, by: {a: 0.5}}, {note: ""}]}
+          expect: [{note: x, size: 2, by: {a: 0.5}}, {note: "", size: null, by: {}}]
+    """)
+    assert [each.problems for each in verdicts] == [(), ()]

@@ -35,8 +35,13 @@ final class AvroFormat implements Decoder.Format {
   static AvroFormat of(StructType fields, List<String> settings) {
     Framing framing = Framing.of(settings.get(1));
     String writers = settings.get(2);
-    Schemas schemas = framing == Framing.PLAIN ? new OneSchema(writers) : new FixedSchemas(writers);
-    return new AvroFormat(fields, settings.get(0), framing, schemas);
+    return new AvroFormat(fields, settings.get(0), framing, framing == Framing.PLAIN ? new OneSchema(writers) : byId(writers));
+  }
+
+  private static Schemas byId(String writers) {
+    FixedSchemas listed = new FixedSchemas(writers);
+    Registry registry = Registry.current();
+    return registry == null ? listed : new RegisteredSchemas(listed, registry);
   }
 
   /** Reads all columns, and leaves one place more. */

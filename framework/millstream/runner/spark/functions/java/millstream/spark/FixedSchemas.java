@@ -26,9 +26,14 @@ final class FixedSchemas implements Schemas {
     }
   }
 
+  /** Returns a schema, or null if none of this id is listed. */
+  String find(int id) {
+    return schemas.get(id);
+  }
+
   @Override
   public String schemaOf(int id) throws BadValue {
-    String found = schemas.get(id);
+    String found = find(id);
     if (found == null) {
       throw new BadValue("unknown schema id " + id);
     }

@@ -1,41 +1,41 @@
-"""The state of the broker that commands share, in `state.json`."""
+"""The state of a server that commands share, in `state.json`."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import Struct
 
-from millstream.broker.place import BrokerFolder
 from millstream.machine.archive import Archive
+from millstream.machine.server.folder import ServerFolder
 
 
 class State(Struct, frozen=True):
     port: int
-    cluster: str
-    """Kafka's id of the cluster; a broker with another id at this port is a different Kafka."""
+    identity: str
+    """What the server says of itself; one with another identity at this port is a different server."""
     kept: bool = False
     tries: int = 1
     archive: Archive | None = None
 
     @property
-    def bootstrap_servers(self) -> str:
+    def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
 
-def read_state(folder: BrokerFolder) -> State | None:
+def read_state(folder: ServerFolder) -> State | None:
     try:
         return msgspec.json.decode(folder.state.read_bytes(), type=State)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write_state(folder: BrokerFolder, state: State) -> None:
+def write_state(folder: ServerFolder, state: State) -> None:
     temporary = folder.state.with_suffix(".new")
     temporary.write_bytes(msgspec.json.encode(state))
     temporary.replace(folder.state)
 
 
-def read_pid(folder: BrokerFolder) -> int | None:
+def read_pid(folder: ServerFolder) -> int | None:
     try:
         return int(folder.pid.read_text(encoding="ascii"))
     except (OSError, ValueError):

@@ -1,0 +1,230 @@
+"""`millstream schemas`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from click.exceptions import Exit
+from msgspec import Struct, to_builtins
+
+from millstream.cli.diagnostics import with_lines
+from millstream.cli.jar_progress import fetching
+from millstream.cli.options import Common, cli_command
+from millstream.cli.output import finish
+from millstream.cli.project import root_of
+from millstream.cli.topic_schemas import TopicSchemas, topic_schemas
+from millstream.errors import MillstreamError
+from millstream.formats import Encoding
+from millstream.project.pinned_schemas import chosen, format_named
+from millstream.project.pins import pins_folder
+from millstream.project.values import RegistryUse, SchemaUse, Topic
+
+if TYPE_CHECKING:
+    from millstream.registry.newer import Newer
+    from millstream.registry.pull import PinChange
+
+
+class Row(Struct, frozen=True):
+    """The schema of a topic."""
+
+    source: str
+    topic: str
+    format: str | None
+    file: str | None = None
+    subject: str | None = None
+    version: int | None = None
+    """The pinned version that has the columns; with its id, None if it is not pinned."""
+    id: int | None = None
+    versions: int = 0
+    """How many versions are pinned."""
+
+
+@cli_command(
+    "schemas",
+    "millstream schemas pull --target prod",
+    "millstream schemas pull --check",
+    "millstream schemas check",
+    "millstream schemas ls --output json",
+    "millstream schemas show 12",
+)
+@click.argument("action", type=click.Choice(("pull", "check", "ls", "show")))
+@click.argument("schema_id", metavar="[ID]", type=click.IntRange(min=0), required=False)
+@click.option("--check", is_flag=True, help="With pull: write nothing; exit with 1 if a file would change.")
+def command(
+    common: Common, *, action: Literal["pull", "check", "ls", "show"], schema_id: int | None, check: bool
+) -> int:
+    """Pin or list the schemas of topics from a schema registry.
+
+    `pull` fetches all versions of the subjects that topics use, with the schemas that they refer to, and
+    writes a file for each subject into `schemas/registry`. Commit these files: compiling reads only them, and
+    needs no network. `check` compares the pinned schemas with the newest ones of the registry, field by
+    field, and ends with exit code 1 if records of a newer schema can't be read with the pinned one. `ls`
+    lists the topics with a schema. `show` asks the registry for the schema of an id.
+    """
+    if check and action != "pull":
+        raise click.UsageError("--check needs pull")
+    if (schema_id is not None) != (action == "show"):
+        raise click.UsageError(
+            "show needs the id of a schema" if action == "show" else "only show takes an id"
+        )
+    root = root_of(common)
+    found = topic_schemas(common, root)
+    if any(each.severity == "error" for each in found.diagnostics):
+        raise Exit(finish(common.style, found.diagnostics))
+    try:
+        match action:
+            case "pull":
+                return pull(common, root, found, check=check)
+            case "check":
+                return compare(common, root, found)
+            case "ls":
+                return ls(common, found)
+            case "show":
+                assert schema_id is not None
+                return show(common, root, found, schema_id)
+    except MillstreamError as error:
+        raise MillstreamError(*with_lines(error.diagnostics, root)) from None
+
+
+def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> int:
+    # These import Confluent's client, which takes a second.
+    from millstream.registry.opening import connected
+    from millstream.registry.pull import changes, fetch_subjects, subjects_of, write
+
+    wanted = subjects_of(schemas.topics.values())
+    found = {}
+    if wanted:
+        with (
+            fetching(common.style) as progress,
+            connected(schemas.target, root, schemas.pins, progress) as registry,
+        ):
+            found = fetch_subjects(registry, wanted)
+    changed = changes(pins_folder(schemas.settings), schemas.files, schemas.pins, found)
+    if not check:
+        write(root, found, changed)
+    result = {"subjects": list(found), "changes": to_builtins(changed), "written": not check}
+    text = None if common.style.quiet and not check else pulled(len(found), changed, check=check)
+    code = finish(common.style, schemas.diagnostics, result=result, text=text)
+    return code or int(check and bool(changed))
+
+
+def compare(common: Common, root: Path, schemas: TopicSchemas) -> int:
+    from millstream.registry.newer import newer_versions
+    from millstream.registry.opening import connected
+    from millstream.registry.pull import fetch_subjects, subjects_of
+
+    wanted = subjects_of(schemas.topics.values())
+    newer: list[Newer] = []
+    if wanted:
+        with (
+            fetching(common.style) as progress,
+            connected(schemas.target, root, schemas.pins, progress) as registry,
+        ):
+            found = fetch_subjects(registry, wanted)
+        newer = newer_versions(schemas.uses, schemas.pins, found)
+    result = {
+        "subjects": [
+            {**to_builtins(each), "findings": [{**to_builtins(f), "text": f.text} for f in each.findings]}
+            for each in newer
+        ]
+    }
+    text = (
+        "\n".join(line for each in newer for line in compared(each)) or "no topic has a schema of a registry"
+    )
+    code = finish(common.style, schemas.diagnostics, result=result, text=text)
+    return code or int(any(each.unreadable for each in newer))
+
+
+def compared(newer: Newer) -> list[str]:
+    """Return how the newest version differs from the pinned one, in lines."""
+    if newer.newest == newer.pinned:
+        return [f"{newer.subject}: version {newer.pinned} is pinned, and the newest"]
+    lines = [f"{newer.subject}: version {newer.pinned} is pinned, version {newer.newest} is the newest"]
+    texts = dict.fromkeys(each.text for each in newer.findings)
+    return lines + ([f"  {text}" for text in texts] or ["  compatible in both directions"])
+
+
+def pulled(subjects: int, changed: Iterable[PinChange], *, check: bool) -> str:
+    verbs = {"new": "add", "changed": "change", "unused": "remove"}
+    lines = [
+        f"{verbs[each.state]} {each.path}{_versions(each.versions) if each.state == 'changed' else ''}"
+        for each in changed
+    ]
+    count = f"{subjects} subject{'' if subjects == 1 else 's'}"
+    if not lines:
+        return f"{count} pinned, no changes"
+    if check:
+        return "\n".join([*lines, "the registry has moved on: run `millstream schemas pull`"])
+    return "\n".join([*lines, f"{count} pinned"])
+
+
+def _versions(numbers: tuple[int, ...]) -> str:
+    if not numbers:
+        return ""
+    return f": new version{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
+
+
+def ls(common: Common, schemas: TopicSchemas) -> int:
+    rows = rows_of(schemas)
+    result = {"schemas": to_builtins(rows)}
+    return finish(common.style, schemas.diagnostics, result=result, text=table(rows))
+
+
+def rows_of(schemas: TopicSchemas) -> list[Row]:
+    found: list[Row | None] = []
+    for topic in schemas.topics.values():
+        found.append(_row(topic, topic.schema, topic.format, schemas))
+        if topic.key is not None:
+            found.append(_row(topic, topic.key.schema, topic.key.format, schemas))
+    return [row for row in found if row is not None]
+
+
+def _row(
+    topic: Topic, schema: SchemaUse | RegistryUse | None, encoding: Encoding, schemas: TopicSchemas
+) -> Row | None:
+    match schema:
+        case SchemaUse(path=path):
+            return Row(topic.id, topic.topic, encoding.name, file=path)
+        case RegistryUse(subject=subject) as use:
+            versions = schemas.pins[subject].versions if subject in schemas.pins else ()
+            version = chosen(use, versions)
+            if version is None:
+                return Row(topic.id, topic.topic, use.format or None, None, subject, use.version)
+            format_ = format_named(version.type)
+            return Row(
+                topic.id, topic.topic, format_, None, subject, version.version, version.id, len(versions)
+            )
+        case None:
+            return None
+
+
+def table(rows: list[Row]) -> str:
+    if not rows:
+        return "no topic has a schema"
+    lines = [("SOURCE", "TOPIC", "SCHEMA", "FORMAT", "VERSION", "ID")]
+    for row in rows:
+        version = "" if row.version is None else str(row.version)
+        pinned = str(row.id) if row.id is not None else ("" if row.file else "not pinned")
+        lines.append(
+            (row.source, row.topic, row.subject or row.file or "", row.format or "", version, pinned)
+        )
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def show(common: Common, root: Path, schemas: TopicSchemas, schema_id: int) -> int:
+    from millstream.registry.opening import connected
+
+    with (
+        fetching(common.style) as progress,
+        connected(schemas.target, root, schemas.pins, progress) as registry,
+    ):
+        found = registry.schema(schema_id)
+    result: dict[str, Any] = {"id": schema_id, "type": found.type, "schema": found.text}
+    return finish(common.style, schemas.diagnostics, result=result, text=found.text)

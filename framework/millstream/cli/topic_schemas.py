@@ -1,0 +1,47 @@
+"""What a project's topics use of a schema registry, read without compiling: a missing pin is no error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from millstream.cli.options import Common
+from millstream.errors import Diagnostic
+from millstream.project.files import File, find_files, read_file
+from millstream.project.load import load_topics
+from millstream.project.pins import Pins, pins_folder, read_pins
+from millstream.project.profiles import read_target
+from millstream.project.settings import read_settings
+from millstream.project.values import RegistryUse, Settings, Target, Topic
+from millstream.project.variables import merge_variables
+
+
+class TopicSchemas(Struct, frozen=True):
+    settings: Settings
+    target: Target
+    topics: Mapping[str, Topic]
+    files: Mapping[str, File]
+    """The files of pinned schemas, by path."""
+    pins: Pins
+    diagnostics: tuple[Diagnostic, ...]
+    """Of the project's files, without those of pins."""
+
+    @property
+    def uses(self) -> tuple[RegistryUse, ...]:
+        """What the topics take from a registry."""
+        return tuple(use for topic in self.topics.values() for use in topic.registry_uses)
+
+
+def topic_schemas(common: Common, root: Path) -> TopicSchemas:
+    settings, problems = read_settings(root)
+    merged, more = merge_variables(settings.vars, common.vars)
+    target, others = read_target(root, settings, common.target, common.profiles_dir, merged)
+    topics, found = load_topics(root, settings, target, merged)
+    read = [read_file(root, path) for path in find_files(root, (pins_folder(settings),), (".json",))]
+    files = {each.path: each for each in read if isinstance(each, File)}
+    pins, _ = read_pins(((path, each.content) for path, each in files.items()), settings)
+    unreadable = [each for each in read if isinstance(each, Diagnostic)]
+    diagnostics = (*problems, *more, *others, *found, *unreadable)
+    return TopicSchemas(settings, target, topics, files, pins, diagnostics)

@@ -1,0 +1,130 @@
+"""Whether records of one Avro schema can be read by another, by the rules of Avro's `SchemaCompatibility`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from millstream.compatibility.values import Difference, Sides, joined
+from millstream.formats.avro.match import PROMOTIONS, named_alike
+from millstream.formats.avro.parse import parse_schema
+from millstream.formats.avro.references import self_contained
+from millstream.formats.avro.types import (
+    AvroType,
+    Dictionary,
+    Enum,
+    Fixed,
+    List,
+    Primitive,
+    Record,
+    RecordField,
+    Resolved,
+    Schema,
+    Union,
+    described,
+)
+from millstream.formats.format import SchemaError, SchemaFiles
+
+
+def compare(writer: SchemaFiles, reader: SchemaFiles, sides: Sides) -> list[Difference]:
+    one, other = _schema(writer), _schema(reader)
+    return list(dict.fromkeys(_Comparison(one, other, sides).types(one.root, other.root, "")))
+
+
+def _schema(files: SchemaFiles) -> Schema:
+    others = {name: text for name, text in files.texts.items() if name != files.path and not files.folders}
+    return parse_schema(self_contained(files.texts[files.path], others))
+
+
+class _Comparison:
+    def __init__(self, writer: Schema, reader: Schema, sides: Sides) -> None:
+        self.writer, self.reader, self.sides = writer, reader, sides
+        self.known: dict[tuple[str, str], list[Difference]] = {}
+        """By the names of two records, with paths within them."""
+
+    def types(self, written: AvroType, wanted: AvroType, path: str) -> list[Difference]:
+        one, other = self.writer.resolved(written), self.reader.resolved(wanted)
+        match one, other:
+            case Union(types=types), _:
+                return [each for type_ in types for each in self.types(type_, other, path)]
+            case _, Union():
+                return self.union(one, other, path)
+            case Primitive(), Primitive():
+                fits = one.type == other.type or other.type in PROMOTIONS.get(one.type, ())
+                return [] if fits else [self.mismatch(one, other, path)]
+            case List(items=items), List(items=others):
+                return self.types(items, others, f"{path}[]")
+            case Dictionary(values=values), Dictionary(values=others):
+                return self.types(values, others, f"{path}{{}}")
+            case Fixed(), Fixed():
+                return [*self.name(one, other, path), *self.size(one, other, path)]
+            case Enum(), Enum():
+                return [*self.name(one, other, path), *self.symbols(one, other, path)]
+            case Record(), Record():
+                return [*self.name(one, other, path), *self.records(one, other, path)]
+            case _:
+                return [self.mismatch(one, other, path)]
+
+    def union(self, written: Resolved, wanted: Union, path: str) -> list[Difference]:
+        found = [self.types(written, each, path) for each in wanted.types]
+        if not all(found):
+            return []
+        # The differences to the only type of the same kind say more than that no type fits.
+        same = [
+            differences
+            for each, differences in zip(wanted.types, found, strict=True)
+            if self.reader.resolved(each).type == written.type
+        ]
+        if len(same) == 1:
+            return same[0]
+        what = f"{self.sides.writer} records can have {described(written)}, which the {self.sides.reader} "
+        return [Difference(path, "missing_union_branch", f"{what}schema does not allow")]
+
+    def records(self, written: Record, wanted: Record, path: str) -> list[Difference]:
+        pair = (written.name, wanted.name)
+        if pair not in self.known:
+            self.known[pair] = []  # a record within itself
+            self.known[pair] = list(self.fields(written, wanted))
+        return [replace(each, path=joined(path, each.path)) for each in self.known[pair]]
+
+    def fields(self, written: Record, wanted: Record) -> Iterable[Difference]:
+        for field in wanted.fields:
+            match _written(written, field):
+                case None if not field.has_default:
+                    what = f"{self.sides.writer} records lack it, and the {self.sides.reader} schema has no "
+                    yield Difference(field.name, "reader_field_missing_default_value", f"{what}default")
+                case RecordField() as source:
+                    yield from self.types(source.of, field.of, field.name)
+
+    def name(
+        self, written: Enum | Fixed | Record, wanted: Enum | Fixed | Record, path: str
+    ) -> Iterable[Difference]:
+        if not named_alike(written, wanted):
+            what = f"its type is called {wanted.name} in the {self.sides.reader} schema, but "
+            yield Difference(path, "name_mismatch", f"{what}{written.name} in the {self.sides.writer} one")
+
+    def size(self, written: Fixed, wanted: Fixed, path: str) -> Iterable[Difference]:
+        if written.size != wanted.size:
+            what = f"it has {wanted.size} bytes in the {self.sides.reader} schema, but {written.size} in the "
+            yield Difference(path, "fixed_size_mismatch", f"{what}{self.sides.writer} one")
+
+    def symbols(self, written: Enum, wanted: Enum, path: str) -> Iterable[Difference]:
+        missing = [each for each in written.symbols if each not in wanted.symbols]
+        if missing and not wanted.default:
+            what = f"the {self.sides.reader} schema lacks {', '.join(missing)}, and has no default symbol"
+            yield Difference(path, "missing_enum_symbols", what)
+
+    def mismatch(self, written: Resolved, wanted: Resolved, path: str) -> Difference:
+        what = (
+            f"it is {described(wanted)} in the {self.sides.reader} schema, but {described(written)} in the "
+        )
+        return Difference(path, "type_mismatch", f"{what}{self.sides.writer} one")
+
+
+def _written(written: Record, field: RecordField) -> RecordField | None:
+    names = [field.name, *field.aliases]
+    found = [each for name in dict.fromkeys(names) for each in written.fields if each.name == name]
+    if len(found) > 1:
+        raise SchemaError(field.name, f"it and its aliases match {', '.join(each.name for each in found)}")
+    return found[0] if found else None

@@ -1,0 +1,75 @@
+"""Combinations of JSON Schemas: `allOf`, `anyOf` and `oneOf`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from millstream.compatibility.json_types import Node
+from millstream.compatibility.values import Difference, Sides, compatible
+
+Found = list[Difference]
+
+
+def criteria(was: Node, now: Node, sides: Sides) -> Found:
+    """Compare the keywords of combinations."""
+    if was.kind == now.kind:
+        return []
+    single = len(was.parts) == 1, len(now.parts) == 1
+    extended = now.kind == "anyOf" or all(single)
+    extended |= (single[0] and now.kind == "oneOf") or (single[1] and was.kind == "allOf")
+    what = f"it is {now.kind} in the {sides.reader} schema, but {was.kind} in the {sides.writer} one"
+    rule = "combined_type_extended" if extended else "combined_type_changed"
+    return [Difference("", rule, what, breaks=not extended)]
+
+
+def combined(was: Node, now: Node, sides: Sides, nodes: Callable[[Node, Node, str], Found]) -> Found:
+    """Compare the schemas of combinations: each needs one of its own to fit."""
+    before, after = _distinct(was), _distinct(now)
+    found: Found = []
+    if len(before) < len(after) and now.kind == "allOf":
+        what = f"values must fit more schemas in the {sides.reader} one"
+        found.append(Difference("", "product_type_extended", what))
+    if len(before) > len(after) and was.kind != "allOf":
+        what = f"the {sides.reader} schema has fewer choices than the {sides.writer} one"
+        found.append(Difference("", "sum_type_narrowed", what))
+    edges: dict[int, dict[int, Found]] = {}
+    failed: list[Found] = []
+    for i, one in enumerate(before):
+        results = {j: nodes(one, other, "") for j, other in enumerate(after)}
+        edges[i] = {j: each for j, each in results.items() if compatible(each)}
+        if not edges[i]:
+            alike = [results[j] for j, other in enumerate(after) if other.kind == one.kind]
+            failed += alike if len(alike) == 1 else []
+    matching = _matching(edges)
+    for j, i in matching.items():
+        found += edges[i][j]
+    if len(matching) < min(len(before), len(after)):
+        # The differences to the only schema of the same kind say more than that none fits.
+        if failed:
+            return [*found, *(each for differences in failed for each in differences)]
+        what = f"a choice of the {sides.writer} schema fits none of the {sides.reader} one"
+        found.append(Difference("", "combined_type_subschemas_changed", what))
+    return found
+
+
+def _distinct(node: Node) -> list[Node]:
+    return list({(each.kind, json.dumps(each.given, sort_keys=True)): each for each in node.parts}.values())
+
+
+def _matching(edges: dict[int, dict[int, Found]]) -> dict[int, int]:
+    """Return the largest set of pairs in which each schema occurs once."""
+    matched: dict[int, int] = {}
+
+    def place(one: int, tried: set[int]) -> bool:
+        for other in edges[one]:
+            if other not in tried:
+                tried.add(other)
+                if other not in matched or place(matched[other], tried):
+                    matched[other] = one
+                    return True
+        return False
+
+    for one in edges:
+        place(one, set())
+    return matched

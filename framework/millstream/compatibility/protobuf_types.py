@@ -1,0 +1,148 @@
+"""What the compatibility of Protobuf schemas depends on, read from their descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.formats.format import SchemaFiles
+from millstream.formats.protobuf.files import compiled
+from millstream.formats.protobuf.schema import files_of
+
+_ENCODINGS = {
+    "int32": "varint",
+    "int64": "varint",
+    "uint32": "varint",
+    "uint64": "varint",
+    "bool": "varint",
+    "enum": "varint",
+    "sint32": "zigzag",
+    "sint64": "zigzag",
+    "string": "text",
+    "bytes": "text",
+    "fixed32": "fixed32",
+    "sfixed32": "fixed32",
+    "fixed64": "fixed64",
+    "sfixed64": "fixed64",
+}
+"""The scalars that can be read as each other; `float` and `double` only as themselves."""
+_NAMES = (
+    "", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group",
+    "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64",
+)  # fmt: skip
+"""By the number of a type in descriptors."""
+
+
+class FieldType(Struct, frozen=True):
+    kind: str
+    """scalar, map or message."""
+    shown: str
+    encoding: str = ""
+    """Of a scalar."""
+    message: str = ""
+    """The full name of a message."""
+    key: FieldType | None = None
+    value: FieldType | None = None
+    """Of a map."""
+
+
+class Field(Struct, frozen=True):
+    number: int
+    name: str
+    type: FieldType
+    label: str = ""
+    """As it is written in the file: repeated, optional, required or none."""
+    group: str = ""
+    """Its oneof."""
+
+
+class Message(Struct, frozen=True):
+    name: str
+    """With its package."""
+    local_name: str
+    """Without it."""
+    fields: dict[int, Field]
+    messages: dict[str, Message]
+    enums: dict[str, dict[int, str]]
+    imported: bool = False
+
+
+class ProtoFile(Struct, frozen=True):
+    package: str
+    messages: dict[str, Message]
+    enums: dict[str, dict[int, str]]
+    types: dict[str, Message]
+    """All messages by full name, with those of imports."""
+
+
+def read_file(files: SchemaFiles) -> ProtoFile:
+    return _read(files.path, tuple(files.texts.items()), files.folders)
+
+
+@lru_cache(maxsize=256)
+def _read(path: str, texts: tuple[tuple[str, str], ...], folders: tuple[str, ...]) -> ProtoFile:
+    """Compile a file once: each comparison in each direction needs it, and compiling starts a process."""
+    *imports, own = files_of(compiled(SchemaFiles(path, dict(texts), folders)))
+    messages = {each.name: _message(each, own.package, "", own) for each in own.message_type}
+    known = dict(_all(messages.values()))
+    for file in imports:
+        others = [_message(each, file.package, "", file, imported=True) for each in file.message_type]
+        known |= dict(_all(others))
+    return ProtoFile(own.package, messages, _enums(own), known)
+
+
+def _all(messages: Iterable[Message]) -> Iterator[tuple[str, Message]]:
+    for each in messages:
+        yield each.name, each
+        yield from _all(each.messages.values())
+
+
+def _message(given: Any, package: str, around: str, file: Any, *, imported: bool = False) -> Message:
+    local = f"{around}.{given.name}" if around else given.name
+    entries = {each.name: each for each in given.nested_type if each.options.map_entry}
+    nested = [each for each in given.nested_type if not each.options.map_entry]
+    return Message(
+        name=f"{package}.{local}" if package else local,
+        local_name=local,
+        fields={each.number: _field(each, given, entries, file) for each in given.field},
+        messages={each.name: _message(each, package, local, file, imported=imported) for each in nested},
+        enums=_enums(given),
+        imported=imported,
+    )
+
+
+def _field(given: Any, message: Any, entries: dict[str, Any], file: Any) -> Field:
+    # An optional field of proto3 is in a oneof that the file does not have.
+    grouped = given.HasField("oneof_index") and not given.proto3_optional
+    group = message.oneof_decl[given.oneof_index].name if grouped else ""
+    entry = entries.get(given.type_name.rpartition(".")[2]) if _NAMES[given.type] == "message" else None
+    label = ""
+    if entry is None and not grouped:
+        label = _label(given, file)
+    return Field(given.number, given.name, _type(given, entry), label, group)
+
+
+def _label(given: Any, file: Any) -> str:
+    if given.label == given.LABEL_REPEATED:
+        return "repeated"
+    if given.label == given.LABEL_REQUIRED:
+        return "required"
+    return "optional" if given.proto3_optional or file.syntax in {"", "proto2"} else ""
+
+
+def _type(given: Any, entry: Any) -> FieldType:
+    if entry is not None:
+        key, value = (_type(each, None) for each in entry.field)
+        return FieldType("map", f"map<{key.shown}, {value.shown}>", key=key, value=value)
+    name = _NAMES[given.type]
+    full = given.type_name.removeprefix(".")
+    if name in {"message", "group"}:
+        return FieldType("message", full, message=full)
+    return FieldType("scalar", full or name, _ENCODINGS.get(name, name))
+
+
+def _enums(given: Any) -> dict[str, dict[int, str]]:
+    return {enum.name: {each.number: each.name for each in reversed(enum.value)} for enum in given.enum_type}

@@ -1,0 +1,1 @@
+"""Servers that run on this machine as long as commands need them."""

@@ -1,0 +1,105 @@
+"""What a topic takes from the pinned schemas of its subject: columns, format, and its writers' schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.formats import NAMES, Encoding, WriterSchema, format_of
+from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
+from millstream.project.pins import PULL, NotPinnedError, Pins, Version, references_of
+from millstream.project.values import RegistryUse
+
+Read = Callable[[SchemaLanguage, SchemaFiles], ReadSchema]
+
+
+class PinnedSchema(Struct, frozen=True):
+    schema: ReadSchema
+    encoding: Encoding
+
+
+class Unusable(Struct, frozen=True):
+    """Why a topic can't use its pins."""
+
+    code: str
+    message: str
+    remedy: str
+
+
+def pinned_schema(use: RegistryUse, encoding: Encoding, pins: Pins, read: Read) -> PinnedSchema | Unusable:
+    versions = pins[use.subject].versions if use.subject in pins else ()
+    if not versions:
+        return Unusable("MS125", f"no schema of subject '{use.subject}' is pinned", f"run `{PULL}`")
+    version = chosen(use, versions)
+    if version is None:
+        known = ", ".join(str(each.version) for each in versions)
+        which = f"version {use.version}" if use.version else "a version that is not deleted"
+        message = f"{which} of subject '{use.subject}' is not pinned"
+        return Unusable("MS125", message, f"run `{PULL}`, or choose another version: {known}")
+    name = format_named(version.type)
+    if name not in NAMES:
+        remedy = "declare the columns and a format instead of it"
+        return Unusable("MS126", f"subject '{use.subject}' is {version.type}, which can't be decoded", remedy)
+    if use.format not in {"", name}:
+        message = f"subject '{use.subject}' is {version.type}, but the format is {use.format}"
+        return Unusable("MS126", message, f"write format: {name}, or omit it")
+    language = format_of(name).schemas
+    assert language is not None  # a format of schemas
+    try:
+        texts = Texts(language, versions, pins, use.message, use.key)
+        return read_pinned(replace(encoding, name=name), texts, version, read)
+    except SchemaError as error:
+        message = f"version {version.version} of subject '{use.subject}' can't be used: {error}"
+        return Unusable("MS123", message, "change the schema, or declare the columns here instead of it")
+    except NotPinnedError as error:
+        message = f"subject '{use.subject}' needs {error}, which is not pinned"
+        return Unusable("MS125", message, f"run `{PULL}`")
+
+
+def chosen(use: RegistryUse, versions: tuple[Version, ...]) -> Version | None:
+    """Return the version that has a topic's columns, if it is pinned."""
+    if use.version is None:
+        return next((each for each in reversed(versions) if not each.deleted), None)
+    return next((each for each in versions if each.version == use.version), None)
+
+
+def format_named(kind: str) -> str:
+    """Return the format of a type of schemas, such as AVRO."""
+    return kind.lower()
+
+
+class Texts(Struct, frozen=True):
+    """The pinned versions of a subject, in one language."""
+
+    language: SchemaLanguage
+    versions: tuple[Version, ...]
+    pins: Pins
+    message: str = ""
+    key: bool = False
+
+    def files(self, version: Version) -> SchemaFiles:
+        """Return a version with all that it refers to."""
+        others = references_of(self.pins, version)
+        own = f"schema{self.language.suffix}"
+        while own in others:
+            own = f"_{own}"
+        return SchemaFiles(own, {**others, own: version.text}, (), self.message, self.key)
+
+
+def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) -> PinnedSchema:
+    schema = read(texts.language, texts.files(version))
+    # A subject may change its type if its compatibility is NONE; values of the old type can't be decoded.
+    written = [each for each in texts.versions if texts.language.by_writer and each.type == version.type]
+    essences = {each.id: read(texts.language, texts.files(each)).essence for each in written}
+    return PinnedSchema(
+        schema,
+        replace(
+            encoding,
+            schema=schema.essence,
+            message=schema.message,
+            schema_id=version.id,
+            writers=tuple(WriterSchema(id_, essence) for id_, essence in sorted(essences.items())),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Schema registries: Confluent's API, and a registry for the local target."""

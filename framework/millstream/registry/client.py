@@ -1,0 +1,104 @@
+"""A schema registry with Confluent's API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import msgspec
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.pins import Reference, Subject, Version, version_of
+from millstream.registry.failures import reporting
+from millstream.registry.settings import Address, client_settings
+from millstream.text import Location
+
+_NO_LEVEL = {40401, 40408}
+"""Error codes of a subject without a compatibility level of its own."""
+
+
+@contextmanager
+def _direct() -> Iterator[None]:
+    """Let the client connect to this machine without a proxy: it reads the environment when it is created."""
+    before = os.environ.get("no_proxy")
+    listed = before or os.environ.get("NO_PROXY", "")
+    os.environ["no_proxy"] = f"{listed},127.0.0.1".lstrip(",")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["no_proxy"]
+        else:
+            os.environ["no_proxy"] = before
+
+
+def _numbers(given: object) -> frozenset[int]:
+    """Check an answer, which the client passes on as it is."""
+    return msgspec.convert(given, frozenset[int])
+
+
+class Registry:
+    """A connection; it is first used by the first question."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        with reporting(address, "an answer"), _direct() if address.local else nullcontext():
+            self._client = SchemaRegistryClient(client_settings(address))
+        self._level: str | None = None
+
+    def close(self) -> None:
+        self._client.close()
+
+    def subject(self, name: str, location: Location | None = None) -> Subject:
+        """Return all versions of a subject, with those that were deleted but still decode records."""
+        with reporting(self.address, f"subject '{name}'", location):
+            live = _numbers(self._client.get_versions(name))
+            numbers = sorted(live | _numbers(self._client.get_versions(name, deleted=True)))
+        versions = [self._version(name, number, location, deleted=number not in live) for number in numbers]
+        return Subject(name, self._compatibility(name), tuple(versions))
+
+    def schema(self, schema_id: int) -> Version:
+        """Return the schema of an id; its version depends on the subject, and is 0."""
+        what = f"a schema with the id {schema_id}"
+        with reporting(self.address, what):
+            found = self._client.get_schema(schema_id)
+            return self._read(found, 0, schema_id, what)
+
+    def _version(self, name: str, number: int, location: Location | None, *, deleted: bool) -> Version:
+        what = f"version {number} of subject '{name}'"
+        with reporting(self.address, what, location):
+            found: RegisteredSchema = self._client.get_version(name, number, deleted=deleted)
+            (schema_id,) = _numbers([found.schema_id])
+            return self._read(found.schema, number, schema_id, what, deleted=deleted)
+
+    def _read(
+        self, schema: Schema, number: int, schema_id: int, what: str, *, deleted: bool = False
+    ) -> Version:
+        text = schema.schema_str or ""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            message = f"{what} is not valid text"
+            raise MillstreamError(
+                Diagnostic("MS894", message, self.address.location, "fix the schema in the registry")
+            ) from None
+        references = [
+            Reference(str(each.name), str(each.subject), int(each.version or 0))
+            for each in schema.references or ()
+        ]
+        return version_of(number, schema_id, schema.schema_type or "AVRO", text, references, deleted=deleted)
+
+    def _compatibility(self, name: str) -> str:
+        """Return the level of a subject, or else of the whole registry."""
+        with reporting(self.address, f"the compatibility level of subject '{name}'"):
+            try:
+                return self._client.get_compatibility(name)
+            except SchemaRegistryError as error:
+                if error.error_code not in _NO_LEVEL:
+                    raise
+            if self._level is None:
+                self._level = self._client.get_compatibility()
+            return self._level

@@ -1,0 +1,46 @@
+"""A schema registry on this machine, which runs and stops like the local broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from millstream.machine.jars import Progress
+from millstream.machine.server.shared import Server, Status, Stopped, keep, shared, status, stop_shared
+from millstream.project.pins import Pins
+from millstream.registry.local.apicurio import API, APICURIO
+from millstream.registry.local.filling import fill
+from millstream.registry.settings import Address
+
+
+@contextmanager
+def shared_registry(root: Path, pins: Pins, progress: Progress | None = None) -> Iterator[Server]:
+    """Start the project's registry, or join the running one; stop it if no other command uses it."""
+    with shared(APICURIO, root, progress) as starting:
+        server = starting.ready()
+        fill(server, pins)
+        yield server
+
+
+def keep_registry(root: Path, pins: Pins, progress: Progress | None = None) -> None:
+    """Start or join the registry, and keep it running until it is stopped."""
+    with shared_registry(root, pins, progress):
+        keep(APICURIO, root)
+
+
+def stop_registry(root: Path, *, force: bool = False) -> Stopped:
+    return stop_shared(APICURIO, root, force=force)
+
+
+def registry_status(root: Path) -> Status:
+    return status(APICURIO, root)
+
+
+def registry_url(address: str) -> str:
+    """Return what clients of Confluent's API need, from a host and port."""
+    return f"http://{address}{API}"
+
+
+def local_address(server: Server) -> Address:
+    return Address(registry_url(server.address))

@@ -1,0 +1,92 @@
+"""Pins the schemas of a project's topics: asks the registry, compares with the files, and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.atomic import replace_file
+from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
+from millstream.project.files import File
+from millstream.project.pins import Subject, encode, file_names
+from millstream.project.values import Topic
+from millstream.registry.client import Registry
+from millstream.text import Location
+
+_OF_SUBJECTS = {"MS893", "MS894"}
+"""The errors of a single subject; after others, asking for more is pointless."""
+
+
+class PinChange(Struct, frozen=True):
+    """A file of pins that differs from the registry."""
+
+    subject: str
+    path: str
+    state: Literal["new", "changed", "unused"]
+    """`unused`: the file belongs to no subject that a topic uses."""
+    versions: tuple[int, ...] = ()
+    """The versions that are pinned for the first time."""
+
+
+def subjects_of(topics: Iterable[Topic]) -> dict[str, Location]:
+    """Return the subjects that topics use, with the first place that names each."""
+    found: dict[str, Location] = {}
+    for topic in topics:
+        for use in topic.registry_uses:
+            found.setdefault(use.subject, use.location)
+    return found
+
+
+def fetch_subjects(registry: Registry, wanted: Mapping[str, Location]) -> dict[str, Subject]:
+    """Return the subjects and all that their schemas refer to, by name; raise all errors of subjects."""
+    found: dict[str, Subject] = {}
+    problems: list[Diagnostic] = []
+    pending = dict(wanted)
+    while pending:
+        name, location = pending.popitem()
+        try:
+            found[name] = registry.subject(name, location)
+        except MillstreamError as error:
+            problems += error.diagnostics
+            if any(each.code not in _OF_SUBJECTS for each in error.diagnostics):
+                break
+            continue
+        for version in found[name].versions:
+            for reference in version.references:
+                if reference.subject not in found:
+                    pending.setdefault(reference.subject, location)
+    if problems:
+        raise MillstreamError(*problems)
+    return dict(sorted(found.items()))
+
+
+def changes(
+    folder: str, files: Mapping[str, File], pins: Mapping[str, Subject], found: Mapping[str, Subject]
+) -> list[PinChange]:
+    """Return how the files of the pins' folder differ from what the registry holds."""
+    listed: list[PinChange] = []
+    paths = {f"{folder}/{name}": subject for subject, name in file_names(found).items()}
+    for path, subject in paths.items():
+        if path in files and files[path].content == encode(found[subject]):
+            continue
+        before = pins.get(subject)
+        known = {each.version for each in before.versions} if before else set()
+        new = tuple(each.version for each in found[subject].versions if each.version not in known)
+        listed.append(PinChange(subject, path, "changed" if path in files else "new", new))
+    listed += [PinChange(files[path].stem, path, "unused") for path in files if path not in paths]
+    return sorted(listed, key=lambda each: each.path)
+
+
+def write(root: Path, found: Mapping[str, Subject], changed: Iterable[PinChange]) -> None:
+    """Write the files that differ, each as a whole, and remove unused ones."""
+    for each in changed:
+        path = root / each.path
+        with reporting_os_errors("MS702", f"{each.path} can't be written", "make its folder writable"):
+            if each.state == "unused":
+                path.unlink(missing_ok=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(path, encode(found[each.subject]).encode(), mode=0o644)

@@ -1,0 +1,162 @@
+package millstream.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.Serializable;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.apache.avro.Schema;
+import org.apache.avro.SchemaParseException;
+
+/**
+ * A schema registry, asked for the schemas of ids that turn up while a query runs. It is sent to executors with the
+ * functions that need it; its login is in no plan and no setting.
+ */
+public final class Registry implements Serializable {
+  private static final long serialVersionUID = 1;
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final int ATTEMPTS = 2;
+  private static final long REST = Duration.ofSeconds(10).toNanos();
+  private static final Map<String, String> KNOWN = new ConcurrentHashMap<>();
+  /** When an id was last not found: a topic may hold many records with it. */
+  private static final Map<String, Long> MISSING = new ConcurrentHashMap<>();
+  private static volatile Registry current;
+  private final String url;
+  private final String authorization;
+  private final byte[] authority;
+  private transient HttpClient client;
+
+  private Registry(String url, String authorization, byte[] authority) {
+    this.url = url;
+    this.authorization = authorization;
+    this.authority = authority;
+  }
+
+  /** Sets the registry of the functions that are resolved from now on; texts are empty if there is none. */
+  public static void use(String url, String authorization, byte[] authority) {
+    current = url.isEmpty() ? null : new Registry(url, authorization, authority);
+  }
+
+  static Registry current() {
+    return current;
+  }
+
+  /** Returns a schema with all that it refers to, or null if there is none of this id. */
+  String schemaOf(int id) {
+    String key = url + " " + id;
+    String found = KNOWN.get(key);
+    if (found != null) {
+      return found;
+    }
+    Long asked = MISSING.get(key);
+    if (asked != null && System.nanoTime() - asked < REST) {
+      return null;
+    }
+    JsonNode answer = get("/schemas/ids/" + id);
+    if (answer == null) {
+      MISSING.put(key, System.nanoTime());
+      return null;
+    }
+    found = complete(answer, new Schema.Parser());
+    KNOWN.put(key, found);
+    return found;
+  }
+
+  /** Returns the text of a schema; those that it refers to are parsed first, and become a part of it. */
+  private String complete(JsonNode answer, Schema.Parser parser) {
+    String text = answer.path("schema").asText();
+    if (!answer.path("schemaType").asText("AVRO").equals("AVRO")) {
+      return text;
+    }
+    for (JsonNode each : answer.path("references")) {
+      String subject = URLEncoder.encode(each.path("subject").asText(), StandardCharsets.UTF_8).replace("+", "%20");
+      JsonNode other = get("/subjects/" + subject + "/versions/" + each.path("version").asInt() + "?deleted=true");
+      if (other != null && !parser.getTypes().containsKey(each.path("name").asText())) {
+        complete(other, parser);
+      }
+    }
+    try {
+      return parser.parse(text).toString();
+    } catch (SchemaParseException error) {
+      return text; // reported when a record is decoded
+    }
+  }
+
+  /** Returns an answer, or null if there is nothing of that name. */
+  private JsonNode get(String path) {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        HttpResponse<byte[]> response = client().send(request(path), HttpResponse.BodyHandlers.ofByteArray());
+        if (response.statusCode() == 404) {
+          return null;
+        }
+        if (response.statusCode() == 200) {
+          return JSON.readTree(response.body());
+        }
+        if (response.statusCode() < 500 || attempt == ATTEMPTS) {
+          throw Failure.of("the schema registry refuses " + path + ": status " + response.statusCode());
+        }
+      } catch (IOException error) {
+        if (attempt == ATTEMPTS) {
+          throw Failure.of("the schema registry does not answer: " + error.getClass().getSimpleName());
+        }
+      } catch (InterruptedException error) {
+        Thread.currentThread().interrupt();
+        throw Failure.of("interrupted while asking the schema registry");
+      }
+    }
+  }
+
+  private HttpRequest request(String path) {
+    HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + path))
+        .timeout(PATIENCE)
+        .header("Accept", "application/vnd.schemaregistry.v1+json, application/json");
+    return (authorization.isEmpty() ? request : request.header("Authorization", authorization)).build();
+  }
+
+  private synchronized HttpClient client() {
+    if (client == null) {
+      HttpClient.Builder builder = HttpClient.newBuilder()
+          .connectTimeout(PATIENCE)
+          .followRedirects(HttpClient.Redirect.NEVER)
+          .version(HttpClient.Version.HTTP_1_1);
+      client = (authority.length == 0 ? builder : builder.sslContext(trusting(authority))).build();
+    }
+    return client;
+  }
+
+  /** Returns a context that trusts the certificates of a PEM file alone. */
+  private static SSLContext trusting(byte[] pem) {
+    try {
+      KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+      store.load(null, null);
+      int number = 0;
+      for (Certificate each : CertificateFactory.getInstance("X.509").generateCertificates(new ByteArrayInputStream(pem))) {
+        store.setCertificateEntry("ca" + number++, each);
+      }
+      TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+      trust.init(store);
+      SSLContext context = SSLContext.getInstance("TLS");
+      context.init(null, trust.getTrustManagers(), null);
+      return context;
+    } catch (GeneralSecurityException | IOException error) {
+      throw Failure.of("the certificates of the schema registry can't be read: " + error.getMessage());
+    }
+  }
+}

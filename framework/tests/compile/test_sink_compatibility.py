@@ -1,0 +1,93 @@
+"""A sink's schema must be compatible with the pinned versions of its topic's subject."""
+
+import json
+
+import pytest
+from cli.conftest import run as run  # noqa: PLC0414 - a fixture
+from support.schema_cases import CLOSED, INTEGER, STRING, field, object_, record
+
+from millstream.project.pins import Subject, encode, version_of
+
+SOURCE = "sources:\n  - name: shop\n    topics:\n      - name: events\n        columns:\n          - {name: a, type: string}\n          - {name: b, type: string}\n"
+MODEL = "{{{{ config(materialized='sink', topic='orders', {options}) }}}}\nselect {columns} from {{{{ source('shop', 'events') }}}}\n"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a function that writes a project whose topic has a pinned subject."""
+
+    def write(kind, pinned, level, options, columns="a, b", **files):
+        subject = Subject("orders-value", level, (version_of(1, 7, kind, pinned),))
+        texts = {
+            "pyproject.toml": '[tool.millstream]\nname = "shop"\n',
+            "models/sources.yml": SOURCE,
+            "models/orders.sql": MODEL.format(options=options, columns=columns),
+            "schemas/registry/orders-value.json": encode(subject),
+            **files,
+        }
+        for path, text in texts.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    return write
+
+
+def problems(run):
+    return [
+        (each["code"], each["message"]) for each in run("compile", "--output", "json").json["diagnostics"]
+    ]
+
+
+def test_a_schema_file(run, project):
+    wider = object_({"a": STRING, "b": STRING}, required=["a", "b"], **CLOSED)
+    root = project(
+        "JSON", object_({"a": STRING}, required=["a"], **CLOSED), "BACKWARD", "schema='schemas/orders.json'",
+        columns="coalesce(a, '') as a, coalesce(b, '') as b", **{"schemas/orders.json": wider},
+    )  # fmt: skip
+    ((code, message),) = problems(run)
+    assert code == "MS128"
+    assert message.startswith(
+        "its schema is not BACKWARD compatible with subject 'orders-value': field b: the "
+    )
+    assert message.endswith(
+        "schema requires it, and the old one lacks it, so new readers can't read old records"
+    )
+    # A cached model is checked again when the pins change.
+    pins = root / "schemas/registry/orders-value.json"
+    pins.write_text(pins.read_text().replace("BACKWARD", "NONE"))
+    assert problems(run) == []
+
+
+def test_a_derived_schema(run, project):
+    derived = record(
+        field("a", ["null", "string"], default=None), field("b", ["null", "string"], default=None)
+    )
+    project("AVRO", derived.replace("Order", "orders"), "FULL", "format='avro'")
+    assert problems(run) == []
+
+
+def test_a_derived_schema_that_is_forbidden(run, project):
+    project("AVRO", record(field("a", "string"), name="orders"), "FORWARD", "format='avro'")
+    ((code, message),) = problems(run)
+    assert code == "MS128"
+    assert message.endswith(
+        "field a: it is string in the old schema, but null in the new one, so old readers can't read new records"
+    )
+
+
+def test_another_type(run, project):
+    project("JSON", object_({"a": INTEGER}), "BACKWARD", "format='avro'")
+    ((code, message),) = problems(run)
+    assert (code, "it is avro, and the subject has JSON" in message) == ("MS128", True)
+
+
+def test_pins_that_lack_what_they_refer_to(run, project):
+    root = project("AVRO", record(field("a", "shop.Money")), "BACKWARD", "format='avro'")
+    pins = root / "schemas/registry/orders-value.json"
+    found = json.loads(pins.read_text())
+    found["versions"][0]["references"] = [{"name": "shop.Money", "subject": "money", "version": 1}]
+    pins.write_text(json.dumps(found))
+    ((code, message),) = problems(run)
+    assert (code, "version 1 of subject 'money'" in message) == ("MS125", True)

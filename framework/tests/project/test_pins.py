@@ -1,0 +1,230 @@
+"""Files of pinned schemas: names for any subject, contents that lose nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from project.test_load import load, told
+
+from millstream.formats import Encoding, WriterSchema
+from millstream.formats.format import ReadSchema, SchemaLanguage
+from millstream.project.files import File
+from millstream.project.pinned_schemas import Texts, read_pinned
+from millstream.project.pins import (
+    NotPinnedError,
+    Reference,
+    Subject,
+    encode,
+    file_names,
+    read_pins,
+    references_of,
+    version_of,
+)
+from millstream.project.values import Settings
+from millstream.types import STRING, Field
+
+SUBJECTS = st.text(min_size=1, max_size=300)
+FOLDED = {"con", "aux", "nul", "prn", "com1", "lpt9"}
+
+
+@given(
+    st.sets(SUBJECTS | st.sampled_from(["a", "A", ".", "..", "con", "CON.x", "a/b", "a%2Fb", "ä", ".hidden"]))
+)
+def test_names_are_safe_and_distinct(subjects):
+    names = file_names(subjects)
+    assert len({name.lower() for name in names.values()}) == len(subjects)
+    for name in names.values():
+        assert name.isascii()
+        assert len(name) <= 200
+        assert not set(name) & set('/\\:*?"<>|')
+        assert not name.startswith(".")
+        assert name.lower().partition(".")[0] not in FOLDED
+    # A subject's name does not depend on others, unless they differ in case only.
+    assert {each for each in subjects if file_names([each])[each] != names[each]} <= {
+        each
+        for each in subjects
+        if sum(file_names([o])[o].lower() == file_names([each])[each].lower() for o in subjects) > 1
+    }
+
+
+def test_usual_names_stay_as_they_are():
+    assert file_names(["orders-value", "com.shop.Order"]) == {
+        "orders-value": "orders-value.json",
+        "com.shop.Order": "com.shop.Order.json",
+    }
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+)
+TEXTS = (
+    st.text(st.characters(codec="utf-8"))
+    | JSON.map(json.dumps)
+    | JSON.map(lambda each: json.dumps(each, indent=1))
+)
+
+
+@given(TEXTS)
+def test_a_schema_survives_its_file(text):
+    before = Subject("s", "NONE", (version_of(1, 7, "AVRO", text, [Reference("n", "o", 2)], deleted=True),))
+    file = File("schemas/registry/x.json", encode(before), "")
+    found, problems = read_pins([(file.path, file.content)], Settings("p"))
+    assert problems == []
+    assert found == {"s": before}
+    after = found["s"].versions[0].text
+    assert after == text or (
+        json.loads(after, object_pairs_hook=tuple, parse_float=str, parse_int=str)
+        == json.loads(text, object_pairs_hook=tuple, parse_float=str, parse_int=str)
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1.10}', '{"a": 1e400}', '{"a": 1, "a": 2}', "null", 'syntax = "proto3";\n', "NaN"]
+)
+def test_what_json_would_change_is_kept_as_text(text):
+    assert version_of(1, 1, "JSON", text).text == text
+
+
+def test_a_new_version_only_adds_lines():
+    first = version_of(1, 1, "AVRO", '{"type":"string"}')
+    one = encode(Subject("s", "FULL", (first,))).splitlines()
+    two = encode(Subject("s", "FULL", (first, version_of(2, 9, "AVRO", '{"type":"long"}')))).splitlines()
+    assert [
+        line.rstrip(",") for line in two if line.rstrip(",") not in {each.rstrip(",") for each in one}
+    ] == [
+        '      "version": 2',
+        '      "id": 9',
+        '        "type": "long"',
+    ]
+
+
+def pins(*subjects):
+    return {each.subject: each for each in subjects}
+
+
+def test_references_come_after_what_they_need():
+    c = Subject("c", "", (version_of(1, 1, "T", "C"),))
+    b = Subject("b", "", (version_of(4, 2, "T", "B", [Reference("c.x", "c", 1)]),))
+    a = version_of(1, 3, "T", "A", [Reference("b.x", "b", 4), Reference("c.x", "c", 1)])
+    assert list(references_of(pins(b, c), a).items()) == [("c.x", "C"), ("b.x", "B")]
+    with pytest.raises(NotPinnedError, match="version 4 of subject 'b'"):
+        references_of(pins(c), a)
+    loop = Subject("l", "", (version_of(1, 1, "T", "L", [Reference("l", "l", 1)]),))
+    assert references_of(pins(loop), loop.versions[0]) == {"l": "L"}
+
+
+def test_a_decoder_knows_the_schema_of_every_id():
+    """A language whose schemas are names of columns."""
+
+    def read(files):
+        own = files.texts[files.path]
+        others = [text for path, text in files.texts.items() if path != files.path]
+        return ReadSchema(tuple(Field(each, STRING) for each in own.split()), " ".join([own, *others]))
+
+    language = SchemaLanguage("names", ".names", read, by_writer=True)
+    other = Subject("o", "", (version_of(1, 50, "T", "x"),))
+    versions = (
+        version_of(1, 9, "T", "a", deleted=True),
+        version_of(2, 3, "OTHER", "b"),
+        version_of(3, 4, "T", "c d", [Reference("o", "o", 1)]),
+    )
+    texts = Texts(language, versions, pins(other))
+    found = read_pinned(
+        Encoding(framing="confluent"), texts, versions[2], lambda each, files: each.read(files)
+    )
+    assert [field.name for field in found.schema.columns] == ["c", "d"]
+    assert found.encoding == Encoding(
+        framing="confluent",
+        schema="c d x",
+        schema_id=4,
+        writers=(WriterSchema(4, "c d x"), WriterSchema(9, "a")),
+    )
+
+
+ORDER = version_of(1, 7, "JSON", '{"type": "object", "properties": {"id": {"type": "integer"}}}')
+
+
+def topics(root: Path, *rows: str, **files: str):
+    listed = "".join(f"      - {{{row}}}\n" for row in rows)
+    return load(root, {"models/s.yml": f"sources:\n  - name: shop\n    topics:\n{listed}", **files})
+
+
+def pin(subject, *versions):
+    return {f"schemas/registry/{subject}.json": encode(Subject(subject, "FULL", versions))}
+
+
+def test_a_topic_of_the_registry(tmp_path):
+    project, problems = topics(tmp_path, "name: orders, schema: registry", **pin("orders-value", ORDER))
+    assert problems == []
+    topic = project.sources["shop.orders"]
+    assert topic.format == Encoding(framing="confluent", schema_id=7)
+    assert [(column.name, str(column.type)) for column in topic.columns] == [("id", "bigint")]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("name: t, schema: registry", ("MS125", "registry", "run `millstream schemas pull`")),
+        (
+            "name: t, schema: {subject: orders-value, version: 3}",
+            (
+                "MS125",
+                "{subject: orders-value, version: 3}",
+                "run `millstream schemas pull`, or choose another version: 1",
+            ),
+        ),
+        (
+            "name: orders, schema: registry, format: csv",
+            ("MS126", "registry", "write format: json, or omit it"),
+        ),
+        (
+            "name: odd, schema: registry",
+            ("MS126", "registry", "declare the columns and a format instead of it"),
+        ),
+        ("name: gap, schema: registry", ("MS125", "registry", "run `millstream schemas pull`")),
+        (
+            "name: wide, schema: registry",
+            ("MS123", "registry", "change the schema, or declare the columns here instead of it"),
+        ),
+        (
+            "name: t, schema: {strategy: record_name}",
+            ("MS108", "record_name", "add the record's full name: record: com.example.Order"),
+        ),
+        (
+            "name: t, schema: {subject: orders-value, record: x}",
+            ("MS107", "orders-value", "remove it, or the other two"),
+        ),
+        ("name: orders, schema: {record: x}", ("MS107", "x", "remove it, or change the strategy")),
+        (
+            "name: orders, schema: registry, columns: [{name: idd, description: x}]",
+            ("MS117", "idd", "did you mean 'id'?"),
+        ),
+    ],
+)
+def test_schemas_that_can_not_be_used(tmp_path, row, expected):
+    code, caret, remedy = expected
+    files = {
+        **pin("orders-value", ORDER),
+        **pin("odd-value", version_of(1, 1, "XSD", "<x/>")),
+        **pin("gap-value", version_of(1, 2, "JSON", "{}", [Reference("a", "b", 1)])),
+        **pin("wide-value", version_of(1, 3, "JSON", '{"type": "string"}')),
+    }
+    _, problems = topics(tmp_path, row, **files)
+    assert (code, f"models/s.yml: {caret}", remedy) in told(problems)
+
+
+def test_a_damaged_pin(tmp_path):
+    _, problems = topics(
+        tmp_path, "name: t, schema: registry", **{"schemas/registry/t-value.json": "<<<< HEAD"}
+    )
+    assert [(p.code, p.location.path) for p in problems if p.code == "MS127"] == [
+        ("MS127", "schemas/registry/t-value.json")
+    ]
+
+
+def test_pins_are_not_offered_as_schema_files(tmp_path):
+    _, problems = topics(tmp_path, "name: t, schema: schemas/registry/order.json", **pin("order", ORDER))
+    assert "did you mean" not in problems[0].help
