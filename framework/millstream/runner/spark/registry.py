@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from millstream.project.files import File
 from millstream.project.values import Project
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ def registry_address(project: Project) -> Iterator[Address | None]:
 
     root = Path(project.root)
     if has_local_registry(project.target):
-        files = [File(path, text, "") for path, text in project.schemas.items()]
-        pins, _ = read_pins(files, project.settings)
+        pins, _ = read_pins(project.schemas.items(), project.settings)
         with shared_registry(root, pins) as server:
             yield local_address(server)
         return
