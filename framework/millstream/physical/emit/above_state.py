@@ -116,8 +116,8 @@ def _guarded(expression: Expression) -> Expression:
 def _drops_rows(expression: Expression) -> bool:
     """Whether Catalyst may join the relation of a subquery so that rows without a match are not read.
 
-    NOT IN reads them, except for a subquery with a NULL, for which no row is kept. As part of another condition,
-    it would compare each row with all rows of the subquery.
+    NOT IN reads them, except for a subquery with a NULL, for which no row is kept. As part of another
+    condition, it would compare each row with all rows of the subquery.
     """
     if not expression.reads:
         return False
