@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.broker.place import BrokerFolder
+from millstream.decoding import from_json
 from millstream.machine.archive import Archive
 
 
@@ -24,7 +25,7 @@ class State(Struct, frozen=True):
 
 def read_state(folder: BrokerFolder) -> State | None:
     try:
-        return msgspec.json.decode(folder.state.read_bytes(), type=State)
+        return from_json(folder.state.read_bytes(), State)
     except (OSError, msgspec.DecodeError):
         return None
 
