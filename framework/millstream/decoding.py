@@ -1,7 +1,7 @@
 """Decodes values of types, in any thread.
 
-msgspec collects what it needs of a type when it first decodes it, and the process crashes if two threads do so
-at once. So decoders are made one at a time.
+msgspec collects what it needs of a type when it first decodes it. If two threads do so at once, the process
+crashes. So decoders are made one at a time.
 """
 
 from __future__ import annotations
