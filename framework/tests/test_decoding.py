@@ -14,16 +14,16 @@ from millstream.plan.from_sql.catalog import Catalog
 sys.setswitchinterval(1e-6)
 encoding, decode = (msgspec.json, from_json) if sys.argv[1] == "json" else (msgspec.msgpack, from_msgpack)
 data = encoding.encode(Catalog({}, {}, {}))
-start, found = threading.Barrier(4), []
+start, found = threading.Barrier(16), []
 
 def run():
     start.wait()
     found.append(decode(data, Catalog))
 
-threads = [threading.Thread(target=run) for _ in range(4)]
+threads = [threading.Thread(target=run) for _ in range(16)]
 [each.start() for each in threads]
 [each.join() for each in threads]
-assert found == [Catalog({}, {}, {})] * 4
+assert found == [Catalog({}, {}, {})] * 16
 """
 
 
