@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream import __version__
+from millstream.decoding import from_json
 
 FILE = "run_results.json"
 Status = Literal["success", "error", "skipped"]
@@ -114,7 +115,7 @@ _Results = TypeVar("_Results", bound=_OfTarget)
 def read_json(file: Path, type_: type[_Results], project: str, target: str) -> _Results | None:
     """Return the results of a target in a file; None if they can't be read or belong to another target."""
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=type_)
+        found = from_json(file.read_bytes(), type_)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import msgspec
 from msgspec import Struct, structs
 
 from millstream.collector import collector_paused
+from millstream.decoding import from_msgpack
 from millstream.errors import MillstreamError
 from millstream.manifest import Compiled
 from millstream.measured import Measured, measured, with_measured
@@ -61,7 +61,7 @@ def read_catalog(compiled: Compiled) -> Catalog:
     if not compiled.catalog:
         unknown = [structs.replace(d, severity="error") for d in compiled.diagnostics]
         raise MillstreamError(*([each for each in unknown if each.code == "MS414"] or unknown))
-    return msgspec.msgpack.decode(compiled.catalog, type=Catalog)
+    return from_msgpack(compiled.catalog, Catalog)
 
 
 class _CatalogHints(Struct, frozen=True):
@@ -74,7 +74,7 @@ def read_hints(compiled: Compiled) -> CatalogHints:
     """Return the figures declared in YAML without decoding all models; empty if there is no plan."""
     if not compiled.catalog:
         return CatalogHints()
-    return msgspec.msgpack.decode(compiled.catalog, type=_CatalogHints).hints
+    return from_msgpack(compiled.catalog, _CatalogHints).hints
 
 
 def written_plan(catalog: Catalog) -> Plan:

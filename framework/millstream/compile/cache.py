@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from millstream import __version__
 from millstream.atomic import replace_file
+from millstream.decoding import from_msgpack
 from millstream.errors import Diagnostic
 from millstream.manifest import ManifestNode
 from millstream.plan.traits import Traits
@@ -84,7 +85,7 @@ S = TypeVar("S")
 def read_file(path: Path, wanted: type[S]) -> S | None:
     """Return the decoded contents of a file; None if it can't be read."""
     try:
-        return msgspec.msgpack.decode(path.read_bytes(), type=wanted)
+        return from_msgpack(path.read_bytes(), wanted)
     except (OSError, msgspec.DecodeError, ValueError):
         return None
 

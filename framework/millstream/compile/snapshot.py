@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.compile.cache import FORMAT, digest_of, read_file, write_file
+from millstream.decoding import from_msgpack
 from millstream.manifest import Compiled
 from millstream.project.load import project_files
 from millstream.project.values import Settings, Target
@@ -52,7 +53,7 @@ def read_compiled(folder: Path, key: str) -> Compiled | None:
     if any(os.environ.get(name) != value for name, value in found.environment.items()):
         return None
     try:
-        return msgspec.msgpack.decode(found.compiled, type=Compiled)
+        return from_msgpack(found.compiled, Compiled)
     except (msgspec.DecodeError, ValueError):
         return None
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from millstream.decoding import from_json
 from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
@@ -83,7 +84,7 @@ def _without_paths(results: _Results | None, root: Path) -> _Results | None:
     for path, name in {str(root.resolve()): ".", str(Path.home()): "~"}.items():
         if len(path) > 1:  # a home of `/` is a part of every path
             text = text.replace(json.dumps(path, ensure_ascii=False)[1:-1], name)
-    return msgspec.json.decode(text, type=type(results))
+    return from_json(text, type(results))
 
 
 def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:

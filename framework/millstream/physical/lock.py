@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from millstream.decoding import from_json
+
 
 class Member(Struct, frozen=True, omit_defaults=True):
     """A branch of a group: the models that share one state."""
@@ -100,5 +102,5 @@ def encode(lock: Lock) -> bytes:
 
 
 def decode(content: bytes) -> Lock:
-    groups = msgspec.json.decode(content, type=dict[str, tuple[Member, ...]])
+    groups = from_json(content, dict[str, tuple[Member, ...]])
     return Lock(tuple(LockedGroup(name, members) for name, members in groups.items()))

@@ -13,6 +13,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
+from millstream.decoding import from_msgpack
 from millstream.physical.building import BuiltQuery
 from millstream.physical.lock import Assigned
 from millstream.physical.values import PhysicalSettings
@@ -37,7 +38,7 @@ class QueryCache:
     def built(self, key: bytes, make: Callable[[], BuiltQuery]) -> BuiltQuery:
         if (cached := self.known.get(key)) is not None:
             with contextlib.suppress(msgspec.DecodeError, ValueError):
-                found = msgspec.msgpack.decode(cached, type=BuiltQuery)
+                found = from_msgpack(cached, BuiltQuery)
                 self.used[key] = cached
                 return found
         found = make()

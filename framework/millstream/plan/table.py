@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_type_hints
 import msgspec
 from msgspec import Struct
 
+from millstream.decoding import from_msgpack
 from millstream.plan.nodes import AnyNode, Node
 from millstream.plan.nodes.order import in_order
 
@@ -94,8 +95,8 @@ def encoded(roots: Iterable[Node]) -> bytes:
 
 def decoded(table: bytes) -> list[Node]:
     """Return the nodes that `encoded` stored; raise `msgspec.DecodeError` if the bytes are invalid."""
-    wanted = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # created at run time
-    rows, roots, fingerprints = msgspec.msgpack.decode(table, type=wanted)
+    wanted: Any = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # created at run time
+    rows, roots, fingerprints = from_msgpack(table, wanted)
     forms = _FORMS.by_row
     nodes: list[Node] = []
     for row, fingerprint in zip(rows, fingerprints, strict=True):

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from millstream.decoding import from_msgpack
 from millstream.errors import Diagnostic, MillstreamError, Note, did_you_mean
 from millstream.formats import SCHEMA_SUFFIXES
 from millstream.project.checks import Lines, check_project
@@ -224,9 +225,9 @@ class _Loader(Struct):
         key = f"{kind}:{file.path}:{file.digest}"
         if known := self.memo.get(key):
             with suppress(msgspec.MsgspecError):
-                last = msgspec.msgpack.decode(known, type=_CachedRead)
+                last = from_msgpack(known, _CachedRead)
                 if self._is_current(last):
-                    result = msgspec.msgpack.decode(last.result, type=wanted)
+                    result = from_msgpack(last.result, wanted)
                     self.environment |= last.env
                     return result
         found, problems = read(Text(file.path, file.content))

@@ -9,6 +9,7 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
+from millstream.decoding import from_msgpack
 from millstream.errors import did_you_mean
 from millstream.formats import NAMES, Encoding, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
@@ -117,7 +118,7 @@ class TopicSchemas:
         key = f"schema:{language.name}:{digest}"
         if known := self._memo.get(key):
             with suppress(msgspec.MsgspecError):
-                return msgspec.msgpack.decode(known, type=ReadSchema)
+                return from_msgpack(known, ReadSchema)
         found = language.read(files)
         self._memo[key] = msgspec.msgpack.encode(found)
         return found

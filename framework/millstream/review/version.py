@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.artifacts import stored_catalog
+from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.physical.query_cache import QueryCache
@@ -80,7 +81,7 @@ def version_of_manifest(path: Path) -> Version:
 def decode_version(name: str, content: bytes) -> Version:
     """Decode a version from a manifest; raise a ValueError with the reason if it can't be read."""
     try:
-        manifest = msgspec.json.decode(content, type=Manifest)
+        manifest = from_json(content, Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not a Millstream manifest: {error}") from None
     if manifest.schema_version != SCHEMA_VERSION:

@@ -11,6 +11,7 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from millstream.atomic import replace_file
+from millstream.decoding import from_json
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ def path_in(folder: str, name: str) -> str:
 
 def read_json(files: Files, path: str, type_: type[T]) -> T | None:
     content = files.read(path)
-    return None if content is None else msgspec.json.decode(content, type=type_)
+    return None if content is None else from_json(content, type_)
 
 
 def write_json(files: Files, path: str, value: object) -> None:

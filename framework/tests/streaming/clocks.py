@@ -69,8 +69,9 @@ class Clock:
                     _check_topic(above, of)
                 self._nodes(of, nodes, above)
                 continue
-            for column, delay in self.query.relation(name).times.items():
-                nodes.setdefault((name, column), delay)
+            if above is not None:  # a watermark that no state uses is dropped, so that it holds back none
+                for column, delay in self.query.relation(name).times.items():
+                    nodes.setdefault((name, column), delay)
         return nodes
 
     def _is_within(self, of: Model) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from millstream.decoding import from_json
 from millstream.machine.archive import Archive
 from millstream.machine.server.folder import ServerFolder
 
@@ -24,7 +25,7 @@ class State(Struct, frozen=True):
 
 def read_state(folder: ServerFolder) -> State | None:
     try:
-        return msgspec.json.decode(folder.state.read_bytes(), type=State)
+        return from_json(folder.state.read_bytes(), State)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -1,4 +1,4 @@
-"""Rows with an event time that several steps read: each reader gets its own copy of the SQL.
+"""Rows with an event time, or of a lookup above state, that several steps read: a copy of the SQL for each.
 
 If such rows are written once and read twice, Spark puts them behind one exchange, since their filter is not
 deterministic. That costs a shuffle. In chained stateful operators, one above a reused exchange also sees no
@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Sequence
 
 from msgspec.structs import replace
 
+from millstream.physical.emit.above_state import is_guarded
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Node, Watermark
 from millstream.plan.nodes.order import in_order
@@ -49,11 +50,11 @@ def reached(roots: Sequence[Node], leaf: Leaf) -> set[int]:
 
 
 def _marked(order: Sequence[Node], leaf: Leaf) -> set[int]:
-    """Return the `id`s of nodes whose rows passed a watermark."""
+    """Return the `id`s of nodes whose rows passed a condition that is not deterministic."""
     found: set[int] = set()
     for node in order:
         if leaf(node) is None and (
-            isinstance(node, Watermark) or any(id(each) in found for each in node.inputs)
+            isinstance(node, Watermark) or is_guarded(node) or any(id(each) in found for each in node.inputs)
         ):
             found.add(id(node))
     return found

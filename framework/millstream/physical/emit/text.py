@@ -37,7 +37,7 @@ class Select:
         self.reads = reads
         aliases = draft.aliases
         self._aliases = {alias.lower() for alias in aliases}
-        self._qualified = len(aliases) > 1
+        self._qualified = len(aliases) > 1 or _has_subquery(draft)
         self._renamed = _renamed(draft)
 
     def expression(self, expression: Expression, *, qualified: bool = False) -> str:
@@ -115,6 +115,12 @@ class Select:
     def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
         text = self.expression(expression, qualified=qualified)
         return f"({text})" if not expression.atomic and _OR.search(text) else text
+
+
+def _has_subquery(draft: Draft) -> bool:
+    """Whether a condition compares columns with those of a subquery, where unqualified names are its own."""
+    aliases = {"", *draft.aliases}
+    return any(ref.relation not in aliases for each in draft.where for ref in each.refs)
 
 
 def _renamed(draft: Draft) -> dict[str, str]:

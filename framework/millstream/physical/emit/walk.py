@@ -11,6 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref, column, quoted
+from millstream.physical.emit.above_state import (
+    filtered_cross_lookup,
+    fuse_lookup,
+    guarded_filter,
+    guarded_projection,
+    is_guarded,
+    mark_rows,
+)
 from millstream.physical.emit.bad_records import Aliases, counts_bad, with_bad, with_bad_flag, with_record
 from millstream.physical.emit.copies import Leaf
 from millstream.physical.emit.decode import decode_records
@@ -131,7 +139,15 @@ class _Writer:
         self.used |= {name.lower() for name in (*leaves.values(), *read_names(order, self.reads))}
         readers = Counter(map(id, roots))
         readers.update(id(below) for node in order if id(node) not in leaves for below in node.inputs)
+        merged = {
+            id(node.inputs[0])
+            for node in order
+            if filtered_cross_lookup(node) is not None and readers[id(node.inputs[0])] == 1
+            if not leaves.keys() & {id(node), id(node.inputs[0])} and not self.upsert(node)
+        }
         for node in order:
+            if id(node) in merged:
+                continue
             if (name := leaves.get(id(node))) is not None:
                 draft = self._relation(name, node)
             else:
@@ -182,13 +198,19 @@ class _Writer:
         match known:
             case Output() | Repartition():
                 return self.drafts[id(known.input)]
+            case Filter() if id(known.input) not in self.drafts:
+                lookup = filtered_cross_lookup(known)
+                assert lookup is not None
+                return self._joined(lookup)
             case Filter():
                 located = locate_filter(known) if self._locates_calls else known
-                return self._over(known.input, lambda d: fuse_filter(d, located, deletes=self.upsert(known)))
+                kept = guarded_filter(located) if is_guarded(known) and not self.upsert(known) else located
+                return self._over(known.input, lambda d: fuse_filter(d, kept, deletes=self.upsert(known)))
             case Project():
                 keys = traits_of(known).keys if self.deletes else ()
                 located_items = locate_projection(known) if self._locates_calls else known
-                return self._over(known.input, lambda d: fuse_project(d, located_items, keys))
+                items = guarded_projection(located_items) if is_guarded(known) else located_items
+                return self._over(known.input, lambda d: fuse_project(d, items, keys))
             case Aggregate() if self.how.locate_calls and (lifted := calls_below(known)) is not None:
                 calling, over = lifted
                 draft = self._over(known.input, lambda d: fuse_project(d, calling, ()))
@@ -251,7 +273,11 @@ class _Writer:
         if self.upsert(node) and node.kind in {"inner", "cross", "semi", "anti"}:
             left = left if left.plain else self.closed(left, node.left)
             return join_upserts(self.closed, left, right, node)
-        found = fuse_join(left, right, node) or fuse_join(self.closed(left, node.left), right, node)
+        if isinstance(node, Lookup) and is_guarded(node) and not self.upsert(node):
+            right = mark_rows(self.closed, right, node) if node.kind == "inner" else right
+            found = fuse_lookup(left, right, node) or fuse_lookup(self.closed(left, node.left), right, node)
+        else:
+            found = fuse_join(left, right, node) or fuse_join(self.closed(left, node.left), right, node)
         if found is None:
             raise NotWritableError(f"a join with {node_name(node.right)} can't be written")
         return found

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.locks import opened, try_lock
 from millstream.stores.files import Files, local_path, path_in
@@ -82,7 +83,7 @@ def _check_owner(files: Files, path: str, target: str) -> None:
         if (now := files.read(path)) is None:
             return
         if now != before:
-            sign = msgspec.json.decode(now, type=Sign)
+            sign = from_json(now, Sign)
             raise _in_use(f"process {sign.process} on {sign.host} is using the target '{target}'")
 
 
