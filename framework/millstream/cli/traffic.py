@@ -54,7 +54,7 @@ def ready_topics(admin: Admin, generators: Sequence[GeneratorTopic]) -> tuple[st
     existing = admin.metadata().topics
     remedy = "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target"
     missing = [
-        Diagnostic("MS827", f"there is no topic '{name}'", None, did_you_mean(name, existing, remedy))
+        Diagnostic("MS827", f"topic '{name}' does not exist", None, did_you_mean(name, existing, remedy))
         for name in topics
         if name not in existing
     ]

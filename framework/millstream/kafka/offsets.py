@@ -48,8 +48,18 @@ def since(admin: Admin, topic: str, milliseconds: int) -> dict[int, int]:
     return {number: end[topic, number] if at < 0 else at for (_, number), at in found.items()}
 
 
-_NOT_READY = frozenset(("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART"))
-"""Errors of brokers for a topic that was just created."""
+_NOT_READY = frozenset(
+    (
+        "UNKNOWN_TOPIC_OR_PART",
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_FOR_PARTITION",
+        "REPLICA_NOT_AVAILABLE",
+        "UNKNOWN_LEADER_EPOCH",
+        "FENCED_LEADER_EPOCH",
+        "OFFSET_NOT_AVAILABLE",
+    )
+)
+"""Errors for a topic that was just created, or whose leader has changed; Java's clients retry them too."""
 
 
 def _offsets(

@@ -62,4 +62,4 @@ def _unknown(name: str, nodes: Mapping[str, ManifestNode], known: Iterable[str])
         remedy = f"see its rows with `millstream show {name}`"
         return Diagnostic("MS836", f"'{name}' is a {kind}, not a topic", None, remedy)
     remedy = did_you_mean(name, known, "see `millstream ls --resource-type source`")
-    return Diagnostic("MS827", f"there is no topic '{name}'", None, remedy)
+    return Diagnostic("MS827", f"topic '{name}' does not exist", None, remedy)

@@ -214,7 +214,7 @@ def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
         known, left = _configs(admin, left)
         found |= known
         if left and time.monotonic() > deadline:
-            message = f"there is no topic '{left[0]}'"
+            message = f"topic '{left[0]}' does not exist"
             remedy = "create it, or check `bootstrap_servers` of the target"
             raise MillstreamError(Diagnostic("MS827", message, None, remedy))
         time.sleep(0.1 if left else 0)

@@ -201,7 +201,7 @@ class Binder:
         if 0 <= index < len(columns):
             return columns[index].sources
         remedy = "name the column, or use a number between 1 and the number of columns"
-        self.findings.report(key, "MS402", f"there is no column number {key.name} to order by", remedy)
+        self.findings.report(key, "MS402", f"ORDER BY position {key.name} is not in the SELECT list", remedy)
         return NOTHING
 
     def _ordered(self, node: exp.Expr, parent: Scope | None, result: Result) -> Result:

@@ -61,7 +61,7 @@ def _key(key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
         if 0 <= index < len(node.expressions):
             return _unaliased(node.expressions[index])
         if not any(item.is_star for item in node.expressions):
-            message = f"there is no column number {key.name} to group by"
+            message = f"GROUP BY position {key.name} is not in the SELECT list"
             remedy = "name the column, or use a number between 1 and the number of columns"
             walk.findings.report(key, "MS402", message, remedy)
     if isinstance(key, exp.Column) and not key.table and not walk.scope.named(key.name.lower()):

@@ -37,11 +37,11 @@ def problem_of(sql: str, error_text: str, known: Mapping[str, Known]) -> Millstr
         return query_error(sql, missing_table(name, known), _first(sql, name))
     if found := _NO_COLUMN.search(error_text):
         name = found.group(1).replace('"', "")
-        message, start = f"there is no column '{name}'", _first(sql, name)
+        message, start = f"column '{name}' does not exist", _first(sql, name)
         remedy = _column_remedy(name, _VALID.search(error_text))
     elif found := _NO_FUNCTION.search(error_text):
         name, near = found.groups()
-        message, start = f"there is no function '{name}'", _first(sql, name)
+        message, start = f"function '{name}' does not exist", _first(sql, name)
         remedy = f"did you mean '{near}'?" if near else _REMEDY
     elif found := _PARSER.search(error_text):
         message, line, column = found.groups()

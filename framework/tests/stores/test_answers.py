@@ -102,10 +102,10 @@ def test_a_reference_topic_that_is_not_built(rest, tmp_path):
 @pytest.mark.parametrize(
     ("sql", "message", "remedy", "at"),
     [
-        ("select totl from totals", "there is no column 'totl'", "did you mean 'total'?", "totl"),
+        ("select totl from totals", "column 'totl' does not exist", "did you mean 'total'?", "totl"),
         (
             "select uppper(userId) from totals",
-            "there is no function 'uppper'",
+            "function 'uppper' does not exist",
             "did you mean 'upper'?",
             "uppper",
         ),
