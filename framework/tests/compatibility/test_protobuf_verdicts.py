@@ -5,6 +5,7 @@ The local registry's rules for Protobuf are others (`registry/test_compatibility
 
 from itertools import count, islice
 
+import pytest
 from support.schema_pairs import protobuf_pair
 
 from millstream.compatibility import incompatibilities
@@ -16,6 +17,7 @@ CONFLUENT = (
 """For each pair: compatible backward, forward, in both directions (2) or in none (-)."""
 
 
+@pytest.mark.long
 def test_random_pairs():
     pairs = (pair for pair in map(protobuf_pair, count()) if pair[0] != pair[1])
     for (old, new), verdict in zip(islice(pairs, len(CONFLUENT)), CONFLUENT, strict=True):

@@ -4,13 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from millstream.errors import Diagnostic
-from millstream.project.load import load_files
-from millstream.project.profiles import read_target
-from millstream.project.settings import read_settings
-from millstream.project.values import Project
-from millstream.project.variables import merge_variables
+from support.loading import load, told
 
 SOURCES = """\
 sources:
@@ -29,27 +23,6 @@ from typing import Any
 def click(random: Random, now: datetime) -> Iterator[tuple[str | None, dict[str, Any] | None]]:
     yield None, {}
 """
-
-
-def load(
-    root: Path, files: dict[str, str], memo: Any = None, **variables: Any
-) -> tuple[Project, list[Diagnostic]]:
-    for path, content in {"pyproject.toml": '[tool.millstream]\nname = "shop"\n', **files}.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(content)
-    settings, _ = read_settings(root)
-    merged, _ = merge_variables(settings.vars, variables)
-    target, _ = read_target(root, settings, None, None, merged)
-    return load_files(root, settings, target, merged, {} if memo is None else memo, {})
-
-
-def told(problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
-    """Return codes, files with what the carets stand under, and remedies."""
-    return [
-        (p.code, f"{p.location.path}: {p.line[p.location.column - 1 : p.location.end - 1]}", p.help)
-        for p in sorted(problems, key=lambda p: p.order)
-        if p.location
-    ]
 
 
 def test_everything_is_where_it_belongs(tmp_path: Path) -> None:

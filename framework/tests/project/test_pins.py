@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from project.test_load import load, told
+from support.loading import load, told
 
 from millstream.formats import Encoding, WriterSchema
 from millstream.formats.format import ReadSchema, SchemaLanguage

@@ -1,8 +1,8 @@
 """The keys of topics: their formats, types and schemas."""
 
 import pytest
-from project.test_load import told
 from project.test_topic_schemas import topics
+from support.loading import told
 
 from millstream.formats import KEY, Encoding
 from millstream.project.pins import Subject, encode, version_of

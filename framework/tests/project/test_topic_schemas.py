@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from project.test_load import load, told
+from support.loading import load, told
 
 from millstream.formats import Encoding
 

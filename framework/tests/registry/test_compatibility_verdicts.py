@@ -88,7 +88,7 @@ def rules(format_, new, old, level):
     ("format_", "pair", "pairs", "equal"),
     [("avro", avro_pair, 90, 90), ("json", json_pair, 90, 89), ("protobuf", protobuf_pair, 60, 27)],
 )
-@pytest.mark.timeout(600)
+@pytest.mark.long
 def test_random_pairs(judge, format_, pair, pairs, equal):
     """All verdicts are equal where nothing explains a difference; `equal` pairs have no explained one at any level."""
     checked = alike = seed = 0

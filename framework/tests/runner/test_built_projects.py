@@ -34,9 +34,7 @@ def test_a_record_that_cannot_be_decoded_stops_its_models_and_says_where_it_is(s
     assert (results.failed, statuses(results)) == (True, {"plain": "error"})
     (problem,) = problems(told)
     assert problem.code == "MS862"
-    assert problem.message.startswith(
-        "plain: bad record: topic events, partition 0, offset 2: not a JSON object"
-    )
+    assert problem.message.startswith("plain: bad record: topic events, partition 0, offset 2: not JSON: ")
 
 
 def test_records_that_cannot_be_decoded_are_skipped(shop, first_spark):
@@ -62,7 +60,7 @@ def test_records_that_cannot_be_decoded_are_dead_letters_as_they_were(shop, firs
         "0",
         "2",
     )
-    assert said["millstream.reason"].startswith("not a JSON object")
+    assert said["millstream.reason"].startswith("not JSON: ")
 
 
 def test_a_function_that_fails_says_on_which_record_and_in_which_line(shop, first_spark):

@@ -316,7 +316,8 @@ def rows(shop, topic):
     return sorted((each.key() or b"", each.value() or b"") for each in received(shop.bootstrap, topic))
 
 
-@pytest.mark.parametrize("target", ["optimized", pytest.param("unoptimized", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["optimized", "unoptimized"])
 def test_keys_join_and_group_across_formats(shop, first_spark, target):
     shop.write("schemas/id.avsc", json.dumps(RECORD))
     shop.write("models/joined.yml", JOINED)

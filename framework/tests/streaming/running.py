@@ -130,7 +130,7 @@ def _letters(project: Project, oracle: Oracle, wanted: Expected, outcome: Outcom
         topic = f"{source.name}.dead_letter"
         found = Counter(
             r.value.decode() for batch in outcome.topics.get(topic, []) for r in batch
-            if r.value and "not a JSON object" in dict(r.headers)["millstream.reason"].decode()
+            if r.value and "not JSON: " in dict(r.headers)["millstream.reason"].decode()
         )  # fmt: skip
         if bad != found:
             said.append(

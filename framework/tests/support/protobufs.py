@@ -230,8 +230,9 @@ def _single(value, field):
         case "enum":
             return field.enum_type.values_by_number[value].name
         case "google.protobuf.Timestamp" | "google.protobuf.Duration":
-            assert value.nanos % 1000 == 0
-            found = timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+            # Spark has microseconds: times are cut to the one before, durations towards zero.
+            microseconds = value.nanos // 1000 if name.endswith("Timestamp") else int(value.nanos / 1000)
+            found = timedelta(seconds=value.seconds, microseconds=microseconds)
             return EPOCH + found if name.endswith("Timestamp") else found
         case "google.protobuf.Struct":
             return {key: _single(value.fields[key], value.DESCRIPTOR.fields_by_name["fields"].message_type.fields_by_name["value"]) for key in value.fields}  # fmt: skip

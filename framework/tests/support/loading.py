@@ -1,0 +1,32 @@
+"""Loads a project from texts."""
+
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import Diagnostic
+from millstream.project.load import load_files
+from millstream.project.profiles import read_target
+from millstream.project.settings import read_settings
+from millstream.project.values import Project
+from millstream.project.variables import merge_variables
+
+
+def load(
+    root: Path, files: dict[str, str], memo: Any = None, **variables: Any
+) -> tuple[Project, list[Diagnostic]]:
+    for path, content in {"pyproject.toml": '[tool.millstream]\nname = "shop"\n', **files}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content)
+    settings, _ = read_settings(root)
+    merged, _ = merge_variables(settings.vars, variables)
+    target, _ = read_target(root, settings, None, None, merged)
+    return load_files(root, settings, target, merged, {} if memo is None else memo, {})
+
+
+def told(problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
+    """Return codes, files with what the carets stand under, and remedies."""
+    return [
+        (p.code, f"{p.location.path}: {p.line[p.location.column - 1 : p.location.end - 1]}", p.help)
+        for p in sorted(problems, key=lambda p: p.order)
+        if p.location
+    ]
