@@ -1,8 +1,7 @@
 """The keys of topics: their formats, types and schemas."""
 
 import pytest
-from project.test_topic_schemas import topics
-from support.loading import told
+from support.loading import told, topics
 
 from millstream.formats import KEY, Encoding
 from millstream.project.pins import Subject, encode, version_of

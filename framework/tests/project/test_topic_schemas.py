@@ -1,29 +1,10 @@
 """Topics whose columns come from a schema."""
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
-from support.loading import load, told
+from support.loading import SCHEMA, load, told, topics
 
 from millstream.formats import Encoding
-
-SCHEMA = """{"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"},
- "total": {"type": "number"}, "at": {"type": "string", "format": "date-time"}}}"""
-TREE = '{"type": "object", "properties": {"next": {"$ref": "#"}}}'
-
-
-def topics(root: Path, *rows: str, **files: str):
-    listed = "".join(f"      - {{{row}}}\n" for row in rows)
-    return load(
-        root,
-        {
-            "models/s.yml": f"sources:\n  - name: shop\n    topics:\n{listed}",
-            "schemas/orders.json": SCHEMA,
-            "schemas/deep/tree.json": TREE,
-            **files,
-        },
-    )
 
 
 def test_columns_are_the_fields_of_the_schema(tmp_path):

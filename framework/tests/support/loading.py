@@ -10,6 +10,10 @@ from millstream.project.settings import read_settings
 from millstream.project.values import Project
 from millstream.project.variables import merge_variables
 
+SCHEMA = """{"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"},
+ "total": {"type": "number"}, "at": {"type": "string", "format": "date-time"}}}"""
+TREE = '{"type": "object", "properties": {"next": {"$ref": "#"}}}'
+
 
 def load(
     root: Path, files: dict[str, str], memo: Any = None, **variables: Any
@@ -30,3 +34,17 @@ def told(problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
         for p in sorted(problems, key=lambda p: p.order)
         if p.location
     ]
+
+
+def topics(root: Path, *rows: str, **files: str) -> tuple[Project, list[Diagnostic]]:
+    """Load a project with these topics of a source."""
+    listed = "".join(f"      - {{{row}}}\n" for row in rows)
+    return load(
+        root,
+        {
+            "models/s.yml": f"sources:\n  - name: shop\n    topics:\n{listed}",
+            "schemas/orders.json": SCHEMA,
+            "schemas/deep/tree.json": TREE,
+            **files,
+        },
+    )
