@@ -10,3 +10,5 @@ EXAMPLES = int(os.environ.get("MILLSTREAM_EXAMPLES", "20000"))
 """Random plans."""
 STREAMED = int(os.environ.get("MILLSTREAM_STREAMING_PROJECTS", "60"))
 """Random projects that run on Spark in several micro-batches."""
+FIRST = int(os.environ.get("MILLSTREAM_STREAMING_FIRST", "0"))
+"""The first of them, so that a long search goes on, or runs in two processes."""
