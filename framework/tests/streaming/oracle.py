@@ -307,7 +307,7 @@ class Within:
     def _waiting(self, table: str, end: str, lag: int) -> str:
         """Return the rows of a join's side, and whether each `_waits` for a partner that comes after it.
 
-        Above another state a row may come one batch late; it meets what is there, and is not kept.
+        Above another state a row may come one batch late; it meets what is there, and is not kept after that.
         """
         clock = self.clock.table()
         if not clock:
@@ -459,8 +459,10 @@ class Within:
         on = (
             f'l."{body.on[0]}" = r."{body.on[1]}" and r."{late}" between l."{early}" - {body.before * SECOND} '
             f'and l."{early}" + {body.after * SECOND} '
-            # The left rows of a batch come first, and then its right rows.
-            "and case when l._b <= r._b then l._waits else r._waits end"
+            # The left rows of a batch come first. They wait for its right rows even if they go then, except for
+            # those of a semi join.
+            f"and case when l._b = r._b then {'l._waits' if body.kind == 'left semi join' else 'true'} "
+            "when l._b < r._b then l._waits else r._waits end"
         )
         both = "greatest(l._b, r._b)"
         if body.kind == "left semi join":
@@ -474,7 +476,7 @@ class Within:
             gone = f"(select min(b) from {self.clock.table()} where evict - {behind} > {bound} and b >= l._b)"
             nulls = listed.replace('r."', 'n."')
             none = ", ".join(f'null::{_TYPES[kind]} as "{name}"' for name, kind in right.columns.items())
-            alone = f"select {nulls}, {gone} as _b, l._o from {lefts} as l, (select {none}) as n where l._waits and not exists (select 1 from {rights} as r where {on})"
+            alone = f"select {nulls}, {gone} as _b, l._o from {lefts} as l, (select {none}) as n where not exists (select 1 from {rights} as r where {on})"
             sql += f" union all select * from ({alone}) where _b is not null"
         return Rows(self.oracle.made(sql), columns, times, lag=lag)
 

@@ -183,6 +183,22 @@ def test_late_rows_of_either_side_meet_none(stream):
     assert made[2:] == [[(1, 5)], []]
 
 
+@pytest.mark.parametrize(
+    ("kind", "found"), [("", [(5, 6)]), ("left", [(5, 6), (7, None)]), ("left semi", [])]
+)
+def test_late_rows_of_both_sides_meet_within_a_batch_unless_in_a_semi_join(stream, kind, found):
+    """Below another state, rows are late by the watermark of the batch before."""
+    chosen = "l.n" if kind == "left semi" else "l.n, r.n as m"
+    sql = f"select {chosen} {SIDES.format(kind=kind, near=NEAR)}"
+    made = stream.run(
+        lambda session: session.sql(sql).dropDuplicates(["n"]),
+        {"a": [("x", 1, 0)], "b": [("x", 2, 0)]},
+        {"a": [("y", 3, 300)], "b": [("z", 4, 300)]},
+        {"a": [("x", 5, 100), ("w", 7, 100)], "b": [("x", 6, 100)]},
+    )
+    assert sorted(row for batch in made[2:] for row in batch) == found
+
+
 def test_a_row_that_met_none_is_told_when_the_watermark_is_past_its_last_partner(stream):
     sql = f"select l.n, r.n {SIDES.format(kind='left', near=NEAR)}"
     both = {"a": [("y", 0, 30)], "b": [("y", 0, 30)]}
