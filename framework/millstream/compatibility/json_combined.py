@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from millstream.compatibility.json_types import Node
 from millstream.compatibility.values import Difference, Sides, compatible
+from millstream.matching import largest_matching
 
 Found = list[Difference]
 
@@ -33,15 +34,15 @@ def combined(was: Node, now: Node, sides: Sides, nodes: Callable[[Node, Node, st
     if len(before) > len(after) and was.kind != "allOf":
         what = f"the {sides.reader} schema has fewer choices than the {sides.writer} one"
         found.append(Difference("", "sum_type_narrowed", what))
-    edges: dict[int, dict[int, Found]] = {}
+    edges: list[dict[int, Found]] = []
     failed: list[Found] = []
-    for i, one in enumerate(before):
+    for one in before:
         results = {j: nodes(one, other, "") for j, other in enumerate(after)}
-        edges[i] = {j: each for j, each in results.items() if compatible(each)}
-        if not edges[i]:
+        edges.append({j: each for j, each in results.items() if compatible(each)})
+        if not edges[-1]:
             alike = [results[j] for j, other in enumerate(after) if other.kind == one.kind]
             failed += alike if len(alike) == 1 else []
-    matching = _matching(edges)
+    matching = largest_matching(edges)
     for j, i in matching.items():
         found += edges[i][j]
     if len(matching) < min(len(before), len(after)):
@@ -55,21 +56,3 @@ def combined(was: Node, now: Node, sides: Sides, nodes: Callable[[Node, Node, st
 
 def _distinct(node: Node) -> list[Node]:
     return list({(each.kind, json.dumps(each.given, sort_keys=True)): each for each in node.parts}.values())
-
-
-def _matching(edges: dict[int, dict[int, Found]]) -> dict[int, int]:
-    """Return the largest set of pairs in which each schema occurs once."""
-    matched: dict[int, int] = {}
-
-    def place(one: int, tried: set[int]) -> bool:
-        for other in edges[one]:
-            if other not in tried:
-                tried.add(other)
-                if other not in matched or place(matched[other], tried):
-                    matched[other] = one
-                    return True
-        return False
-
-    for one in edges:
-        place(one, set())
-    return matched

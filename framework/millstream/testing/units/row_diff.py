@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.matching import largest_matching
 from millstream.testing.units.values import DELETED, ExpectedRow
 from millstream.text import Location
 
@@ -84,23 +85,10 @@ def equal_values(one: Any, other: Any) -> bool:
 def _match_rows(expected: Sequence[Row], actual: Sequence[Row]) -> dict[int, int]:
     """Return the actual row of each expected one, by index.
 
-    A row that names few columns fits several actual rows, so this is a maximum bipartite matching.
+    A row that names few columns fits several actual rows.
     """
-    candidates = [[i for i, row in enumerate(actual) if not wrong_columns(each, row)] for each in expected]
-    owner: dict[int, int] = {}
-
-    def assign(index: int, tried: set[int]) -> bool:
-        for candidate in candidates[index]:
-            if candidate not in tried:
-                tried.add(candidate)
-                if candidate not in owner or assign(owner[candidate], tried):
-                    owner[candidate] = index
-                    return True
-        return False
-
-    for index in range(len(expected)):
-        assign(index, set())
-    return {index: candidate for candidate, index in owner.items()}
+    fits = [[i for i, row in enumerate(actual) if not wrong_columns(each, row)] for each in expected]
+    return {index: candidate for candidate, index in largest_matching(fits).items()}
 
 
 def _pair_rows(missing: list[ExpectedRow], extra: list[dict[str, Any]], keys: Sequence[str]) -> list[RowPair]:
