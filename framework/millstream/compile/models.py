@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -23,6 +24,7 @@ from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
 from millstream.project.options import ModelConfig
+from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import Rendered, Renderer
 from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
@@ -204,12 +206,16 @@ class Models:
         model.diagnostics += [each for warning, each in found if not warning]
         model.warnings = [each for warning, each in found if warning]
 
+    @cached_property
+    def _pins(self) -> Pins:
+        return read_pins(self.project.schemas.items(), self.project.settings)[0]
+
     def _sink_schema(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
         """Add what encoding needs of a sink's schemas to its options."""
         stored = materialization_of(model.file.name, model.config)
         if not isinstance(stored, Sink) or model.diagnostics:
             return []
-        found, problems = sink_schema(stored, relation, self.project)
+        found, problems = sink_schema(stored, relation, self.project, self._pins)
         if found is not None:
             model.config |= {"value_schema": found.essence, "message": found.message}
         key, more = sink_key(stored, relation, self.project)

@@ -10,14 +10,14 @@ from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFil
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.pin_compatibility import forbidden
-from millstream.project.pins import PULL, NotPinnedError, read_pins
+from millstream.project.pins import PULL, NotPinnedError, Pins
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 from millstream.types import UNKNOWN, Field
 
 
 def sink_schema(
-    sink: Sink, relation: InputRelation, project: Project
+    sink: Sink, relation: InputRelation, project: Project, pins: Pins
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     """Return what a sink's schema says, or its problems; None if its format needs no schema."""
     language = format_of(sink.format).schemas
@@ -32,7 +32,7 @@ def sink_schema(
     try:
         if sink.schema:
             found, problems = _from_file(sink, language, relation, fields, project)
-            return found, problems or list(_forbidden(sink, language, found, relation, project))
+            return found, problems or list(_forbidden(sink, language, found, relation, project, pins))
         if not language.required:
             return None, []
         if language.derive is None:
@@ -40,7 +40,7 @@ def sink_schema(
             remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
             return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
         found = language.derive(fields, record_name(sink.topic))
-        return found, list(_forbidden(sink, language, found, relation, project))
+        return found, list(_forbidden(sink, language, found, relation, project, pins))
     except SchemaError as error:
         option = _option(sink)
         message = f"{language.name} can't describe its columns: {error}"
@@ -51,10 +51,14 @@ def sink_schema(
 
 
 def _forbidden(
-    sink: Sink, language: SchemaLanguage, schema: ReadSchema | None, relation: InputRelation, project: Project
+    sink: Sink,
+    language: SchemaLanguage,
+    schema: ReadSchema | None,
+    relation: InputRelation,
+    project: Project,
+    pins: Pins,
 ) -> Iterator[PlanProblem]:
     """Yield what the registry would refuse, if the topic's subject is pinned."""
-    pins, _ = read_pins(project.schemas.items(), project.settings)
     subject = pins.get(f"{sink.topic}-value")
     if subject is None or schema is None:
         return
