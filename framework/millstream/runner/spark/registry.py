@@ -26,17 +26,11 @@ def registry_address(project: Project) -> Iterator[Address | None]:
         yield None
         return
     from millstream.project.pins import read_pins
-    from millstream.registry.local import local_address, shared_registry
-    from millstream.registry.settings import address_of
-    from millstream.registry.target import has_local_registry
+    from millstream.registry.target import reachable_registry
 
-    root = Path(project.root)
-    if has_local_registry(project.target):
-        pins, _ = read_pins(project.schemas.items(), project.settings)
-        with shared_registry(root, pins) as server:
-            yield local_address(server)
-        return
-    yield address_of(project.target, project.root)
+    pins, _ = read_pins(project.schemas.items(), project.settings)
+    with reachable_registry(project.target, Path(project.root), pins) as address:
+        yield address
 
 
 def _asks(topic: Topic) -> bool:
