@@ -40,8 +40,6 @@ QUICK = {
     # Compiling a query to bytecode would take far longer than running it.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # The other one starts a process for each file.
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
 }
 """Settings of a session for many queries over few rows; none of them changes a row."""
 _MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"

@@ -56,9 +56,9 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # The default writes a checksum file next to each file, and starts `chmod` and `readlink` for it. Spark's
-    # files in checkpoints have their own checksums.
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Hadoop's own start `chmod` and `readlink` for each file of a checkpoint, and write a checksum file next to it.
+    "spark.hadoop.fs.file.impl": "millstream.spark.LocalFiles",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "millstream.spark.LocalCheckpoints",
 }
 
 
