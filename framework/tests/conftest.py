@@ -2,6 +2,7 @@
 
 import pytest
 
+from millstream.project.secrets import Secret
 from millstream.project.values import Target
 
 pytest.register_assert_rewrite("support.plans", "support.written")
@@ -16,7 +17,10 @@ TARGET = Target(
         "spark": {
             "spark.sql.shuffle.partitions": 2,
             # Many short queries: compiling them to the fastest code takes longer than running them.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+            "spark.driver.extraJavaOptions": Secret(
+                "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dmillstream.tests=swordfish"
+            ),
+            "spark.hadoop.fs.tests.account.id": Secret("swordfish"),
         },
     },
 )  # fmt: skip

@@ -28,7 +28,8 @@ MS111 Duplicate key
 MS112 Unknown profile or target
     profiles.yml does not have this profile, or the profile does not have this output.
 MS113 Secret in the wrong place
-    Secrets come from `env_var()` in profiles.yml. Elsewhere they would be written to compiled SQL.
+    Secrets come from `env_var()` in profiles.yml. Elsewhere they would be written to compiled SQL, so SQL and
+    other YAML read only environment variables that `env-vars` in `[tool.millstream]` lists.
 MS114 Environment variable not set
     `env_var()` without a default needs this variable.
 MS115 Invalid variables

@@ -122,7 +122,8 @@ class Models:
     def _rendered_from(self, file: SqlFile, base: ModelConfig, uses: Uses) -> str:
         # An empty variable differs from one that is not set.
         values = {name: (name in self.project.vars, self.project.vars.get(name)) for name in uses.vars}
-        environment = {name: os.environ.get(name) for name in uses.env}
+        declared = self.project.settings.env_vars
+        environment = {name: (name in declared, os.environ.get(name)) for name in uses.env}
         return digest_of(
             file.digest,
             file.path,

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from millstream.errors import did_you_mean
 from millstream.project.environment import ReturnedError, frame_offset
-from millstream.project.secrets import Secret, is_secret_name
+from millstream.project.secrets import Secret, misplaced_variable
 from millstream.project.values import Project
 
 MISSING = object()
@@ -141,9 +141,8 @@ class Functions:
         return value
 
     def env_var(self, name: str, default: Any = MISSING) -> Any:
-        if is_secret_name(name):
-            message = f"'{name}' is a secret and would end up in compiled SQL"
-            raise ProblemError("MS113", message, "read secrets in profiles.yml only", name)
+        if problem := misplaced_variable(name, self.project.settings.env_vars):
+            raise ProblemError("MS113", *problem, name)
         value = os.environ.get(name)
         self.recorder.env[name] = value
         if value is not None:

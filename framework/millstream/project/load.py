@@ -244,7 +244,8 @@ class _Loader(Struct):
     def _is_current(self, last: _CachedRead) -> bool:
         """Return whether a file's templates would read the same values again."""
         return (
-            all(os.environ.get(name) == value for name, value in last.env.items())
+            last.env.keys() <= set(self.settings.env_vars)
+            and all(os.environ.get(name) == value for name, value in last.env.items())
             and all(n in self.variables and self.variables[n] == value for n, value in last.vars.items())
             and not any(name in self.variables for name in last.missed)
         )
@@ -256,7 +257,7 @@ class _Loader(Struct):
 
     def _properties_of(self, file: File) -> PropertiesFile:
         variables, environment = RecordedVariables(self.variables), dict[str, str | None]()
-        render = yaml_renderer(variables, secrets=False, environment=environment)
+        render = yaml_renderer(variables, declared=self.settings.env_vars, environment=environment)
         read = partial(read_properties, render=render)
         return self._cached("properties", file, PropertiesFile, read, variables, environment)
 

@@ -24,6 +24,7 @@ from millstream.stores.registry import declaration
 from millstream.text import Text
 
 FILE = "profiles.yml"
+_PUBLIC = frozenset({"master", "timezone", "trigger", "optimization"})
 DEFAULT: dict[str, Any] = {"master": "local[*]", "kafka": "embedded"}
 
 
@@ -72,7 +73,7 @@ def _file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | None:
 def _read(
     text: Text, node: Node | None, settings: Settings, target: str | None, variables: dict[str, Any]
 ) -> tuple[Target | None, list[Diagnostic]]:
-    reader = Reader(text, yaml_renderer(variables, secrets=True))
+    reader = Reader(text, yaml_renderer(variables, declared=None))
     chosen = _choose(reader, node, settings.profile, target)
     if chosen is None:
         return None, reader.diagnostics
@@ -83,7 +84,7 @@ def _read(
         return Target(settings.profile, name, DEFAULT, reader.locate(output)), reader.diagnostics
     _check(reader, shape)
     check_clients(reader, output, shape)
-    return Target(settings.profile, name, _values(shape), reader.locate(output)), reader.diagnostics
+    return Target(settings.profile, name, _settings_of(shape), reader.locate(output)), reader.diagnostics
 
 
 def _choose(reader: Reader, node: Node | None, profile: str, target: str | None) -> tuple[str, Node] | None:
@@ -212,6 +213,14 @@ def _unknown_zone(zone: str | Secret) -> tuple[str, str] | None:
         hint = did_you_mean(name, available_timezones(), "use a name such as Europe/Berlin or UTC")
         return f"unknown time zone '{zone}'", hint
     return None
+
+
+def _settings_of(shape: TargetShape) -> dict[str, Any]:
+    """Return the settings of a target; those in `_PUBLIC` are never secrets, even from the environment."""
+    return {
+        name: value.reveal() if name in _PUBLIC and isinstance(value, Secret) else value
+        for name, value in _values(shape).items()
+    }
 
 
 def _values(shape: Shape) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NoReturn
 from urllib.parse import quote, quote_plus
 
@@ -28,6 +28,19 @@ _CREDENTIALS = re.compile(
 def is_secret_name(name: str) -> bool:
     """Return whether an environment variable or setting of this name holds a secret."""
     return bool(_SECRET.search(name))
+
+
+def misplaced_variable(name: str, declared: Collection[str]) -> tuple[str, str] | None:
+    """Return why SQL and YAML can't read an environment variable, and the remedy.
+
+    No list of names covers all secrets, so a project declares the variables that its SQL may show.
+    """
+    if is_secret_name(name):
+        return f"'{name}' is a secret and would end up in compiled SQL", "read secrets in profiles.yml only"
+    if name in declared:
+        return None
+    remedy = f'if it is not a secret, add it to [tool.millstream]: env-vars = ["{name}"]'
+    return f"environment variable '{name}' is not declared, and would end up in compiled SQL", remedy
 
 
 def is_secret_setting(name: str, text: str) -> bool:

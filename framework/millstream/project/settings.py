@@ -34,7 +34,7 @@ _INIT = "create one with `millstream init NAME`, or set its folder with --projec
 _TABLE = ("tool", "millstream")
 
 
-Paths = tuple[str, ...]
+Names = tuple[str, ...]
 
 
 def _folders(*names: str) -> Any:
@@ -46,13 +46,14 @@ class ProjectShape(Struct, kw_only=True):
 
     name: Annotated[str, about("the project's name, by default that of [project]")] = ""
     profile: Annotated[str, about("the profile of profiles.yml, by default the project's name")] = ""
-    model_paths: Annotated[Paths, about("folders of models")] = _folders("models")
-    macro_paths: Annotated[Paths, about("folders of macros and Python functions")] = _folders("macros")
-    seed_paths: Annotated[Paths, about("folders of seeds and generators")] = _folders("seeds")
-    test_paths: Annotated[Paths, about("folders of tests")] = _folders("tests")
-    schema_paths: Annotated[Paths, about("folders of schemas: .avsc, .proto, .json")] = _folders("schemas")
+    model_paths: Annotated[Names, about("folders of models")] = _folders("models")
+    macro_paths: Annotated[Names, about("folders of macros and Python functions")] = _folders("macros")
+    seed_paths: Annotated[Names, about("folders of seeds and generators")] = _folders("seeds")
+    test_paths: Annotated[Names, about("folders of tests")] = _folders("tests")
+    schema_paths: Annotated[Names, about("folders of schemas: .avsc, .proto, .json")] = _folders("schemas")
     target_path: Annotated[str, about("where results are written")] = "target"
     vars: Annotated[dict[str, Any], about("variables of templates")] = {}
+    env_vars: Annotated[Names, about("environment variables that SQL and YAML may read: no secrets")] = ()
     models: Annotated[dict[str, Any], about("options of models, by folder")] = {}
     seeds: Annotated[dict[str, Any], about("options of seeds, by folder")] = {}
 
@@ -166,7 +167,10 @@ class _Settings:
             version=version if isinstance(version, str) else "",
             profile=shape.profile or name,
             model_locations=locations,
-            **{field: getattr(shape, field) for field in (*_PATHS, "target_path", "vars", "models")},
+            **{
+                field: getattr(shape, field)
+                for field in (*_PATHS, "target_path", "vars", "env_vars", "models")
+            },
         )
         return settings, self.diagnostics
 

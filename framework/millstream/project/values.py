@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.formats import DEFAULT, KEY, Encoding
+from millstream.project.secrets import Secret
 from millstream.text import Location
 from millstream.types import Type
 
@@ -277,6 +278,7 @@ def is_local(target: Target) -> bool:
 def shuffle_partitions(target: Target) -> int:
     """Return the number of partitions of a shuffle."""
     given = (target.settings.get("spark") or {}).get("spark.sql.shuffle.partitions")
+    given = given.reveal() if isinstance(given, Secret) else given
     return int(given or (LOCAL_PARTITIONS if is_local(target) else _SPARKS_PARTITIONS))
 
 
@@ -293,6 +295,8 @@ class Settings(Struct, frozen=True):
     schema_paths: tuple[str, ...] = ("schemas",)
     target_path: str = "target"
     vars: dict[str, Any] = {}
+    env_vars: tuple[str, ...] = ()
+    """Environment variables that SQL and YAML may read."""
     models: dict[str, Any] = {}
     """Defaults by folder: `models.staging.materialized`."""
     model_locations: dict[str, Location] = {}

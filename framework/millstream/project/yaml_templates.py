@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.project.secrets import Secret, is_secret_name
+from millstream.project.secrets import Secret, misplaced_variable
 
 _MISSING = object()
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?\Z")
@@ -29,10 +29,14 @@ def _environment() -> Any:
 
 
 def yaml_renderer(
-    variables: Mapping[str, Any], *, secrets: bool, environment: dict[str, str | None] | None = None
+    variables: Mapping[str, Any],
+    *,
+    declared: Collection[str] | None,
+    environment: dict[str, str | None] | None = None,
 ) -> Callable[[str], Any]:
-    """Return a function that renders a YAML value; with `secrets` (profiles.yml), env_var gives a `Secret`.
+    """Return a function that renders a YAML value.
 
+    `env_var` reads only the `declared` variables; without them (profiles.yml), it reads all, as `Secret`s.
     The environment variables that it reads are added to `environment`, with their values.
     """
     used: list[str] = []
@@ -40,8 +44,8 @@ def yaml_renderer(
     def env_var(name: str, default: Any = _MISSING) -> Any:
         if not isinstance(name, str):
             raise _error("MS206", "env_var() takes the name of a variable as text", "write env_var('NAME')")
-        if is_secret_name(name) and not secrets:
-            raise _error("MS113", f"'{name}' is a secret", "read secrets in profiles.yml only")
+        if declared is not None and (problem := misplaced_variable(name, declared)):
+            raise _error("MS113", *problem)
         value = os.environ.get(name)
         if environment is not None:
             environment[name] = value
@@ -64,7 +68,7 @@ def yaml_renderer(
         found = _evaluate(text, {"env_var": env_var, "var": var})
         if not used:
             return found
-        return _hidden(found) if secrets else _number(found)
+        return _hidden(found) if declared is None else _number(found)
 
     return render
 

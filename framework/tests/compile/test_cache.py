@@ -14,7 +14,7 @@ from millstream.compile import compile_project
 from millstream.manifest import Compiled
 
 FILES = {
-    "pyproject.toml": '[tool.millstream]\nname = "p"\n[tool.millstream.models]\nunbounded_state = "accept"\n[tool.millstream.vars]\nlimit = 3\n',
+    "pyproject.toml": '[tool.millstream]\nname = "p"\nenv-vars = ["MS_TEST_REGION", "MS_TEST_ZONE"]\n[tool.millstream.models]\nunbounded_state = "accept"\n[tool.millstream.vars]\nlimit = 3\n',
     "models/s.yml": """
 sources:
   - name: app

@@ -185,6 +185,7 @@ def test_what_templates_read_is_part_of_what_is_remembered(
 ) -> None:
     memo: dict[str, bytes] = {}
     files = {"models/a.sql": "select 1 as x", "models/a.yml": f'models: [{{name: a, owner: "{owner}"}}]'}
+    files["pyproject.toml"] = '[tool.millstream]\nname = "shop"\nenv_vars = ["MS_WHO"]\n'
     found = []
     for who in ("ann", "bob", "ann"):
         monkeypatch.setenv("MS_WHO", who)

@@ -166,8 +166,8 @@ def test_a_setting_that_is_wrong(
     [
         ("kafka: \"{{ env_var('MS_X') }}\"", "embedded", "kafka", "embedded"),
         ("grouping: \"{{ env_var('MS_X') }}\"", "off", "grouping", "off"),
-        ("timezone: \"{{ env_var('MS_X') }}\"", "UTC", "timezone", Secret("UTC")),
-        ("master: \"{{ env_var('MS_X') }}\"", "local[2]", "master", Secret("local[2]")),
+        ("timezone: \"{{ env_var('MS_X') }}\"", "UTC", "timezone", "UTC"),
+        ("master: \"{{ env_var('MS_X') }}\"", "local[2]", "master", "local[2]"),
     ],
 )
 def test_settings_may_come_from_the_environment(

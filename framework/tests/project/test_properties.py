@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[3]
 
 
 def read(content, **variables):
-    return read_properties(Text("models/m.yml", content), yaml_renderer(variables, secrets=False))
+    return read_properties(
+        Text("models/m.yml", content), yaml_renderer(variables, declared=("NOT_SET_ANYWHERE",))
+    )
 
 
 def good(content, **variables):
@@ -47,7 +49,7 @@ KNOWN = "json, csv, xml, avro, protobuf, string, long, binary"
 )
 def test_the_example_project_has_no_mistake(path):
     text = Text(path.name, path.read_text())
-    found, diagnostics = read_properties(text, yaml_renderer({}, secrets=False))
+    found, diagnostics = read_properties(text, yaml_renderer({}, declared=("NOT_SET_ANYWHERE",)))
     assert diagnostics == []
     assert found != PropertiesFile()
 

@@ -19,7 +19,7 @@ def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[st
     names = ("m", "orders", "stg_orders")
     return Project(
         root=".",
-        settings=Settings("shop"),
+        settings=Settings("shop", env_vars=("REGION", "ZONE", "NO_SUCH_THING")),
         target=Target("shop", "local", settings),
         vars=variables,
         sources={
@@ -197,6 +197,7 @@ def test_secrets_of_the_target_are_not_there() -> None:
         ("x {{ var('dayz') }}", "MS205", "dayz", "'days'"),
         ("x {{ env_var('NO_SUCH_THING') }}", "MS114", "NO_SUCH_THING", "env_var('NAME', 'default')"),
         ("x {{ env_var('DB_PASSWORD') }}", "MS113", "DB_PASSWORD", "profiles.yml"),
+        ("x {{ env_var('GITHUB_PAT', '') }}", "MS113", "GITHUB_PAT", 'env-vars = ["GITHUB_PAT"]'),
         ("x {{ reff('orders') }}", "MS202", "reff", "'ref'"),
         ("x {{ 1 | nosuch }}", "MS201", "nosuch", "filters"),
         ("x {{ 1 is nosuch }}", "MS201", "nosuch", "tests"),

@@ -6,6 +6,8 @@ from millstream.errors import MillstreamError
 from millstream.project.secrets import Secret
 from millstream.project.yaml_templates import yaml_renderer
 
+_DECLARE = 'if it is not a secret, add it to [tool.millstream]: env-vars = ["{}"]'
+
 
 @pytest.mark.parametrize(
     ("template", "value"),
@@ -21,7 +23,7 @@ from millstream.project.yaml_templates import yaml_renderer
     ],
 )
 def test_a_value_that_is_one_expression_keeps_its_type(template: str, value: object) -> None:
-    assert yaml_renderer({"list": [1, "a"]}, secrets=False)(template) == value
+    assert yaml_renderer({"list": [1, "a"]}, declared=("MS_X", "MS_NONE"))(template) == value
 
 
 @pytest.mark.parametrize(
@@ -43,14 +45,14 @@ def test_the_environment_is_taken_as_it_is(
     monkeypatch: pytest.MonkeyPatch, text: str, template: str, value: object
 ) -> None:
     monkeypatch.setenv("MS_X", text)
-    found = yaml_renderer({}, secrets=False)(template)
+    found = yaml_renderer({}, declared=("MS_X", "MS_NONE"))(template)
     assert (found, type(found)) == (value, type(value))
 
 
 @pytest.mark.parametrize("text", ["swordfish", "123", "1_000", "'quoted'", "1e5", "[1]", "é{{ x }}"])
 def test_a_secret_is_the_very_text(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("MS_PASSWORD", text)
-    render = yaml_renderer({}, secrets=True)
+    render = yaml_renderer({}, declared=None)
     assert render("{{ env_var('MS_PASSWORD') }}").reveal() == text
     assert render("user=a;password={{ env_var('MS_PASSWORD') }}").reveal() == f"user=a;password={text}"
     assert render("{{ env_var('MS_PASSWORD', 'x') }}") == Secret(text)
@@ -58,14 +60,16 @@ def test_a_secret_is_the_very_text(monkeypatch: pytest.MonkeyPatch, text: str) -
 
 def test_secrets_inside_lists_are_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_PASSWORD", "a,b")
-    found = yaml_renderer({}, secrets=True)("{{ env_var('MS_PASSWORD').split(',') }}")
+    found = yaml_renderer({}, declared=None)("{{ env_var('MS_PASSWORD').split(',') }}")
     assert found == [Secret("a"), Secret("b")]
 
 
 def test_what_was_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_X", "1")
     read: dict[str, str | None] = {}
-    yaml_renderer({}, secrets=False, environment=read)("{{ env_var('MS_X') }}{{ env_var('MS_NONE', 2) }}")
+    yaml_renderer({}, declared=("MS_X", "MS_NONE"), environment=read)(
+        "{{ env_var('MS_X') }}{{ env_var('MS_NONE', 2) }}"
+    )
     assert read == {"MS_X": "1", "MS_NONE": None}
 
 
@@ -75,6 +79,8 @@ def test_what_was_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{{ env_var('MS_NONE') }}", "MS114", "export it, or give a default: env_var('NAME', 'default')"),
         ("{{ env_var('MS_PASSWORD') }}", "MS113", "read secrets in profiles.yml only"),
         ("{{ env_var('MS_PASSWORD', 'x') }}", "MS113", "read secrets in profiles.yml only"),
+        ("{{ env_var('PGPASS') }}", "MS113", _DECLARE.format("PGPASS")),
+        ("{{ env_var('STRIPE_KEY', 'x') }}", "MS113", _DECLARE.format("STRIPE_KEY")),
         ("{{ env_var(3) }}", "MS206", "write env_var('NAME')"),
         ("{{ var('dayz') }}", "MS205", "did you mean 'days'?"),
         ("{{ envvar('X') }}", "MS202", "did you mean 'env_var'?"),
@@ -89,6 +95,6 @@ def test_what_was_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_mistake_has_a_code_and_a_remedy(template: str, code: str, remedy: str) -> None:
     with pytest.raises(MillstreamError) as caught:
-        yaml_renderer({"days": 3}, secrets=False)(template)
+        yaml_renderer({"days": 3}, declared=("MS_X", "MS_NONE"))(template)
     (found,) = caught.value.diagnostics
     assert (found.code, found.help) == (code, remedy)

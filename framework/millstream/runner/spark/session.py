@@ -27,10 +27,12 @@ from millstream.project.secrets import Secret
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log
 from millstream.runner.spark.functions import EXTENSIONS
+from millstream.runner.spark.jvm import OPTIONS, start_jvm
 from millstream.stores.registry import configured, declaration
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXTENSIONS = "spark.sql.extensions"
+_REDACTED = "spark.redaction.regex"
 
 _ALWAYS = {
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
@@ -43,7 +45,7 @@ _ALWAYS = {
     # This rule would compute the records of a fan-out twice: once to see whether there are any.
     _EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
     # Spark shows options in plans and logs; its default pattern doesn't cover Kafka's logins.
-    "spark.redaction.regex": "(?i)secret|password|token|credential|access[.]?key|jaas",
+    _REDACTED: "(?i)secret|password|token|credential|access[.]?key|jaas",
     "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
 }
 
@@ -85,14 +87,22 @@ def spark_settings(
         # On the JVM's own class path, classes load faster, and the archive includes them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)) if local else "",
         "spark.jars": "" if local else ",".join(path.as_uri() for path in jars),
-        "spark.driver.extraJavaOptions": options,
+        OPTIONS: options,
     }
     given = {name: _text(value) for name, value in _flat(target.settings.get("spark") or {})}
-    if more := given.pop("spark.driver.extraJavaOptions", ""):
-        settings["spark.driver.extraJavaOptions"] = f"{options} {more}"
+    if more := given.pop(OPTIONS, ""):
+        settings[OPTIONS] = f"{options} {more}"
     if more := given.pop(_EXCLUDED, ""):
         settings[_EXCLUDED] += f",{more}"
+    own = [f"^{re.escape(name)}$" for name in sorted(secret_names(target))]
+    settings[_REDACTED] = "|".join(filter(None, (settings[_REDACTED], *own, given.pop(_REDACTED, ""))))
     return {name: value for name, value in (settings | given).items() if value}
+
+
+def secret_names(target: Target) -> frozenset[str]:
+    """Return the Spark settings whose values come from the environment, or look like secrets."""
+    given = _flat(target.settings.get("spark") or {})
+    return frozenset(name for name, value in given if isinstance(value, Secret))
 
 
 def _of_stores(target: Target) -> dict[str, str]:
@@ -192,9 +202,8 @@ def start_spark(
     """Start the JVM and return its first session; each query gets a separate session for its views."""
     # Workers must run the driver's Python, not the first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name).master(str(target.settings.get("master", "local[*]")))
-    for key, value in spark_settings(target, jars, folder, archive, long_running=long_running).items():
-        builder = builder.config(key, value)
+    settings = spark_settings(target, jars, folder, archive, long_running=long_running)
+    settings |= {"spark.app.name": name, "spark.master": str(target.settings.get("master", "local[*]"))}
     # PySpark would import it only after the JVM has started, which takes as long again.
     threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
     # Millstream reports the errors of queries itself.
@@ -202,13 +211,21 @@ def start_spark(
     logging.getLogger().addFilter(_is_no_lost_command)
     try:
         with log.redirected_stderr(folder):
-            return builder.getOrCreate()
+            given = start_jvm(settings, secret_names(target), folder)
+            return _builder(given).getOrCreate()
     except (PySparkException, Py4JError) as error:
         causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
         cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
         message = f"can't start Spark on {target.settings.get('master')}: {cause}"
         remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
         raise MillstreamError(Diagnostic("MS873", message, target.location, remedy)) from None
+
+
+def _builder(settings: Mapping[str, str]) -> SparkSession.Builder:
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder
 
 
 def _is_no_lost_command(record: logging.LogRecord) -> bool:

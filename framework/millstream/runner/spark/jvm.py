@@ -1,0 +1,49 @@
+"""Starts Spark's JVM without secrets in its command line, which every user of the machine can read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+
+OPTIONS = "spark.driver.extraJavaOptions"
+_LAUNCHER = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"})
+"""Only the launcher reads these (SparkSubmitCommandBuilder): it builds the JVM's command line from them."""
+
+
+def start_jvm(settings: Mapping[str, str], hidden: frozenset[str], folder: Path) -> dict[str, str]:
+    """Start the JVM, unless this process has one; return the settings for its `SparkContext`.
+
+    PySpark gives all settings to the launcher as arguments. Those in `hidden` only follow through Py4J, when
+    the context is created. Java itself needs its options, so hidden ones are in a file until it has started.
+    """
+    if SparkContext._gateway is not None:  # noqa: SLF001 - there is no public API for the process
+        return dict(settings)
+    with _options_in_file(settings, hidden, folder) as given:
+        arguments = SparkConf(loadDefaults=False)
+        for name, value in given.items():
+            if name not in hidden or name in _LAUNCHER or name == OPTIONS:
+                arguments.set(name, value)
+        SparkContext._ensure_initialized(conf=arguments)  # noqa: SLF001 - as `SparkContext` does
+        return given
+
+
+@contextmanager
+def _options_in_file(
+    settings: Mapping[str, str], hidden: frozenset[str], folder: Path
+) -> Iterator[dict[str, str]]:
+    """Replace Java's options by `@file` if they are hidden; only the owner can read the file."""
+    if OPTIONS not in hidden:
+        yield dict(settings)
+        return
+    handle, path = tempfile.mkstemp(prefix="java-options-", dir=folder)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(settings[OPTIONS])
+        yield {**settings, OPTIONS: f"@{path}"}
+    finally:
+        Path(path).unlink()
