@@ -58,7 +58,8 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Hadoop's own start `chmod` and `readlink` for each file of a checkpoint, and write a checksum file next to it.
+    # Hadoop's own start `chmod` and `readlink` for each file of a checkpoint, and write a checksum file next
+    # to it.
     "spark.hadoop.fs.file.impl": "millstream.spark.LocalFiles",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "millstream.spark.LocalCheckpoints",
 }
