@@ -14,6 +14,7 @@ from millstream import __version__
 from millstream.atomic import replace_file
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import Compiled, Manifest, StoredPlan
+from millstream.target_folder import claim, is_below
 
 MANIFEST = "manifest.json"
 _COMPILED = "compiled"
@@ -36,6 +37,7 @@ def write_artifacts(
 
     Every file is replaced as a whole, so that a concurrent reader sees the old file or the new one.
     """
+    claim(root, target_path)
     target = root / target_path
     try:
         return _write(target, target_path, compiled, node_ids)
@@ -62,6 +64,7 @@ def _write(target: Path, name: str, compiled: Compiled, node_ids: Collection[str
         if _read(file) == data:
             continue
         if file.parent not in folders:
+            _check_below(file.parent, target)
             file.parent.mkdir(parents=True, exist_ok=True)
             folders.add(file.parent)
         replace_file(file, data, mode=0o644)
@@ -73,6 +76,12 @@ def _write(target: Path, name: str, compiled: Compiled, node_ids: Collection[str
     if _read(target / MANIFEST) != data:
         replace_file(target / MANIFEST, data, mode=0o644)
     return WrittenFiles(tuple(changed), tuple(removed), len(files) - len(changed))
+
+
+def _check_below(folder: Path, target: Path) -> None:
+    if not is_below(folder, target):
+        remedy = f"remove the link, or {target.name}/ as a whole"
+        raise MillstreamError(Diagnostic("MS710", f"{folder} is outside of {target.name}/", None, remedy))
 
 
 def manifest_file(compiled: Compiled) -> bytes:
@@ -106,6 +115,7 @@ def artifact_path(compiled_path: str) -> str:
 
 def _remove_stale(target: Path, files: Collection[str]) -> list[str]:
     removed = []
+    _check_below(target / _COMPILED, target)
     for folder, _, names in os.walk(target / _COMPILED, topdown=False):
         below = Path(folder).relative_to(target).as_posix()
         stale = [name for name in names if name.endswith(".sql") and f"{below}/{name}" not in files]

@@ -8,6 +8,7 @@ from millstream.artifacts import artifact_path, write_artifacts
 from millstream.errors import MillstreamError
 from millstream.manifest import Compiled, Manifest, ManifestNode
 from millstream.project.secrets import Secret
+from millstream.target_folder import claim
 
 
 def compiled(*names: str, config=None) -> Compiled:
@@ -72,6 +73,8 @@ def test_secrets_do_not_reach_the_manifest(tmp_path):
 
 @pytest.mark.parametrize("place", ["target", "target/compiled/models", "target/manifest.json"])
 def test_what_is_in_the_way_is_named(tmp_path, place):
+    if place != "target":
+        claim(tmp_path, "target")
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
     if place.endswith(".json"):
         (tmp_path / place).mkdir()

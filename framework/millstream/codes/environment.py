@@ -22,7 +22,7 @@ MS706 The operating system refused an operation
     not the cause: free some space, or work in another folder.
 MS707 target-path can't be cleaned
     `millstream clean` removes the folder that `target-path` names. It must be inside the project and must not
-    contain its models, macros, seeds or tests.
+    contain its models, macros, seeds or tests, and Millstream must have created it.
 MS708 The port can't be used
     Another program uses the port for `millstream docs serve`, or you are not allowed to use it. Choose
     another `--port`, or 0 for any free port.
@@ -31,4 +31,7 @@ MS709 The site can't be written here
     overwritten. Choose another folder.
 MS900 Internal error
     This is a bug in Millstream. Run again with MILLSTREAM_TRACEBACK=1 and report what it prints.
+MS710 target-path names a folder of other files
+    Commands write and remove files in the folder that `target-path` names, so it must be one that Millstream
+    created. Name a new or empty folder, or remove a link that leads out of it.
 """)

@@ -23,6 +23,7 @@ from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import Project, Settings, Target
 from millstream.project.variables import merge_variables
+from millstream.target_folder import claim
 from millstream.text import Location
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def compile_project(
     folder = root / settings.target_path
     if not use_cache:
         return _compile(root, settings, chosen, merged, diagnostics, Cache(), progress)[0]
+    claim(root, settings.target_path)
     key = inputs_digest(root, settings, chosen, merged)
     if not diagnostics and (known := read_compiled(folder, key)):
         return msgspec.structs.replace(

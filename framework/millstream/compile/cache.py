@@ -1,12 +1,13 @@
 """The cache of the last compile, in one file that is replaced atomically: safe with parallel runs and kills.
 
 An entry has digests of its inputs, and is only used if all of them are the same. A file that can't be read,
-or is from another version, is ignored.
+or is from another version, or is damaged, is ignored.
 """
 
 import contextlib
 import hashlib
 import sys
+import zlib
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,12 +81,16 @@ def write_cache(target: Path, cache: Cache) -> None:
 
 
 S = TypeVar("S")
+_CHECKSUM = 4
+"""Bytes at the start of each file."""
 
 
 def read_file(path: Path, wanted: type[S]) -> S | None:
     """Return the decoded contents of a file; None if it can't be read."""
     try:
-        return from_msgpack(path.read_bytes(), wanted)
+        with path.open("rb") as file:
+            checksum, content = file.read(_CHECKSUM), file.read()
+        return from_msgpack(content, wanted) if checksum == _checksum(content) else None
     except (OSError, msgspec.DecodeError, ValueError):
         return None
 
@@ -97,7 +102,13 @@ def write_file(path: Path, value: Struct) -> None:
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, msgspec.msgpack.encode(value))
+        content = msgspec.msgpack.encode(value)
+        replace_file(path, _checksum(content) + content)
+
+
+def _checksum(content: bytes) -> bytes:
+    """Return what detects a damaged file: decoded, a flipped bit could be a different project."""
+    return zlib.crc32(content).to_bytes(_CHECKSUM, "big")
 
 
 def digest_of(*parts: object) -> str:

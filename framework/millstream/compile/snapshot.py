@@ -15,6 +15,7 @@ from msgspec import Struct
 from millstream.compile.cache import FORMAT, digest_of, read_file, write_file
 from millstream.decoding import from_msgpack
 from millstream.manifest import Compiled
+from millstream.project.files import read_data
 from millstream.project.load import project_files
 from millstream.project.values import Settings, Target
 
@@ -35,14 +36,16 @@ class _Snapshot(Struct, frozen=True):
 def inputs_digest(root: Path, settings: Settings, target: Target, variables: Mapping[str, Any]) -> str:
     """Return a digest of everything that a compile reads, except the environment."""
     hashed = hashlib.blake2b(digest_size=16)
-    for path in project_files(root, settings):
+    paths, problems = project_files(root, settings)
+    for path in paths:
         try:
-            data = (root / path).read_bytes()
+            data = read_data(os.path.join(root, path))  # noqa: PTH118 - three times as fast as Path
         except OSError as error:
             data = f"{type(error).__name__}".encode()
         hashed.update(f"{path}\0{len(data)}\0".encode())
         hashed.update(data)
-    return digest_of(hashed.hexdigest(), target.profile, target.name, target.settings, variables)
+    given = (target.profile, target.name, target.settings, variables)
+    return digest_of(hashed.hexdigest(), *given, problems)
 
 
 def read_compiled(folder: Path, key: str) -> Compiled | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import posixpath
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from millstream.text import Location
 
 LARGEST = 10 * 1024 * 1024
 _SKIPPED = frozenset(("__pycache__", "node_modules"))
+_SPECIAL = "it is a pipe, a socket or a device"
 _SHOWN = 200
 """Characters shown of a line that is not valid text."""
 
@@ -79,7 +82,7 @@ class _Walk(Struct):
                 yield from self.below(path, above | {real})
             elif kind == "special":
                 # Reading a named pipe would block forever.
-                self.report(path, "the file can't be read: it is a pipe, a socket or a device", "remove it")
+                self.report(path, f"the file can't be read: {_SPECIAL}", "remove it")
             else:
                 yield path
 
@@ -108,19 +111,44 @@ def _reason(error: OSError) -> str:
     return (error.strerror or "can't be opened").lower()
 
 
+class SpecialFileError(OSError):
+    """A path is a pipe, a socket or a device, perhaps behind a link."""
+
+
+def read_data(path: str) -> bytes:
+    """Return a file's content, or one byte more than `LARGEST` of a larger one.
+
+    Only regular files are read: a named pipe would block, and a device may have no end.
+    """
+    with open(path, "rb", buffering=0, opener=_opened) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise SpecialFileError(errno.EINVAL, _SPECIAL, path)
+        found = bytearray()
+        # The size may be wrong: the file may grow, and some file systems don't know it.
+        while len(found) <= LARGEST and (data := file.read(min(status.st_size, LARGEST) + 1)):
+            found += data
+        return bytes(found)
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def read_file(root: Path, path: str) -> File | Diagnostic:
     """Read a text file, or return why it can't be read."""
     location = Location(path, 1, 1, 2)
     try:
-        with open(os.path.join(root, path), "rb") as file:  # noqa: PTH118, PTH123 - three times as fast as Path
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                remedy = "store data outside the project folder"
-                return Diagnostic("MS119", "the file is larger than 10 MB", location, remedy)
-            data = file.read()
+        data = read_data(os.path.join(root, path))  # noqa: PTH118 - three times as fast as Path
+    except SpecialFileError:
+        return Diagnostic("MS102", f"the file can't be read: {_SPECIAL}", location, "remove it")
     except (OSError, ValueError) as error:
         reason = _reason(error) if isinstance(error, OSError) else str(error)
         message = f"the file can't be read: {reason}"
         return Diagnostic("MS102", message, location, "check that it exists and is readable")
+    if len(data) > LARGEST:
+        remedy = "store data outside the project folder"
+        return Diagnostic("MS119", "the file is larger than 10 MB", location, remedy)
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:

@@ -108,10 +108,14 @@ def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[D
     return [*check_folder_defaults(settings, text), *unused_folders(settings, used)]
 
 
-def project_files(root: Path, settings: Settings) -> Iterable[str]:
-    """Return the paths of all files that a project is loaded from, whether they exist or not."""
-    schemas = find_files(root, settings.schema_paths, SCHEMA_SUFFIXES)
-    return [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES), *schemas]
+def project_files(root: Path, settings: Settings) -> tuple[list[str], list[Diagnostic]]:
+    """Return the paths of all files that a project is loaded from, whether they exist or not.
+
+    Also return why some can't be read.
+    """
+    problems: list[Diagnostic] = []
+    found = [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES, problems)]
+    return [*found, *find_files(root, settings.schema_paths, SCHEMA_SUFFIXES, problems)], problems
 
 
 def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The cache never changes a result: whatever is edited, a compile with it equals one without."""
 
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,29 @@ def test_models_with_mistakes_are_told_every_time(root: Path) -> None:
 def test_an_unwritable_target_only_costs_time(root: Path) -> None:
     (root / "target").write_text("a file where the folder should be")
     assert compile_project(root).diagnostics == ()
+
+
+@pytest.mark.parametrize("name", ["compile", "snapshot"])
+def test_a_flipped_bit_anywhere_is_a_cache_to_write_again(root: Path, name: str) -> None:
+    file = root / f"target/cache/{name}.msgpack"
+    expected = outcome(root, use_cache=False)
+    for step in range(40):
+        compile_project(root)
+        other = root / f"target/cache/{'compile' if name == 'snapshot' else 'snapshot'}.msgpack"
+        data = bytearray(file.read_bytes())
+        data[len(data) * step // 40] ^= 1 << step % 8
+        file.write_bytes(data)
+        other.unlink()
+        assert compile_project(root).from_cache == 0
+        assert outcome(root, use_cache=True) == expected
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_special_file_is_noticed_despite_the_cache(root: Path, make: Callable[[Path], None]) -> None:
+    compile_project(root)
+    make(root / "models/special.sql")
+    assert [problem.code for problem in compile_project(root).diagnostics] == ["MS102"]
+    assert [problem.code for problem in compile_project(root).diagnostics] == ["MS102"]
 
 
 def test_the_cache_holds_no_secret(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

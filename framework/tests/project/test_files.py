@@ -51,6 +51,18 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert [(p.code, str(p.location)) for p in problems] == [("MS102", "models/a.sql:1:1")]
 
 
+@pytest.mark.parametrize("special", ["pipe", "/dev/zero"])
+def test_only_regular_files_are_read(tmp_path: Path, special: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "m.sql").symlink_to(special)
+    found = read_file(tmp_path, "m.sql")
+    assert isinstance(found, Diagnostic)
+    assert (found.code, found.message) == (
+        "MS102",
+        "the file can't be read: it is a pipe, a socket or a device",
+    )
+
+
 def test_a_name_that_is_not_utf8_is_told_readably(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     try:

@@ -32,6 +32,7 @@ from millstream.project.settings import read_settings
 from millstream.project.values import Settings
 from millstream.registry.local import stop_registry
 from millstream.stores.local import all_local_tables
+from millstream.target_folder import is_own
 
 
 class Removed(Struct, frozen=True):
@@ -126,6 +127,9 @@ def artifacts_folder(root: Path, settings: Settings) -> Path:
         message = f"target-path is {settings.target_path}, which is not a separate folder in the project"
         remedy = "remove it by hand, or set another target-path in [tool.millstream]"
         raise MillstreamError(Diagnostic("MS707", message, None, remedy))
+    if settings.target_path != "target" and folder.is_dir() and not is_own(folder):
+        message = f"target-path is {settings.target_path}, which Millstream did not create"
+        raise MillstreamError(Diagnostic("MS707", message, None, "remove it by hand"))
     return folder
 
 
