@@ -14,7 +14,8 @@ from millstream.errors import Diagnostic, MillstreamError
 MARKER = ".millstream-target"
 _EXPLAINED = b"Millstream created this folder. `millstream clean` removes it.\n"
 _CACHES = ("cache/compile.msgpack", "cache/snapshot.msgpack")
-_IGNORED = frozenset({".gitignore", ".gitkeep"})
+_ALLOWED = frozenset({".gitignore", ".gitkeep", "run_results.json"})
+"""Files for git, and results of an earlier build that CI has restored."""
 _SEARCHED = 200
 """Bytes at the start of a manifest that name its program."""
 
@@ -53,7 +54,7 @@ def _foreign_file(folder: Path) -> str:
     except OSError:
         return ""
     # Another command may be writing the marker.
-    return next((each for each in names if each not in _IGNORED and not each.startswith(f".{MARKER}")), "")
+    return next((each for each in names if each not in _ALLOWED and not each.startswith(f".{MARKER}")), "")
 
 
 def is_below(path: Path, folder: Path) -> bool:
