@@ -29,4 +29,7 @@ MS211 Disabled model
     `ref()` names a model that is configured with `enabled: false`.
 MS212 Empty model
     The model's SQL is empty after rendering.
+MS213 Template without an end
+    A template may take 1,000,000 steps and 5 seconds of CPU time, create 100,000,000 characters of text, and
+    render 2,000,000. A step is an iteration, a call or a filter.
 """)

@@ -12,12 +12,12 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
-from jinja2.compiler import CodeGenerator, Frame, MacroRef
+from jinja2.compiler import Frame, MacroRef
 from jinja2.lexer import TokenStream
 from jinja2.runtime import Macro
-from jinja2.sandbox import SandboxedEnvironment
 
 from millstream.project.spans import Piece, Segment, computed, concat
+from millstream.project.template_limits import LimitedCodeGenerator, LimitedEnvironment
 
 
 class ReturnedError(Exception):
@@ -46,7 +46,7 @@ class _Const(str):
     width: int | None
 
 
-class TracingCodeGenerator(CodeGenerator):
+class TracingCodeGenerator(LimitedCodeGenerator):
     """Makes templates output `Piece`s; the hooks are those that Jinja's native environment uses."""
 
     environment: TracingEnvironment
@@ -79,7 +79,7 @@ class TracingCodeGenerator(CodeGenerator):
         self.write(")")
 
 
-class TracingEnvironment(SandboxedEnvironment):
+class TracingEnvironment(LimitedEnvironment):
     """The environment that every SQL template of a project is rendered in."""
 
     code_generator_class = TracingCodeGenerator
@@ -97,10 +97,15 @@ class TracingEnvironment(SandboxedEnvironment):
 
     # -- called by generated code
 
-    computed = staticmethod(computed)
+    def computed(self, value: object, path: str, offset: int, width: int) -> Piece:
+        if not isinstance(value, str):
+            self.budget.print(value)
+        found = computed(value, path, offset, width)
+        self.budget.output(len(found))
+        return found
 
-    @staticmethod
-    def written(text: str, segments: list[tuple[int, str, int, int | None]]) -> Piece:
+    def written(self, text: str, segments: list[tuple[int, str, int, int | None]]) -> Piece:
+        self.budget.output(len(text))
         return Piece.of(text, tuple(Segment(*segment) for segment in segments))
 
     @staticmethod

@@ -16,6 +16,7 @@ from millstream.project.context import Functions, Problem, ProblemError, Recorde
 from millstream.project.environment import TracingEnvironment, frame_offset
 from millstream.project.macros import names_read, read_macros, syntax_diagnostic
 from millstream.project.spans import Call, Piece, SpanMap, concat
+from millstream.project.template_limits import REMEDY, BudgetError
 from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.text import Location, Text
 
@@ -53,6 +54,7 @@ class Renderer:
             self._define(file.tree, file.file)
 
     def _define(self, tree: nodes.Template, file: SqlFile) -> None:
+        self.environment.start()
         try:
             template = self.environment.template(tree, file.path, self.globals)
             module = template.make_module(vars=self.globals, shared=True)
@@ -68,6 +70,7 @@ class Renderer:
         self.texts[file.path] = Text(file.path, file.content)
         diagnostics: list[Diagnostic] = []
         piece, names = Piece.of("", ()), frozenset[str]()
+        self.environment.start()
         try:
             tree = self.environment.parse(file.content, file.path, file.path)
             names = names_read(tree)
@@ -165,6 +168,8 @@ class Renderer:
         match error:
             case ProblemError():
                 return error.problem
+            case BudgetError():
+                return Problem("MS213", str(error), REMEDY)
             case UndefinedError():
                 message = error.message or "something is undefined"
                 name = (re.findall(r"'([^']+)'", message) or [""])[-1 if "has no attribute" in message else 0]

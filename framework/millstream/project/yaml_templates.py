@@ -21,9 +21,10 @@ _SET_IT = "export it, or give a default: env_var('NAME', 'default')"
 def _environment() -> Any:
     """Return a sandbox with dbt's filters; created for the first template."""
     from jinja2 import StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
 
-    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    from millstream.project.template_limits import LimitedEnvironment
+
+    environment = LimitedEnvironment(undefined=StrictUndefined)
     environment.filters |= {"as_bool": _as_bool, "as_number": _number, "as_text": str, "as_native": _number}
     return environment
 
@@ -78,6 +79,9 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
     from jinja2 import TemplateError, TemplateSyntaxError, UndefinedError
     from jinja2.exceptions import SecurityError
 
+    from millstream.project.template_limits import BudgetError
+
+    _environment().start()
     try:
         template, single = _compiled(text)
         if not single:
@@ -87,6 +91,8 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
             pass
         found = context.vars["result"]
         str(found)  # an undefined name only fails when it is used
+    except BudgetError as error:
+        raise _error("MS213", str(error), "write the value itself") from None
     except UndefinedError as error:
         name = (re.findall(r"'([^']+)' is undefined", error.message or "") or [""])[0]
         remedy = did_you_mean(name, _FUNCTIONS, "YAML values can use env_var() and var()")
