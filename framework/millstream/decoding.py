@@ -22,7 +22,10 @@ def from_json(data: bytes | str, wanted: type[T]) -> T:
     if found is None:
         with _MAKING:
             found = _FROM_JSON.setdefault(wanted, msgspec.json.Decoder(wanted))
-    result: T = found.decode(data)
+    try:
+        result: T = found.decode(data)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
     return result
 
 
@@ -31,5 +34,8 @@ def from_msgpack(data: bytes, wanted: type[T]) -> T:
     if found is None:
         with _MAKING:
             found = _FROM_MSGPACK.setdefault(wanted, msgspec.msgpack.Decoder(wanted))
-    result: T = found.decode(data)
+    try:
+        result: T = found.decode(data)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
     return result

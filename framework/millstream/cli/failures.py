@@ -49,10 +49,23 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
         reason = os.strerror(error.errno).lower() + (f": {error.filename}" if error.filename else "")
         remedy = "free some space, or write to another folder"
         return _report((Diagnostic("MS706", f"operating system error: {reason}", None, remedy),), arguments)
+    return _report((_internal(error, arguments),), arguments)
+
+
+def _internal(error: Exception, arguments: Sequence[str]) -> "Diagnostic":
+    from millstream.cli.crash_report import place_of, write_report
+    from millstream.errors import Diagnostic
+
+    place = place_of(error)
     text = " ".join(str(error).split())
-    message = f"internal error in Millstream: {type(error).__name__}: {text[:300]}"
-    remedy = "set MILLSTREAM_TRACEBACK=1 to see the traceback, and report it"
-    return _report((Diagnostic("MS900", message.rstrip(": "), None, remedy),), arguments)
+    message = f"internal error in Millstream{place}: {type(error).__name__}: {text[:300]}"
+    report = write_report(error, arguments, place)
+    remedy = (
+        f"report it with {report}, which has the traceback and the file, but no secrets"
+        if report
+        else "set MILLSTREAM_TRACEBACK=1 to see the traceback, and report it"
+    )
+    return Diagnostic("MS900", message.rstrip(": "), None, remedy)
 
 
 def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> int:

@@ -29,9 +29,10 @@ MS708 The port can't be used
 MS709 The site can't be written here
     The folder in `millstream docs generate --to` contains a page that is not Millstream's and would be
     overwritten. Choose another folder.
-MS900 Internal error
-    This is a bug in Millstream. Run again with MILLSTREAM_TRACEBACK=1 and report what it prints.
 MS710 target-path names a folder of other files
     Commands write and remove files in the folder that `target-path` names, so it must be one that Millstream
     created. Name a new or empty folder, or remove a link that leads out of it.
+MS900 Internal error
+    This is a bug in Millstream. The message names a file with the command, the traceback, and the file that
+    was being processed, without secrets: check it, and attach it to your report.
 """)

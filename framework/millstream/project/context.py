@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from millstream.errors import did_you_mean
 from millstream.project.environment import ReturnedError, frame_offset
+from millstream.project.numbers import fits
 from millstream.project.secrets import Secret, misplaced_variable
 from millstream.project.values import Project
 
@@ -186,7 +187,10 @@ class _Config:
             options = mapping | options
         position = calling_position()
         for name, value in options.items():
-            self._functions.recorder.config[name] = (_plain(value), position)
+            plain = _plain(value)
+            if problem := _unfit(plain):
+                raise ProblemError("MS206", f"config option '{name}' {problem[0]}", problem[1], name)
+            self._functions.recorder.config[name] = (plain, position)
         return ""
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -237,6 +241,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     return value
+
+
+def _unfit(value: Any) -> tuple[str, str] | None:
+    """Return why a value can't be an option, and the remedy."""
+    if isinstance(value, dict):
+        return next(filter(None, map(_unfit, value.values())), None)
+    if isinstance(value, list):
+        return next(filter(None, map(_unfit, value)), None)
+    if isinstance(value, int) and not fits(value):
+        return "has a number that does not fit in 64 bits", "put it in quotes"
+    if value is None or isinstance(value, str | int | float):
+        return None
+    return f"can't have a value of type {type(value).__name__}", "pass a text, a number, a list or a mapping"
 
 
 class _Target:

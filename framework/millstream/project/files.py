@@ -79,6 +79,8 @@ class _Walk(Struct):
                 shown = os.fsencode(path).decode(errors="backslashreplace")
                 self.report(shown, "the file's name is not UTF-8", "rename it")
             elif kind == "folder":
+                if name.endswith(self.suffixes):
+                    self.report(path, "this is a folder with the name of a file", "rename or remove it")
                 yield from self.below(path, above | {real})
             elif kind == "special":
                 # Reading a named pipe would block forever.

@@ -17,7 +17,7 @@ from millstream.project.references import IDENTIFIER
 from millstream.project.shapes import about
 from millstream.project.toml_positions import TomlPosition, toml_positions
 from millstream.project.values import Settings
-from millstream.project.variables import plain_values, too_large
+from millstream.project.variables import plain_values, too_large, with_nul
 from millstream.project.wording import type_name
 from millstream.text import Location, Text
 
@@ -30,6 +30,7 @@ FILE = "pyproject.toml"
 _HEADER = re.compile(
     r"""^\s*\[?\[?\s*(tool|"tool"|'tool')\s*\.\s*["']?millstream["']?\s*[\].=]""", re.MULTILINE
 )
+_LONG_NUMBER = re.compile(r"(?<![\w\"'.])[+-]?[\d_]{4301,}")
 _INIT = "create one with `millstream init NAME`, or set its folder with --project-dir"
 _TABLE = ("tool", "millstream")
 
@@ -89,7 +90,7 @@ def _is_project(content: str) -> bool:
         return False
     try:
         tool = tomllib.loads(content).get("tool")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return bool(_HEADER.search(content))
     return isinstance(tool, dict) and "millstream" in tool
 
@@ -106,6 +107,12 @@ def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
         positions = toml_positions(file.content)
     except tomllib.TOMLDecodeError as error:
         raise MillstreamError(_syntax(text, error)) from None
+    except ValueError:
+        # Python reads no longer number; a TOML syntax error is a ValueError too.
+        found = _LONG_NUMBER.search(file.content)
+        start, stop = found.span() if found else (0, 1)
+        problem = at(text, start, stop, "MS104", "the number has too many digits", "put it in quotes")
+        raise MillstreamError(problem) from None
     except RecursionError:
         problem = at(text, 0, 1, "MS104", "lists or tables are nested too deeply", "reduce the nesting")
         raise MillstreamError(problem) from None
@@ -194,6 +201,9 @@ class _Settings:
             wrong = [(*path, *below) for below in too_large(value)]
             for wrong_path in wrong:
                 self.value(wrong_path, "MS107", "the number does not fit in 64 bits", "put it in quotes")
+            for below in with_nul(value):
+                wrong.append((*path, *below))
+                self.value(wrong[-1], "MS107", "a text can't contain the character NUL", "remove it")
             try:
                 converted = msgspec.convert(value, field.type)
             except msgspec.ValidationError:

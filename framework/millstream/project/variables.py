@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, ScalarNode
 
 from millstream.errors import Diagnostic, at
-from millstream.project.yaml import entries, parse_yaml, plain, span
+from millstream.project.numbers import QUOTE, fits
+from millstream.project.yaml import parse_yaml, plain, span
 from millstream.text import Text
-
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
 def merge_variables(
@@ -75,7 +74,19 @@ def too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
     elif isinstance(value, list):
         for index, each in enumerate(value):
             yield from too_large(each, (*path, str(index)))
-    elif isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
+    elif isinstance(value, int) and not fits(value):
+        yield path
+
+
+def with_nul(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of texts with the character NUL, which no file's name and no SQL can have."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from with_nul(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from with_nul(each, (*path, str(index)))
+    elif isinstance(value, str) and "\0" in value:
         yield path
 
 
@@ -86,7 +97,10 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
         return found, []
     node, problems = parse_yaml(text)
     if problems:
-        return {}, [Diagnostic("MS115", p.message, p.location, remedy, p.line, p.notes) for p in problems]
+        return {}, [
+            Diagnostic("MS115", p.message, p.location, QUOTE if p.help == QUOTE else remedy, p.line, p.notes)
+            for p in problems
+        ]
     if node is None:
         return {}, []
     if not isinstance(node, MappingNode):
@@ -94,12 +108,7 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
             remedy = f"add a space after the colon: {text.path} '{{name: value}}'"
         message = f"{text.path} must be a mapping of names to values"
         return {}, [at(text, *span(text, node), "MS115", message, remedy)]
-    values = dict(plain(node))
-    large = list(too_large(values))
-    valid = {name: value for name, value in values.items() if name not in {path[0] for path in large}}
-    spans = (span(text, _node_at(node, path)) for path in large)
-    message = "the number does not fit in 64 bits"
-    return valid, [at(text, *each, "MS115", message, "put it in quotes") for each in spans]
+    return dict(plain(node)), []
 
 
 def _json(content: str) -> dict[str, Any] | None:
@@ -124,9 +133,3 @@ def _is_text(value: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _node_at(node: Node, path: tuple[str, ...]) -> Node:
-    for name in path:
-        node = entries(node)[name][1] if isinstance(node, MappingNode) else node.value[int(name)]
-    return node

@@ -16,6 +16,7 @@ from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import Diagnostic, Note, at
+from millstream.project.numbers import QUOTE, fits
 from millstream.project.yaml_syntax import DEEPEST, too_deep, unreadable
 from millstream.text import Location, Text
 
@@ -71,12 +72,7 @@ class _Check(Struct):
             name = node.tag.replace(_TAG, "!!")
             self.report(node, "MS105", f"tag {name} is not allowed", "remove it")
         if isinstance(node, ScalarNode):
-            if (
-                node.tag in {_TAG + "int", _TAG + "float"}
-                and isinstance(scalar(node), str)
-                and ":" not in node.value
-            ):
-                self.report(node, "MS105", f"'{node.value}' is not a number", "put it in quotes, or fix it")
+            self.scalar(node)
             return 1
         if id(node) in self.above:
             return self.refuse(node, "an alias contains itself", "write the values without the alias")
@@ -94,6 +90,17 @@ class _Check(Struct):
         if size > _LARGEST and size > len(self.text.content):
             return self.refuse(node, f"aliases expand to {size:,} values", "write only the values you need")
         return size
+
+    def scalar(self, node: ScalarNode) -> None:
+        if "\0" in node.value:
+            self.report(node, "MS105", "a text can't contain the character NUL", "remove it")
+            node.value = node.value.replace("\0", "")
+        value = scalar(node)
+        if node.tag in {_TAG + "int", _TAG + "float"} and isinstance(value, str) and ":" not in node.value:
+            self.report(node, "MS105", f"'{node.value}' is not a number", "put it in quotes, or fix it")
+        if isinstance(value, int) and not fits(value):
+            self.report(node, "MS105", "the number does not fit in 64 bits", QUOTE)
+            node.value = "1"  # so that no second error follows
 
     def sequence(self, node: Node, depth: int) -> int:
         return sum(self.node(self.template(item), depth + 1) for item in node.value)

@@ -40,6 +40,11 @@ def shown(text: str) -> str:
     return text[:_SHOWN]
 
 
+def without_secrets(text: str) -> str:
+    """Return a text whose lines have no values of secrets."""
+    return "\n".join(shown(line) if shown(line).endswith(f": {MASK}") else line for line in text.splitlines())
+
+
 def _lines(root: Path, path: str) -> list[str] | None:
     try:
         return (root / path).read_text(encoding="utf-8-sig").splitlines()

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from millstream.cli.failures import guarded
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
+from millstream.compile import compile_project
 
 PROGRAM = [sys.executable, "-m", "millstream"]
 
@@ -94,8 +97,25 @@ def test_an_unexpected_exception_apologizes_without_a_traceback(capsys, monkeypa
     said = capsys.readouterr().err
     assert said.startswith("error[MS900]: ")
     assert "ZeroDivisionError" in said
-    assert "MILLSTREAM_TRACEBACK=1" in said
     assert "Traceback" not in said
+    report = Path(re.search(r"report it with (\S+),", said)[1])
+    assert "1 // 0" in report.read_text()
+    report.unlink()
+
+
+def test_a_report_has_the_file_and_no_secrets(run, shop, capsys, monkeypatch):
+    monkeypatch.setenv("SHOP_PASSWORD", "swordfish")
+    monkeypatch.setattr("millstream.sql.binder.Binder.__init__", lambda *_: 1 // 0)
+    (shop / "models/broken.sql").write_text("select 'swordfish' as x\n-- api_token: hunter2\n")
+    assert guarded(lambda: compile_project(shop), ["compile", "--project-dir", str(shop)]) == 2
+    said = capsys.readouterr().err
+    assert "internal error in Millstream while analyzing models/broken.sql: ZeroDivisionError" in said
+    report = Path(re.search(r"report it with (\S+),", said)[1])
+    text = report.read_text()
+    assert report.stat().st_mode & 0o077 == 0
+    report.unlink()
+    assert "--- pyproject.toml" in text
+    assert "--- models/broken.sql\nselect '****' as x\n-- api_token: ****" in text
 
 
 def test_the_traceback_is_shown_when_asked_for(capsys, monkeypatch):

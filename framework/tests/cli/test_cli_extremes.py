@@ -1,0 +1,59 @@
+"""Values that no one expects are mistakes with a place, never internal errors."""
+
+import pytest
+
+LARGE = "99999999999999999999999"
+MODELS = f"models: [{{name: stg_clicks, meta: {{a: {LARGE}}}}}]"
+UNITS = f"unit_tests: [{{name: u, model: totals, given: [{{input: ref('stg_clicks'), rows: [{{amount: {LARGE}}}]}}], expect: {{rows: []}}}}]"
+TOPIC = "sources: [{name: far, topics: [{name: t, columns: [{name: a, type: int}], %s}]}]"
+SETTINGS = '[tool.millstream]\nname = "shop"\n'
+SELECT = "select user_id from {{ ref('stg_clicks') }}"
+CASES = [
+    ("models/x.yml", MODELS, "MS105", LARGE),
+    ("models/x.yml", UNITS, "MS105", LARGE),
+    ("models/x.yml", f"exposures: [{{name: e, meta: {{a: [-{LARGE}]}}}}]", "MS105", f"-{LARGE}"),
+    ("models/x.yml", TOPIC % f"partitions: {LARGE}", "MS105", LARGE),
+    ("models/x.yml", TOPIC % 'schema: "a\\0b.avsc"', "MS105", '"a\\0b.avsc"'),
+    ("models/x.sql", f"{{{{ config(meta={{'a': {LARGE}}}) }}}}{SELECT}", "MS206", "meta"),
+    ("models/x.sql", f"{{{{ config(meta={{'a': ref}}) }}}}{SELECT}", "MS206", "meta"),
+    ("models/x.sql", f"{{{{ config(meta=[range]) }}}}{SELECT}", "MS206", "meta"),
+    ("pyproject.toml", f"{SETTINGS}vars = {{a = {LARGE}}}", "MS107", LARGE),
+    ("pyproject.toml", f"{SETTINGS}vars = {{a = {'9' * 5000}}}", "MS104", "9" * 5000),
+    ("pyproject.toml", f'{SETTINGS}model_paths = ["models", "a\\u0000b"]', "MS107", '"a\\u0000b"'),
+    ("pyproject.toml", f'{SETTINGS}target_path = "a\\u0000b"', "MS107", '"a\\u0000b"'),
+    ("pyproject.toml", f'{SETTINGS}vars = {{a = {{b = ["\\u0000"]}}}}', "MS107", '"\\u0000"'),
+    ("models/x.sql/y.sql", SELECT, "MS102", ""),
+    ("models/marts.yml/y.sql", SELECT, "MS102", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "content", "code", "under"), CASES)
+def test_an_extreme_value_is_a_located_mistake(run, shop, path, content, code, under):
+    (shop / path).parent.mkdir(exist_ok=True)
+    (shop / path).write_text(content)
+    for _ in range(2):
+        problems = [
+            each
+            for each in run("compile", "--output", "json").json["diagnostics"]
+            if each["severity"] == "error"
+        ]
+        assert [each["code"] for each in problems if each["code"] != "MS122"] == [code]
+        place = problems[0]
+        line = content.splitlines()[place["line"] - 1]
+        assert place["path"] == (path if under else path.rpartition("/")[0])
+        assert not under or line[place["column"] - 1 : place["end"] - 1] == under
+
+
+@pytest.mark.parametrize("link", ["../models", "..", "."])
+def test_a_model_that_links_to_its_own_folder(run, shop, link):
+    (shop / "models/x.sql").symlink_to(link)
+    found = run("compile")
+    assert found.code == 2
+    assert "error[MS102]: this is a folder with the name of a file" in found.err
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"nodes":' * 100_000, "9" * 5000])
+def test_a_manifest_nested_deeply(run, shop, content):
+    (shop / "other.json").write_text(content)
+    found = run("review", "--against-manifest", "other.json")
+    assert (found.code, "error[MS725]" in found.err) == (2, True)
