@@ -7,6 +7,7 @@ from millstream.project.values import Target
 
 pytest.register_assert_rewrite("support.plans", "support.written")
 
+from support.broker import broker, broker_server  # noqa: E402, F401 - fixtures
 from support.postgres import postgres, postgres_server  # noqa: E402, F401 - fixtures
 from support.registry import skipped_for_java  # noqa: E402
 

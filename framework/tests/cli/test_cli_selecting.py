@@ -1,6 +1,7 @@
 """Selections of `build`, `run` and `test`: several values, empty ones, and models that share a query."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -91,17 +92,17 @@ def test_nothing_modified_is_nothing_to_build(three):
     assert "'state:modified' selects nothing" in result.stderr
 
 
-def test_a_run_names_what_else_it_makes_before_anything_starts(three):
-    with subprocess.Popen(
+def test_a_run_names_what_else_it_makes_before_anything_starts(three, tmp_path):
+    ended = subprocess.run(
         [*MILLSTREAM, "run", "--select", "plain", "--output", "json", "--port", "0"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
-    ) as process:  # fmt: skip
-        first = json.loads(process.stdout.readline())
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
+        env=os.environ | {"JAVA_HOME": str(tmp_path / "nothing")},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    first, last = map(json.loads, ended.stdout.splitlines())
     assert (first["event"], first["code"], first["severity"]) == ("problem", "MS611", "warning")
     assert first["message"].startswith("'kinds' will be built, too: query events_topics computes")
     assert "config(group='plain')" in first["help"]
+    assert (ended.returncode, last["event"], last["code"]) == (2, "problem", "MS801")
 
 
 @pytest.mark.long

@@ -10,7 +10,6 @@ from support.runs import built, create_topics, job_of, send, statuses, table_row
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.broker import shared_broker
 from millstream.deployment.intents import Update
 from millstream.physical.verdict import verdict
 
@@ -74,37 +73,34 @@ def test_the_verdict_of_each_edit(tmp_path):
 
 
 @pytest.mark.long
-def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, first_spark):
+def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, broker, first_spark):
     chosen = EDITS[FIRST::STEP]
-    with shared_broker(tmp_path) as starting:
-        shop = Shop(tmp_path, starting.ready().address)
-        write(shop, chosen, "before")
-        create_topics(shop.bootstrap, "events", "others")
-        send(shop.bootstrap, half(0))
-        succeeded(built(shop.root, first_spark)[0])
-        before = {name_of(edit): rows(shop, edit) for edit in chosen}
+    shop = Shop(tmp_path, broker)
+    write(shop, chosen, "before")
+    create_topics(shop.bootstrap, "events", "others")
+    send(shop.bootstrap, half(0))
+    succeeded(built(shop.root, first_spark)[0])
+    before = {name_of(edit): rows(shop, edit) for edit in chosen}
 
-        write(shop, chosen, "after")
-        send(shop.bootstrap, half(1))
-        results, told = built(shop.root, first_spark)
-        refused = {each.id for each in results.results if each.status == "error"}
-        assert refused == {f"model.{name_of(edit)}" for edit in chosen if edit.verdict != "same"}
-        codes = {
-            each.outcome.problem.code
-            for each in told
-            if getattr(each, "outcome", None) and each.outcome.problem
-        }
-        assert codes == {CODES[edit.verdict] for edit in chosen if edit.verdict != "same"}
-        assert all(rows(shop, edit) == before[name_of(edit)] for edit in chosen if edit.verdict != "same")
+    write(shop, chosen, "after")
+    send(shop.bootstrap, half(1))
+    results, told = built(shop.root, first_spark)
+    refused = {each.id for each in results.results if each.status == "error"}
+    assert refused == {f"model.{name_of(edit)}" for edit in chosen if edit.verdict != "same"}
+    codes = {
+        each.outcome.problem.code for each in told if getattr(each, "outcome", None) and each.outcome.problem
+    }
+    assert codes == {CODES[edit.verdict] for edit in chosen if edit.verdict != "same"}
+    assert all(rows(shop, edit) == before[name_of(edit)] for edit in chosen if edit.verdict != "same")
 
-        succeeded(built(shop.root, first_spark, intent=Update(frozenset(refused)))[0])
-        succeeded(built(shop.root, first_spark, target="fresh")[0])
-        differing = {
-            e.name: (rows(shop, e), rows(shop, e, "fresh"))
-            for e in chosen
-            if rows(shop, e) != rows(shop, e, "fresh")
-        }
-        assert differing == {}
+    succeeded(built(shop.root, first_spark, intent=Update(frozenset(refused)))[0])
+    succeeded(built(shop.root, first_spark, target="fresh")[0])
+    differing = {
+        e.name: (rows(shop, e), rows(shop, e, "fresh"))
+        for e in chosen
+        if rows(shop, e) != rows(shop, e, "fresh")
+    }
+    assert differing == {}
 
 
 def succeeded(results):

@@ -3,16 +3,13 @@ import shutil
 import pytest
 from example.generated import ROOT
 
-from millstream.broker import shared_broker
-
 PARTS = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
 
 
 @pytest.fixture
-def example(tmp_path):
+def example(tmp_path, broker):
     """Return a copy of the example without any records, and its broker's address."""
     for part in PARTS:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
-    with shared_broker(tmp_path) as starting:
-        yield tmp_path, starting.ready().address
+    return tmp_path, broker

@@ -7,7 +7,6 @@ import pytest
 from support.long import STREAMED
 from support.spark import SPARK_WARNINGS
 
-from millstream.broker import shared_broker
 from streaming.builds import build_in_parts, fits, is_accepted
 from streaming.generator import project
 from streaming.given import given
@@ -25,10 +24,8 @@ def seeds() -> list[int]:
 
 
 @pytest.mark.parametrize("index", range(COUNT))
-def test_a_project_in_several_builds(tmp_path, first_spark, index):
+def test_a_project_in_several_builds(tmp_path, broker, first_spark, index):
     seed = seeds()[index]
     made = project(seed)
     target = ["all_all", "none_off"][index % 2]
-    with shared_broker(tmp_path) as starting:
-        bootstrap = starting.ready().address
-        assert build_in_parts(tmp_path, bootstrap, first_spark, made, given(made, seed), target, seed) == []
+    assert build_in_parts(tmp_path, broker, first_spark, made, given(made, seed), target, seed) == []

@@ -1,0 +1,43 @@
+"""One broker for the tests of a process: each test's project finds it where its own would be, without topics."""
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from millstream.broker import shared_broker
+from millstream.project.folders import broker_folder
+
+
+@pytest.fixture(scope="session")
+def broker_server(tmp_path_factory):
+    with shared_broker(tmp_path_factory.mktemp("broker")) as starting:
+        yield starting.ready()
+
+
+@pytest.fixture
+def broker(broker_server, tmp_path):
+    """Make the broker that of the project in `tmp_path`; return its address."""
+    folder = broker_folder(tmp_path)
+    folder.parent.mkdir()
+    folder.symlink_to(broker_server.folder, target_is_directory=True)
+    yield broker_server.address
+    _remove_topics_and_groups(broker_server.address)
+
+
+def _remove_topics_and_groups(bootstrap):
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    _done(admin.delete_topics, _topics(admin))
+    while _topics(admin):
+        pass
+    _done(
+        admin.delete_consumer_groups,
+        [each.group_id for each in admin.list_consumer_groups().result(10).valid],
+    )
+
+
+def _topics(admin):
+    return [name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")]
+
+
+def _done(remove, names):
+    for future in remove(names).values() if names else ():
+        future.result(10)
