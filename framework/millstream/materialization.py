@@ -66,17 +66,23 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     """The file that describes its values."""
     message: str = ""
     framing: Framing = "plain"
+    subject: str = ""
+    """Where a registry has the schema of its values."""
     format_options: dict[str, Any] = {}
     value_schema: str = ""
     """What encoding needs of the schema."""
+    derived_schema: str = ""
+    """The schema itself, if it comes from the columns."""
     key_format: FormatName | None = None
     """By default, a single column is a text, and several are a JSON object."""
     key_schema: str = ""
     key_message: str = ""
     key_framing: Framing = "plain"
+    key_subject: str = ""
     key_format_options: dict[str, Any] = {}
     written_key_schema: str = ""
     """What encoding needs of the schema of keys."""
+    derived_key_schema: str = ""
     single_key: bool = False
     """A key is a single value, not a row of columns."""
     partitions: int | None = None
@@ -99,6 +105,15 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
         return self._given("partitions", "replication", "topic_config", "producer", "timestamp")
 
     @property
+    def value_subject(self) -> str:
+        """Return the subject of its values, which are preceded by an id; empty if they are not."""
+        return "" if self.framing == "plain" else self.subject or f"{self.topic}-value"
+
+    @property
+    def subject_of_key(self) -> str:
+        return "" if self.key_framing == "plain" else self.key_subject or f"{self.topic}-key"
+
+    @property
     def encoding(self) -> Encoding:
         """Return how its records are written, and read by other models."""
         return Encoding(
@@ -106,6 +121,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
             schema=self.value_schema,
             message=self.message,
             framing=self.framing,
+            subject=self.value_subject,
             options=_texts(self.format_options),
         )
 
@@ -119,6 +135,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
             schema=self.written_key_schema,
             message=self.key_message,
             framing=self.key_framing,
+            subject=self.subject_of_key,
             single=self.single_key,
             options=_texts(self.key_format_options),
         )

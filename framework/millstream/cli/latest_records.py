@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from millstream.cli.known_writers import shown
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import newest_records
-from millstream.kafka.readings import Reading, ShownRecord, show_record
+from millstream.kafka.readings import Reading, ShownRecord
+from millstream.registry.writers import Writers
 from millstream.tables.values import Answer
 
 _UNDECODABLE = "_undecodable"
 
 
-def newest_rows(admin: Admin, reading: Reading, limit: int) -> Answer:
+def newest_rows(admin: Admin, reading: Reading, limit: int, writers: Writers) -> Answer:
     """Return records as rows: time, key, the fields of the value, and what could not be decoded."""
     messages, _ = newest_records(admin, [reading.topic], limit + 1)
-    records = [show_record(message, reading) for message in reversed(messages)]
+    records = [shown(message, reading, writers) for message in reversed(messages)]
     more, records = len(records) > limit, records[:limit]
     fields = _fields(reading, records)
     undecodable = any(record.wrong for record in records)

@@ -18,4 +18,7 @@ MS895 No usable schema registry
     The target has no `schema_registry`, or its settings don't fit together.
 MS896 The schema registry failed
     The registry returned an error of its own. See its log for details.
+MS897 The schema registry refuses a schema
+    What a sink writes is not compatible with the earlier schemas of its subject, by the compatibility level
+    of that subject. Nothing was written. Keep the schema compatible, or write to another topic.
 """)

@@ -218,7 +218,11 @@ class Models:
             return []
         found, problems = sink_schema(stored, relation, self.project, self._pins)
         if found is not None:
-            model.config |= {"value_schema": found.essence, "message": found.message}
+            model.config |= {
+                "value_schema": found.essence,
+                "message": found.message,
+                "derived_schema": found.text,
+            }
         key, more = sink_key(stored, relation, self.project)
         model.config |= key
         problems += more

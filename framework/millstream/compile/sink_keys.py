@@ -19,7 +19,7 @@ from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 from millstream.types import UNKNOWN, Field, Row, Type
 
-_OPTIONS = ("key_schema", "key_message", "key_framing", "key_format_options")
+_OPTIONS = ("key_schema", "key_message", "key_framing", "key_subject", "key_format_options")
 
 
 class _SinkKey(Struct, frozen=True):
@@ -55,7 +55,7 @@ def sink_key(
         return {}, [key.problem("MS124", message, "cast the column to its type", "key_format")]
     language = format_of(sink.key_encoding).schemas
     try:
-        if sink.key_schema or (language is not None and language.required):
+        if sink.key_schema or (language is not None and (language.required or sink.key_framing != "plain")):
             return _with_schema(key, project, language)
     except SchemaError as error:
         option = "key_schema" if sink.key_schema else "key_format"
@@ -84,6 +84,9 @@ def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
     if sink.key_framing != "plain" and found.schemas is None:
         message = f"keys in {sink.key_format} have no schema, and no id of one"
         yield key.problem("MS121", message, "remove it, or change key_format", "key_framing")
+    if sink.key_subject and sink.key_framing == "plain":
+        message = "'key_subject' needs key_framing: confluent"
+        yield key.problem("MS121", message, "set key_framing='confluent', or remove it", "key_subject")
     for each in wrong_options(sink.key_format, sink.key_format_options):
         yield key.problem("MS120", each.message, each.remedy, "key_format_options")
 
@@ -116,6 +119,7 @@ def _with_schema(
         "written_key_schema": schema.essence,
         "key_message": schema.message,
         "single_key": schema.single,
+        "derived_key_schema": schema.text,
     }, problems
 
 

@@ -21,6 +21,8 @@ def sink_schema(
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     """Return what a sink's schema says, or its problems; None if its format needs no schema."""
     language = format_of(sink.format).schemas
+    if wrong := list(_misplaced(sink, relation, language)):
+        return None, wrong
     if language is None:
         if not sink.schema:
             return None, []
@@ -33,7 +35,7 @@ def sink_schema(
         if sink.schema:
             found, problems = _from_file(sink, language, relation, fields, project)
             return found, problems or list(_forbidden(sink, language, found, relation, project, pins))
-        if not language.required:
+        if not language.required and sink.framing == "plain":
             return None, []
         if language.derive is None:
             message = f"a sink in {sink.format} needs a schema"
@@ -50,6 +52,21 @@ def sink_schema(
         return None, [PlanProblem(relation.id, "MS123", message, remedy, option=option)]
 
 
+def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | None) -> Iterator[PlanProblem]:
+    """Yield options that have no effect."""
+
+    def problem(message: str, remedy: str, option: str) -> PlanProblem:
+        return PlanProblem(relation.id, "MS121", message, remedy, option=option)
+
+    if sink.framing != "plain" and language is None:
+        message = f"values in {sink.format} have no schema, and no id of one"
+        yield problem(message, "remove it, or change the format", "framing")
+    elif sink.subject and sink.framing == "plain":
+        yield problem(
+            "'subject' needs framing: confluent", "set framing='confluent', or remove it", "subject"
+        )
+
+
 def _forbidden(
     sink: Sink,
     language: SchemaLanguage,
@@ -59,7 +76,7 @@ def _forbidden(
     pins: Pins,
 ) -> Iterator[PlanProblem]:
     """Yield what the registry would refuse, if the topic's subject is pinned."""
-    subject = pins.get(f"{sink.topic}-value")
+    subject = pins.get(sink.value_subject or f"{sink.topic}-value")
     if subject is None or schema is None:
         return
     files = schema_files(sink, language, project)

@@ -65,7 +65,9 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     options: tuple[tuple[str, str], ...] = ()
     """What differs from the defaults of the format's options, by name."""
     schema_id: int = 0
-    """The id that precedes values which are written."""
+    """The id that precedes values which are written, if it is known before."""
+    subject: str = ""
+    """Where a registry has the schema of values that are written, whose id precedes them."""
     writers: tuple[WriterSchema, ...] = ()
     """The schemas behind the ids that precede values; empty if decoding needs none of them."""
 

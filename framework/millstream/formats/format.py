@@ -71,6 +71,12 @@ class SchemaFiles(Struct, frozen=True):
     """It describes keys, which need not be rows."""
 
 
+class Import(Struct, frozen=True):
+    name: str
+    """As the importing file writes it."""
+    path: str
+
+
 class ReadSchema(Struct, frozen=True):
     """What a schema says."""
 
@@ -108,6 +114,8 @@ class SchemaLanguage(Struct, frozen=True):
     """A value can't be read without its schema."""
     by_writer: bool = False
     """A value can only be read with the schema that it was written with."""
+    imports: Callable[[SchemaFiles], Sequence[Import]] | None = None
+    """Returns the files that a file refers to itself; None if all that it needs is in its text."""
 
 
 class Option(Struct, frozen=True):

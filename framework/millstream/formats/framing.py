@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Fields, LocalCodec
 from millstream.formats.values import UnfitError
 
 _HEADER = 5
+
+
+def framed_sql(value: tuple[Piece, ...], encoding: Encoding) -> tuple[Piece, ...]:
+    """Return SQL of whole records."""
+    if encoding.framing == "plain":
+        return value
+    header = f"schema_id_header({literal(encoding.subject)})"
+    return joined((f"concat({header}, cast(", *value, " as binary))"))
 
 
 def framed(codec: LocalCodec, encoding: Encoding) -> LocalCodec:

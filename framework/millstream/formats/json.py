@@ -12,6 +12,7 @@ from millstream.formats.format import (
     Decoded,
     Fields,
     Format,
+    Import,
     Item,
     LocalCodec,
     ReadSchema,
@@ -19,7 +20,7 @@ from millstream.formats.format import (
     SchemaLanguage,
     SparkCodec,
 )
-from millstream.formats.framing import framed
+from millstream.formats.framing import framed, framed_sql
 from millstream.formats.json_maps import all_restored, as_read
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
@@ -81,6 +82,24 @@ def _read_schema(files: SchemaFiles) -> ReadSchema:
     return ReadSchema(tuple(columns_of(text, files.texts)))
 
 
+def _derive(fields: Fields, name: str) -> ReadSchema:
+    from millstream.formats.json_schema_of import schema_of
+
+    return ReadSchema(tuple(fields), text=schema_of(fields, name))
+
+
+def _derive_single(given: Type, name: str) -> ReadSchema:
+    from millstream.formats.json_schema_of import schema_of_single
+
+    return ReadSchema((Field("value", given),), text=schema_of_single(given, name), single=True)
+
+
+def _imports(files: SchemaFiles) -> Sequence[Import]:
+    from millstream.formats.json_schema import names_of_others
+
+    return [Import(name, name) for name in names_of_others(files.texts[files.path]) if name in files.texts]
+
+
 def format_of(encoding: Encoding) -> Format:
     if encoding.single:
         from millstream.formats.json_single import local_codec, spark_codec
@@ -88,7 +107,10 @@ def format_of(encoding: Encoding) -> Format:
         spark, local = spark_codec(encoding), local_codec
     else:
         strict = partial(_decode_strict, encoding.framing)
-        spark = SparkCodec(strict if encoding.decoding == "strict" else _decode_lenient, _encode_sql)
+        spark = SparkCodec(
+            strict if encoding.decoding == "strict" else _decode_lenient,
+            lambda items: framed_sql(_encode_sql(items), encoding),
+        )
         local = LocalCodec(_decode, _encode)
     return Format(
         media_type="application/json",
@@ -99,5 +121,13 @@ def format_of(encoding: Encoding) -> Format:
         round_trips=_round_trips,
         omits_null=True,
         escape="\\",
-        schemas=SchemaLanguage("JSON Schema", ".json", _read_schema, required=False),
+        schemas=SchemaLanguage(
+            "JSON Schema",
+            ".json",
+            _read_schema,
+            _derive,
+            _derive_single,
+            required=False,
+            imports=_imports,
+        ),
     )

@@ -54,6 +54,26 @@ def column_of(text: str, others: Mapping[str, str] | None = None) -> Field:
     return Field("value", found, nullable)
 
 
+def names_of_others(text: str) -> tuple[str, ...]:
+    """Return the other schemas that one refers to itself, by name."""
+    found: dict[str, None] = {}
+
+    def visit(part: Any) -> None:
+        match part:
+            case dict():
+                reference = part.get("$ref")
+                if isinstance(reference, str) and (name := reference.partition("#")[0]):
+                    found[name] = None
+                for each in part.values():
+                    visit(each)
+            case list():
+                for each in part:
+                    visit(each)
+
+    visit(_decoded(text))
+    return tuple(found)
+
+
 def _decoded(text: str) -> Any:
     try:
         return msgspec.json.decode(text)

@@ -8,6 +8,7 @@ from typing import Any
 from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SparkCodec
+from millstream.formats.framing import framed_sql
 from millstream.formats.json_maps import all_restored, as_read
 from millstream.formats.sql import BAD, TIMES, VALUE, function_call, has_times, parser_call
 from millstream.formats.values import from_json, single_value, to_json
@@ -30,7 +31,7 @@ def spark_codec(encoding: Encoding) -> SparkCodec:
             why=(literal(f"not JSON of {field.type}"),),
         )
 
-    return SparkCodec(decode, _encode_sql)
+    return SparkCodec(decode, lambda items: framed_sql(_encode_sql(items), encoding))
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:

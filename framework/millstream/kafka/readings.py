@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Message
 from msgspec import Struct
 
-from millstream.formats import KEY, format_of
+from millstream.formats import KEY, Encoding, format_of
 from millstream.formats.format import Fields, Format
 from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.values import UnfitError, from_json, utf8
@@ -27,10 +27,14 @@ class Reading(Struct, frozen=True):
     """How to decode the records of a topic."""
 
     topic: str
-    format: Format | None = None
+    encoding: Encoding | None = None
     """None if the topic doesn't belong to the project."""
     fields: Fields = ()
     key: KeyFormat = KeyFormat(KEY, STRING)
+
+    @property
+    def format(self) -> Format | None:
+        return format_of(self.encoding) if self.encoding is not None else None
 
     @property
     def whole(self) -> bool:
@@ -52,7 +56,7 @@ class ShownRecord(Struct, frozen=True):
 
 
 def of_source(topic: Topic) -> Reading:
-    return Reading(topic.topic, format_of(topic.format), fields_of(topic), key_format_of(topic))
+    return Reading(topic.topic, topic.format, fields_of(topic), key_format_of(topic))
 
 
 def of_sink(node: ManifestNode) -> Reading:
@@ -66,7 +70,7 @@ def of_sink(node: ManifestNode) -> Reading:
     value_columns = format_.value_columns([field.name for field in fields], sink.key)
     fields = tuple(field for field in fields if field.name in value_columns)
     key = written_key(sink.key_encoding, parts) if parts else KeyFormat(KEY, STRING)
-    return Reading(sink.topic, format_, fields, key)
+    return Reading(sink.topic, sink.encoding, fields, key)
 
 
 def _type(text: str) -> Type:
@@ -93,13 +97,13 @@ def show_record(message: Message, reading: Reading) -> ShownRecord:
         message.partition() or 0,
         message.offset() or 0,
         _EPOCH + timedelta(milliseconds=milliseconds) if kind else None,
-        decoded("key", _bytes(message.key()), reading.key.decode),
+        decoded("key", bytes_of(message.key()), reading.key.decode),
         decoded(
             "value",
-            _bytes(message.value()),
+            bytes_of(message.value()),
             lambda value: local.decode(value, reading.fields) if local else _guess(value),
         ),
-        tuple((name, _guess(_bytes(value))) for name, value in _headers(message)),
+        tuple((name, _guess(bytes_of(value))) for name, value in _headers(message)),
         wrong,
     )
 
@@ -109,7 +113,7 @@ def _headers(message: Message) -> Iterable[tuple[str, Any]]:
     return found.items() if isinstance(found, Mapping) else found
 
 
-def _bytes(value: str | bytes | None) -> bytes | None:
+def bytes_of(value: str | bytes | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 

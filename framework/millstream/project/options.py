@@ -66,6 +66,9 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     key_framing: Annotated[
         Framing | None, about("sink: confluent: the id of the schema precedes each key")
     ] = None
+    key_subject: Annotated[
+        str | None, about("sink: the subject of its keys in the registry, by default <topic>-key")
+    ] = None
     key_format_options: Annotated[
         dict[str, str | bool] | None, about("sink: options of the format of keys")
     ] = None
@@ -79,6 +82,9 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     framing: Annotated[Framing | None, about("sink: confluent: the id of the schema precedes each value")] = (
         None
     )
+    subject: Annotated[
+        str | None, about("sink: the subject of its values in the registry, by default <topic>-value")
+    ] = None
     format_options: Annotated[
         dict[str, str | bool] | None, about("sink: options of the format, as for topics of sources")
     ] = None

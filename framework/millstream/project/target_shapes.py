@@ -80,6 +80,9 @@ class SchemaRegistryShape(Shape):
     certificate: Annotated[str | None, about("a PEM file with the client's certificate")] = None
     key: Annotated[str | None, about("a PEM file with the key of the certificate")] = None
     key_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    register: Annotated[
+        bool | None, about("false: sinks use schemas that others have registered, and register none")
+    ] = None
 
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from millstream.registry.failures import reporting
 from millstream.registry.settings import Address, client_settings
 from millstream.text import Location
 
+_NOT_FOUND = 404
 _NO_LEVEL = {40401, 40408}
 """Error codes of a subject without a compatibility level of its own."""
 
@@ -59,6 +60,19 @@ class Registry:
             numbers = sorted(live | _numbers(self._client.get_versions(name, deleted=True)))
         versions = [self._version(name, number, location, deleted=number not in live) for number in numbers]
         return Subject(name, self._compatibility(name), tuple(versions))
+
+    def registered(
+        self, subject: str, schema: Schema, location: Location | None = None, *, register: bool
+    ) -> RegisteredSchema:
+        """Return a schema as a subject has it, with its id; with `register`, add it if it is not there."""
+        with reporting(self.address, f"the schema of subject '{subject}'", location):
+            try:
+                return self._client.lookup_schema(subject, schema)
+            except SchemaRegistryError as error:
+                if not register or error.http_status_code != _NOT_FOUND:
+                    raise
+            self._client.register_schema(subject, schema)
+            return self._client.lookup_schema(subject, schema)
 
     def schema(self, schema_id: int) -> Version:
         """Return the schema of an id; its version depends on the subject, and is 0."""

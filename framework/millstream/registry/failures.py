@@ -16,6 +16,7 @@ from millstream.text import Location
 
 _REFUSED = {401, 403, 407}
 _UNKNOWN = {40401: "the subject", 40402: "the version", 40403: "the schema"}
+_CONFLICT = 409
 _INVALID = {42201, 42202, 42203}
 
 
@@ -53,9 +54,13 @@ def _answered(
         message = f"the schema registry refuses the login: HTTP {status} from {address.shown}"
         return _error(address, "MS892", message, remedy)
     if code in _UNKNOWN:
-        remedy = "register it, or name another subject: schema: {subject: …}"
+        remedy = "register it, or name another `subject`"
         message = f"the schema registry at {address.shown} does not have {what}"
         return _error(address, "MS893", message, remedy, location)
+    if status == _CONFLICT:
+        remedy = "keep the schema compatible, write to another topic, or change the level of the subject"
+        message = f"the schema registry refuses {what}: {said}"
+        return _error(address, "MS897", message, remedy, location)
     if code in _INVALID:
         message = f"the schema registry finds {what} invalid: {said}"
         return _error(address, "MS894", message, "fix the schema in the registry", location)

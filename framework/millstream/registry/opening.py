@@ -11,16 +11,24 @@ from millstream.machine.jars import Progress
 from millstream.project.pins import Pins
 from millstream.project.values import Target
 from millstream.registry.client import Registry
+from millstream.registry.settings import Address
 from millstream.registry.target import reachable_registry
 
 
 @contextmanager
 def connected(target: Target, root: Path, pins: Pins, progress: Progress | None = None) -> Iterator[Registry]:
     """Connect to the registry of a target; a new local one starts with the pinned schemas."""
-    with reachable_registry(target, root, pins, progress) as address:
-        if address is None:
-            message = f"target '{target.name}' has no schema registry"
-            remedy = "add schema_registry: {url: https://…} to it in profiles.yml"
-            raise MillstreamError(Diagnostic("MS895", message, target.location, remedy))
-        with closing(Registry(address)) as found:
-            yield found
+    with (
+        reachable_registry(target, root, pins, progress) as address,
+        closing(Registry(needed(address, target))) as found,
+    ):
+        yield found
+
+
+def needed(address: Address | None, target: Target) -> Address:
+    """Return an address, or report that there is none."""
+    if address is None:
+        message = f"target '{target.name}' has no schema registry"
+        remedy = "add schema_registry: {url: https://…} to it in profiles.yml"
+        raise MillstreamError(Diagnostic("MS895", message, target.location, remedy))
+    return address

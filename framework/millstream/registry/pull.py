@@ -40,7 +40,7 @@ def subjects_of(topics: Iterable[Topic]) -> dict[str, Location]:
     return found
 
 
-def fetch_subjects(registry: Registry, wanted: Mapping[str, Location]) -> dict[str, Subject]:
+def fetch_subjects(registry: Registry, wanted: Mapping[str, Location | None]) -> dict[str, Subject]:
     """Return the subjects and all that their schemas refer to, by name; raise all errors of subjects."""
     found: dict[str, Subject] = {}
     problems: list[Diagnostic] = []

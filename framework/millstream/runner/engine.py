@@ -39,7 +39,7 @@ from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.registry import registry_address, use_registry
+from millstream.runner.spark.registry import use_registry, used_registry
 from millstream.runner.spark.session import lost, running_spark
 from millstream.runner.spark.settings import session_settings
 from millstream.runner.spark.target_lock import checkpoints_lock, target_lock
@@ -156,7 +156,7 @@ def engine(
         stack.enter_context(target_lock(own, project.target.name))
         jars = _jars(job, tell) if spark is None else []
         broker = stack.enter_context(shared_broker(root)) if is_embedded(project.target) else None
-        registry = stack.enter_context(registry_address(project))
+        registry = stack.enter_context(used_registry(project, job.catalog, _sinks_of(queries)))
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
         if spark is None:
@@ -188,6 +188,13 @@ def engine(
             tell,
             _turns(spark) if long_running and is_local(project.target) else None,
         )
+
+
+def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
+    """Return the models whose records queries write."""
+    return frozenset(
+        each.model for query in queries for each in query.outputs if isinstance(each, SinkOutput)
+    )
 
 
 def _turns(spark: SparkSession) -> AbstractContextManager[Any]:

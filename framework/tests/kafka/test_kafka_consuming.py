@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from millstream.errors import MillstreamError
-from millstream.formats import KEY, format_of
+from millstream.formats import KEY, Encoding
 from millstream.formats.keys import KeyFormat
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.generators import Record
@@ -68,7 +68,7 @@ def test_no_group_is_left_behind(admin, put, name):
     assert [g.group_id for g in groups.valid if "millstream" in g.group_id] == []
 
 
-JSON = Reading("t", format_of("json"), (Field("id", BIGINT),))
+JSON = Reading("t", Encoding("json"), (Field("id", BIGINT),))
 
 
 @pytest.mark.parametrize(
@@ -79,35 +79,35 @@ JSON = Reading("t", format_of("json"), (Field("id", BIGINT),))
         (JSON, b"k", b"{", ("k", b"{", "value")),
         (JSON, b"\xff", b"1", (b"\xff", 1, "key")),
         (
-            Reading("t", format_of("long"), (), KeyFormat(KEY, BIGINT)),
+            Reading("t", Encoding("long"), (), KeyFormat(KEY, BIGINT)),
             b"12",
             (5).to_bytes(8, "big"),
             (12, 5, {}),
         ),
         (
-            Reading("t", format_of("long"), (), KeyFormat(KEY, BIGINT)),
+            Reading("t", Encoding("long"), (), KeyFormat(KEY, BIGINT)),
             b"x",
             b"12",
             (b"x", b"12", "key value"),
         ),
-        (Reading("t", format_of("binary"), (), KeyFormat(KEY, BINARY)), b"k", b"v", (b"k", b"v", {})),
+        (Reading("t", Encoding("binary"), (), KeyFormat(KEY, BINARY)), b"k", b"v", (b"k", b"v", {})),
         (
-            Reading("t", format_of("csv"), (Field("a", BIGINT), Field("b", STRING))),
+            Reading("t", Encoding("csv"), (Field("a", BIGINT), Field("b", STRING))),
             None,
             b'1,""',
             (None, {"a": 1, "b": ""}, {}),
         ),
-        (Reading("t", format_of("csv"), (Field("a", BIGINT),)), None, b"1,2", (None, b"1,2", "value")),
-        (Reading("t", format_of("csv"), (Field("a", BIGINT),)), None, b'"1', (None, b'"1', "value")),
+        (Reading("t", Encoding("csv"), (Field("a", BIGINT),)), None, b"1,2", (None, b"1,2", "value")),
+        (Reading("t", Encoding("csv"), (Field("a", BIGINT),)), None, b'"1', (None, b'"1', "value")),
         (
-            Reading("t", format_of("xml"), (Field("a", BIGINT),)),
+            Reading("t", Encoding("xml"), (Field("a", BIGINT),)),
             None,
             b"<r><a>1</a></r>",
             (None, {"a": 1}, {}),
         ),
-        (Reading("t", format_of("xml")), None, b"<r>", (None, b"<r>", "value")),
+        (Reading("t", Encoding("xml")), None, b"<r>", (None, b"<r>", "value")),
         (
-            Reading("t", format_of("xml")),
+            Reading("t", Encoding("xml")),
             None,
             b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>",
             (None, b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>", "value"),

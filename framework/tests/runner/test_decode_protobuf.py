@@ -8,6 +8,12 @@ from support.protobufs import comparable, fill, held, new_message
 
 from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.values import UnfitError
+from millstream.runner.spark.registry import UsedRegistry, use_registry
+
+
+@pytest.fixture(autouse=True, scope="module")
+def ids(first_spark):
+    use_registry(first_spark, UsedRegistry(written={"items-value": 258}))
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +121,7 @@ def test_framing(first_spark, order):
 
 
 def test_nested_messages_have_several_indexes(first_spark, order):
-    item = Schema(order.descriptors, "shop.Order.Item", "confluent", 258)
+    item = Schema(order.descriptors, "shop.Order.Item", "confluent", 258, "items-value")
     prefix = b"\0\0\0\x01\x02\x04\x02\x00"  # two indexes: 1 and 0
     ((row),) = decoded(
         first_spark,

@@ -13,14 +13,20 @@ from millstream.formats.protobuf import Schema
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.formats.protobuf.mapping import columns_of
 from millstream.formats.protobuf.schema import message_type
+from millstream.runner.spark.registry import UsedRegistry, use_registry
 from millstream.types import Field, parse_type
 
 RANDOM = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def ids(first_spark):
+    use_registry(first_spark, UsedRegistry(written={"messages-value": 7}))
+
+
 def check_random_messages(spark, random, framing):
     descriptors = random_schema(random)
-    schema = Schema(descriptors, "p.M0", framing, 7)
+    schema = Schema(descriptors, "p.M0", framing, 7, "messages-value")
     type_ = message_type(descriptors, "p.M0")
     fields = columns_of(descriptors, "p.M0")
     messages = [new_message(descriptors, "p.M0") for _ in range(12)]
@@ -111,7 +117,9 @@ COLUMNS = {
 
 def test_rows_of_a_derived_message_are_read_as_they_were_written(first_spark):
     fields = tuple(Field(name, parse_type(type_)) for name, (type_, _) in COLUMNS.items())
-    schema = Schema(derived_schema(fields, "shop.Order").descriptors, "shop.Order", "confluent", 3)
+    schema = Schema(
+        derived_schema(fields, "shop.Order").descriptors, "shop.Order", "confluent", 7, "messages-value"
+    )
     spark_types = {field.name: field.type for field in fields} | {"p": "interval day to second"}
     rows = [
         ", ".join(f"cast({value} as {spark_types[name]}) as {name}" for name, (_, value) in COLUMNS.items()),

@@ -15,6 +15,7 @@ from millstream.formats.avro.columns import columns_of
 from millstream.formats.avro.parse import parse_schema
 from millstream.formats.sql import ddl
 from millstream.formats.values import UnfitError
+from millstream.runner.spark.registry import UsedRegistry, use_registry
 
 
 @st.composite
@@ -83,7 +84,9 @@ def check_writing(spark, drawn):
         text = json.dumps(schema)
         row = call("decode_avro", f"v{n}", columns_ddl(schema), text, "plain", "")
         names = ", ".join(f"{row}.{field['name']}" for field in schema["fields"])
-        calls.append(call("encode_avro", f"struct({names})", columns_ddl(schema), text, "confluent", "7"))
+        calls.append(
+            call("encode_avro", f"struct({names})", columns_ddl(schema), text, "confluent", "numbers-value")
+        )
         columns.append([encoded(schema, fast) for fast, _ in values])
     found = select(spark, calls, columns)
     for n, (schema, values) in enumerate(drawn):
@@ -96,6 +99,7 @@ def check_writing(spark, drawn):
 
 
 def test_fastavro_reads_what_spark_writes(first_spark):
+    use_registry(first_spark, UsedRegistry(written={"numbers-value": 7}))
     for drawn in batches(samples(), 100):
         check_writing(first_spark, drawn)
 

@@ -15,6 +15,7 @@ import msgspec
 from click.exceptions import Exit
 
 from millstream.cli.jar_progress import fetching
+from millstream.cli.known_writers import shown
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import OutputStyle, finish
 from millstream.cli.project import compile_for, project_of, root_of
@@ -23,8 +24,9 @@ from millstream.errors import MillstreamError, reporting_os_errors
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.opening import connected
-from millstream.kafka.readings import Reading, show_record
+from millstream.kafka.readings import Reading
 from millstream.kafka.topic_names import readings_of
+from millstream.registry.writers import asked_writers
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -83,7 +85,11 @@ def command(
         # Topics can be read although models have errors.
         nodes = compile_for(common, root).manifest.nodes
         project = project_of(common, root)
-        with fetching(common.style) as fetched, connected(project, fetched) as admin:
+        with (
+            fetching(common.style) as fetched,
+            connected(project, fetched) as admin,
+            asked_writers(project, fetched) as writers,
+        ):
             readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
             messages = _messages(admin, [*readings], from_beginning, last, follow)
             head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
@@ -91,7 +97,7 @@ def command(
                 if head:
                     file.write(head + "\n")
                 for message in islice(messages, count):
-                    record = show_record(message, readings[message.topic() or ""])
+                    record = shown(message, readings[message.topic() or ""], writers)
                     file.write(line(record) + "\n")
                     written += 1
                     if follow:

@@ -99,11 +99,16 @@ def _records(
     from millstream.cli.latest_records import newest_rows
     from millstream.kafka.opening import connected
     from millstream.kafka.topic_names import readings_of
+    from millstream.registry.writers import asked_writers
 
     project = project_of(common, root)
-    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+    with (
+        fetching(common.style) as fetched,
+        connected(project, fetched) as admin,
+        asked_writers(project, fetched) as writers,
+    ):
         (reading,) = readings_of(project, nodes, admin, [relation.name])
-        return newest_rows(admin, reading, limit)
+        return newest_rows(admin, reading, limit, writers)
 
 
 def _compute(common: Common, root: Path, compiled: Compiled, model: Known, limit: int, last: int) -> Answer:

@@ -33,12 +33,12 @@ def _derive(fields: Fields, name: str) -> ReadSchema:
 
 def _derive_single(given: Type, name: str) -> ReadSchema:
     text = schema_of_single(given, name)
-    return ReadSchema(columns_of(parse_schema(text)), text, single=True)
+    return ReadSchema(columns_of(parse_schema(text)), text, text=text, single=True)
 
 
 def format_of(encoding: Encoding) -> Format:
     writers = tuple((each.id, each.schema) for each in encoding.writers)
-    own = AvroEncoding(encoding.schema, encoding.framing, "", writers, encoding.schema_id)
+    own = AvroEncoding(encoding.schema, encoding.framing, "", writers, encoding.schema_id, encoding.subject)
     return Format(
         media_type="application/vnd.apache.avro",
         spark=spark_codec(own),

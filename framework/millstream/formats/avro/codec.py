@@ -35,6 +35,8 @@ class AvroEncoding(msgspec.Struct, frozen=True):
     """With framing: the schemas that values were written with, by their ids."""
     schema_id: int = 0
     """The id of the schema that values are written with, if the framing has one."""
+    subject: str = ""
+    """Where a registry has that schema, if its id is not known."""
 
     @property
     def written(self) -> str:
@@ -52,7 +54,7 @@ def spark_codec(encoding: AvroEncoding) -> SparkCodec:
 
     def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
         fields = [Field(name, found.type) for name, found in items]
-        settings = (ddl(fields), encoding.schema, encoding.framing, str(encoding.schema_id))
+        settings = (ddl(fields), encoding.schema, encoding.framing, encoding.subject)
         return joined(("encode_avro(", *row(items), ", ", ", ".join(map(literal, settings)), ")"))
 
     return SparkCodec(decode, encode)

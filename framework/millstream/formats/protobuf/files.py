@@ -6,7 +6,7 @@ import tempfile
 from base64 import b64encode
 from pathlib import Path
 
-from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles
+from millstream.formats.format import Import, ReadSchema, SchemaError, SchemaFiles
 from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
 from millstream.formats.protobuf.mapping import columns_of
 from millstream.formats.protobuf.schema import files_of
@@ -18,6 +18,23 @@ def read_files(files: SchemaFiles) -> ReadSchema:
     return ReadSchema(columns_of(descriptors, message), b64encode(descriptors).decode(), message)
 
 
+def imports_of(files: SchemaFiles) -> tuple[Import, ...]:
+    """Return what a file imports, but for the types that protoc knows itself."""
+    own = next(each for each in files_of(compiled(files)) if each.name == _name(files))
+    paths = {_without_folder(path, files): path for path in files.texts}
+    return tuple(Import(name, paths[name]) for name in own.dependency if name in paths)
+
+
+def _name(files: SchemaFiles) -> str:
+    """Return how other files import a file."""
+    return _without_folder(files.path, files)
+
+
+def _without_folder(path: str, files: SchemaFiles) -> str:
+    folder = next((each for each in files.folders if path.startswith(f"{each}/")), "")
+    return path.removeprefix(f"{folder}/")
+
+
 def compiled(files: SchemaFiles) -> bytes:
     """Compile a file and its imports, which are found from the schema folders, to a descriptor set."""
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
@@ -27,10 +44,9 @@ def compiled(files: SchemaFiles) -> bytes:
                 raise SchemaError("", f"'{path}' is not the name of a file")
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
-        own = next((each for each in files.folders if files.path.startswith(f"{each}/")), "")
         folders = [root / each for each in files.folders if (root / each).is_dir()]
         try:
-            return compile_protos([files.path.removeprefix(f"{own}/")], folders or [root])
+            return compile_protos([_name(files)], folders or [root])
         except ProtoErrors as error:
             first = error.errors[0]
             place = None

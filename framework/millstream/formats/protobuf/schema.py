@@ -23,6 +23,8 @@ class Schema(Struct, frozen=True):
     framing: Framing = "plain"
     id: int = 0
     """The id in a registry that encoded values have, if they are framed."""
+    subject: str = ""
+    """Where a registry has the schema of encoded values, if its id is not known."""
 
 
 @cache

@@ -24,7 +24,7 @@ def spark_codec(schema: Schema) -> SparkCodec:
 
     def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
         fields = _written_all([Field(name, found.type) for name, found in items])
-        arguments = (ddl(fields), *settings, str(schema.id))
+        arguments = (ddl(fields), *settings, schema.subject)
         written = "".join(f", {literal(each)}" for each in arguments)
         return joined(("encode_protobuf(", *row(items), f"{written})"))
 

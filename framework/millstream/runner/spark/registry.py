@@ -1,13 +1,17 @@
-"""Gives Spark's functions the target's schema registry, for ids that turn up while a query runs."""
+"""Gives Spark's functions the target's schema registry, and the ids of the schemas that sinks write by."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
+from millstream.materialization import Sink
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.project.values import Project, Topic
 
 if TYPE_CHECKING:
@@ -16,35 +20,56 @@ if TYPE_CHECKING:
     from millstream.registry.settings import Address
 
 
+class UsedRegistry(Struct, frozen=True):
+    address: Address | None = None
+    written: dict[str, int] = {}
+    """The ids of the schemas that sinks write by, by subject."""
+
+
 @contextmanager
-def registry_address(project: Project) -> Iterator[Address | None]:
-    """Yield the address of the registry, if a topic's values can only be read by their writers' schemas.
+def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> Iterator[UsedRegistry]:
+    """Yield the registry, if records need it, once it has the schemas that these sinks write by.
 
     The local one runs until the end.
     """
-    if not any(_asks(topic) for topic in project.sources.values()):
-        yield None
+    if not any(map(_asks, project.sources.values())) and not any(map(_writes, catalog.models.values())):
+        yield UsedRegistry()
         return
     from millstream.project.pins import read_pins
+    from millstream.registry.client import Registry
+    from millstream.registry.opening import needed
+    from millstream.registry.registering import ids_of, written_schemas
     from millstream.registry.target import reachable_registry
 
     pins, _ = read_pins(project.schemas.items(), project.settings)
+    schemas = written_schemas((m for m in catalog.models.values() if m.id in sinks), project)
     with reachable_registry(project.target, Path(project.root), pins) as address:
-        yield address
+        if not schemas:
+            yield UsedRegistry(address)
+            return
+        own = needed(address, project.target)
+        with closing(Registry(own)) as registry:
+            ids = ids_of(schemas, registry, register=own.settings.get("register") is not False)
+        yield UsedRegistry(own, ids)
 
 
 def _asks(topic: Topic) -> bool:
     return bool(topic.format.writers or (topic.key and topic.key.format.writers))
 
 
-def use_registry(spark: SparkSession, address: Address | None) -> None:
+def _writes(model: ModelSpec) -> bool:
+    sink = model.materialization
+    return isinstance(sink, Sink) and bool(sink.value_subject or sink.subject_of_key)
+
+
+def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:
     """Set the registry of the functions that are resolved from now on; its login stays in memory."""
     jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
     url, authorization, authority = "", "", b""
-    if address is not None:
+    if registry.address is not None:
         from millstream.registry.settings import client_settings
 
-        settings = client_settings(address)
+        settings = client_settings(registry.address)
         url = settings["url"].split(",")[0].strip().rstrip("/")
         if login := settings.get("basic.auth.user.info"):
             authorization = f"Basic {b64encode(login.encode()).decode()}"
@@ -52,4 +77,4 @@ def use_registry(spark: SparkSession, address: Address | None) -> None:
             authorization = f"Bearer {token}"
         if authority_path := settings.get("ssl.ca.location"):
             authority = Path(authority_path).read_bytes()
-    jvm.millstream.spark.Registry.use(url, authorization, bytearray(authority))
+    jvm.millstream.spark.Registry.use(url, authorization, bytearray(authority), registry.written)

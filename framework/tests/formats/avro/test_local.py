@@ -120,14 +120,14 @@ def test_a_schema_that_is_not_a_record():
 
 
 def test_spark_is_given_the_schemas():
-    encoding = AvroEncoding('"long"', "confluent", writers=((7, '"int"'),), schema_id=7)
+    encoding = AvroEncoding('"long"', "confluent", writers=((7, '"int"'),), subject="numbers-value")
     codec = spark_codec(encoding)
     fields = (Field("id", BIGINT),)
     assert sql(codec.decode(fields).rows) == (
         """array(decode_avro(value, 'id bigint', '"long"', 'confluent', '{"7":"\\\\"int\\\\""}'))"""
     )
     assert sql(codec.encode([("id", Expression((Ref("id"),), BIGINT))])) == (
-        """encode_avro(struct(id), 'id bigint', '"long"', 'confluent', '7')"""
+        """encode_avro(struct(id), 'id bigint', '"long"', 'confluent', 'numbers-value')"""
     )
     assert codec.decode(()) == Decoded()
 

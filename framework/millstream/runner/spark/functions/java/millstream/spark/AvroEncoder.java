@@ -24,10 +24,10 @@ final class AvroEncoder implements Encoder.Format {
     prepare(); // fails if the schema does not fit the columns
   }
 
-  /** Takes a schema, a framing, and the schema's id if the framing has one. */
+  /** Takes a schema, a framing, and the subject whose id precedes values if the framing has one. */
   static AvroEncoder of(StructType fields, List<String> settings) {
     Framing framing = Framing.of(settings.get(1));
-    int id = framing == Framing.PLAIN ? 0 : Integer.parseInt(settings.get(2));
+    int id = framing == Framing.PLAIN ? 0 : Registry.writtenId(settings.get(2));
     return new AvroEncoder(fields, settings.get(0), framing, id);
   }
 

@@ -8,8 +8,10 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Tuple3;
@@ -31,7 +33,9 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     decoder(session, "decode_protobuf", 3,
         (fields, settings) -> new ProtobufFormat(fields, settings.get(0), settings.get(1), settings.get(2)));
     encoder(session, "encode_protobuf", (fields, settings) -> new ProtobufEncoding(
-        fields, settings.get(0), settings.get(1), settings.get(2), Integer.parseInt(settings.get(3))));
+        fields, settings.get(0), settings.get(1), settings.get(2), id(settings.get(2), settings.get(3))));
+    add(session, "schema_id_header", arguments ->
+        new Literal(Framing.CONFLUENT.header(Registry.writtenId(text(arguments.get(0)))), DataTypes.BinaryType));
     decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
     decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
     return BoxedUnit.UNIT;
@@ -89,6 +93,10 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
 
   private static List<String> texts(List<Expression> literals) {
     return literals.stream().map(Extensions::text).collect(Collectors.toList());
+  }
+
+  private static int id(String framing, String subject) {
+    return Framing.of(framing) == Framing.PLAIN ? 0 : Registry.writtenId(subject);
   }
 
   private static ZoneId zone() {

@@ -37,6 +37,7 @@ public final class Registry implements Serializable {
   /** When an id was last not found: a topic may hold many records with it. */
   private static final Map<String, Long> MISSING = new ConcurrentHashMap<>();
   private static volatile Registry current;
+  private static volatile Map<String, Integer> written = Map.of();
   private final String url;
   private final String authorization;
   private final byte[] authority;
@@ -48,9 +49,22 @@ public final class Registry implements Serializable {
     this.authority = authority;
   }
 
-  /** Sets the registry of the functions that are resolved from now on; texts are empty if there is none. */
-  public static void use(String url, String authorization, byte[] authority) {
+  /**
+   * Sets the registry of the functions that are resolved from now on; texts are empty if there is none. {@code ids} are
+   * those of the schemas that values are written with, by subject.
+   */
+  public static void use(String url, String authorization, byte[] authority, Map<String, Integer> ids) {
     current = url.isEmpty() ? null : new Registry(url, authorization, authority);
+    written = Map.copyOf(ids);
+  }
+
+  /** Returns the id that precedes written values whose schema a subject has. */
+  static int writtenId(String subject) {
+    Integer found = written.get(subject);
+    if (found == null) {
+      throw Failure.of("no schema of subject '" + subject + "' is registered");
+    }
+    return found;
   }
 
   static Registry current() {

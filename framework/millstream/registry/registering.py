@@ -1,0 +1,101 @@
+"""Registers the schemas that sinks write by, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaReference
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.formats import format_of
+from millstream.formats.format import SchemaFiles, SchemaLanguage
+from millstream.materialization import Sink
+from millstream.plan.from_sql.catalog import ModelSpec
+from millstream.project.values import Project
+from millstream.registry.client import Registry
+from millstream.text import Location
+
+
+class Written(Struct, frozen=True):
+    """The schema of a subject, as a sink writes it."""
+
+    subject: str
+    format: str
+    files: SchemaFiles
+    location: Location | None
+
+    @property
+    def language(self) -> SchemaLanguage:
+        found = format_of(self.format).schemas
+        assert found is not None  # only formats of schemas have framed values
+        return found
+
+
+def written_schemas(models: Iterable[ModelSpec], project: Project) -> dict[str, Written]:
+    """Return the schemas of sinks whose values or keys are preceded by an id; raise if two differ."""
+    found: dict[str, Written] = {}
+    problems: list[Diagnostic] = []
+    for model in models:
+        for each in _of_model(model, project):
+            if found.setdefault(each.subject, each).files != each.files:
+                message = (
+                    f"'{model.name}' and another sink have different schemas of subject '{each.subject}'"
+                )
+                problems.append(Diagnostic("MS897", message, each.location, "set another `subject` for one"))
+    if problems:
+        raise MillstreamError(*problems)
+    return found
+
+
+def _of_model(model: ModelSpec, project: Project) -> Iterator[Written]:
+    sink = model.materialization
+    if not isinstance(sink, Sink):
+        return
+    path = project.models[model.name].path if model.name in project.models else ""
+    place = Location(path, 1, 1, 2) if path else None
+    folders = project.settings.schema_paths
+
+    def files(path: str, derived: str, message: str, *, key: bool = False) -> SchemaFiles:
+        if not path:
+            return SchemaFiles("derived", {"derived": derived}, (), message, key)
+        return SchemaFiles(path, dict(project.schemas), folders, message, key)
+
+    if sink.value_subject:
+        own = files(sink.schema, sink.derived_schema, sink.message)
+        yield Written(sink.value_subject, sink.format, own, place)
+    if sink.subject_of_key and sink.key_format:
+        own = files(sink.key_schema, sink.derived_key_schema, sink.key_message, key=True)
+        yield Written(sink.subject_of_key, sink.key_format, own, place)
+
+
+def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool) -> dict[str, int]:
+    """Return the ids of schemas by their subjects; with `register`, register new ones.
+
+    What a schema imports is registered before it, under the name that it has in the import.
+    """
+    found: dict[str, int] = {}
+    problems: list[Diagnostic] = []
+    for subject, each in written.items():
+        try:
+            registered = _registered(each, subject, each.files, registry, register=register)
+            found[subject] = registered.schema_id or 0
+        except MillstreamError as error:
+            problems += error.diagnostics
+    if problems:
+        raise MillstreamError(*problems)
+    return found
+
+
+def _registered(
+    written: Written, subject: str, files: SchemaFiles, registry: Registry, *, register: bool
+) -> RegisteredSchema:
+    language = written.language
+    references = []
+    for needed in language.imports(files) if language.imports else ():
+        own = replace(files, path=needed.path)
+        found = _registered(written, needed.name, own, registry, register=register)
+        references.append(SchemaReference(needed.name, needed.name, found.version))
+    schema = Schema(files.texts[files.path], written.format.upper(), references)
+    return registry.registered(subject, schema, written.location, register=register)

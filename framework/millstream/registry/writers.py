@@ -1,0 +1,86 @@
+"""The schemas that records were written with, asked of the registry when their ids turn up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from millstream.errors import MillstreamError
+from millstream.formats import Encoding, WriterSchema, format_of
+from millstream.formats.format import SchemaError
+from millstream.machine.jars import Progress
+from millstream.project.pinned_schemas import Texts, format_named
+from millstream.project.pins import NotPinnedError, read_pins
+from millstream.project.values import Project
+
+if TYPE_CHECKING:
+    from millstream.registry.client import Registry
+
+_HEADER = 5
+
+
+class Writers:
+    """Adds the schemas behind the ids of records to encodings; the registry is asked for unknown ids."""
+
+    def __init__(self, project: Project, stack: ExitStack, progress: Progress | None) -> None:
+        self._project = project
+        self._stack = stack
+        self._progress = progress
+        self._registry: Registry | None = None
+        self._known: dict[int, WriterSchema | None] = {}
+
+    def of(self, encoding: Encoding, data: bytes | None) -> Encoding:
+        """Return an encoding that can decode a value or key, if its schema is known to the registry."""
+        language = format_of(encoding).schemas
+        if encoding.framing == "plain" or language is None or not language.by_writer:
+            return encoding
+        if data is None or len(data) < _HEADER or data[0]:
+            return encoding
+        number = int.from_bytes(data[1:_HEADER], "big")
+        if any(each.id == number for each in encoding.writers):
+            return encoding
+        if number not in self._known:
+            self._known[number] = self._asked(encoding.name, number)
+        found = self._known[number]
+        return encoding if found is None else replace(encoding, writers=(*encoding.writers, found))
+
+    def _asked(self, name: str, number: int) -> WriterSchema | None:
+        from millstream.registry.pull import fetch_subjects
+
+        registry = self._connected()
+        try:
+            version = registry.schema(number)
+            subjects = {each.subject: registry.address.location for each in version.references}
+            pins = fetch_subjects(registry, subjects)
+        except MillstreamError as error:
+            if any(each.code != "MS893" for each in error.diagnostics):
+                raise
+            return None
+        language = format_of(name).schemas
+        if language is None or format_named(version.type) != name:
+            return None
+        try:
+            files = Texts(language, (version,), pins).files(version)
+            return WriterSchema(number, language.read(files).essence)
+        except (SchemaError, NotPinnedError):
+            return None
+
+    def _connected(self) -> Registry:
+        if self._registry is None:
+            # The client takes a while to load, and few commands need it.
+            from millstream.registry.opening import connected
+
+            pins, _ = read_pins(self._project.schemas.items(), self._project.settings)
+            opened = connected(self._project.target, Path(self._project.root), pins, self._progress)
+            self._registry = self._stack.enter_context(opened)
+        return self._registry
+
+
+@contextmanager
+def asked_writers(project: Project, progress: Progress | None = None) -> Iterator[Writers]:
+    with ExitStack() as stack:
+        yield Writers(project, stack, progress)
