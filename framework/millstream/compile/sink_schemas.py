@@ -21,7 +21,7 @@ def sink_schema(
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     """Return what a sink's schema says, or its problems; None if its format needs no schema."""
     language = format_of(sink.format).schemas
-    if wrong := list(_misplaced(sink, relation, language)):
+    if wrong := [*_misplaced(sink, relation, language), *_without_place(sink, relation)]:
         return None, wrong
     if language is None:
         if not sink.schema:
@@ -65,6 +65,26 @@ def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | N
         yield problem(
             "'subject' needs framing: confluent", "set framing='confluent', or remove it", "subject"
         )
+
+
+def _without_place(sink: Sink, relation: InputRelation) -> Iterator[PlanProblem]:
+    """Yield columns that records of single values would lose, or change."""
+    found = format_of(sink.encoding)
+    if not found.single or relation.open:
+        return
+    keys = {name.lower() for name in sink.key}
+    columns = [column for column in relation.columns if not column.hidden]
+    values = [column for column in columns if column.name.lower() not in keys]
+    if len(values) > 1:
+        names = " and ".join(column.name for column in values)
+        message = f"a value in {sink.format} is a single column, and {names} are not in the key"
+        remedy = "select one column besides the key, or choose another format"
+        yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
+    for column in values[:1]:
+        if column.type != UNKNOWN and not found.holds(column.type):
+            message = f"{sink.format} can't hold {column.name}, which is {column.type}"
+            remedy = "cast the column to another type, or choose another format"
+            yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
 
 
 def _forbidden(

@@ -8,38 +8,31 @@ from typing import Any
 from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import TEXT, VALUE
+from millstream.formats.sql import TEXT, VALUE, function_call
 from millstream.formats.values import encoded, single_value, text_of, utf8, value_of
-from millstream.types import BINARY, STRING, Array, Field, Map, Row, Type
-
-_SHOWN = 60
+from millstream.types import BINARY, INTERVAL, STRING, VARIANT, Array, Field, Map, Row, Type
 
 
 def _decode_lenient(fields: Fields) -> Decoded:
-    return Decoded(fields=tuple(_cast("cast", field.type) for field in fields))
+    return Decoded(fields=tuple(_cast(field.type) for field in fields))
 
 
 def _decode_strict(fields: Fields) -> Decoded:
     """Refuse what is not a text, or not one of a value of its type."""
-    good: tuple[Piece, ...] = ()
-    why: tuple[Piece, ...] = ()
     match fields:
         case [Field(type=given)] if given == STRING:
-            good = ("coalesce(is_valid_utf8(", *TEXT, "), true)")
-            why = (literal("not valid UTF-8"),)
+            good = joined(("coalesce(is_valid_utf8(", *TEXT, "), true)"))
+            return Decoded(fields=(TEXT,), good=good, why=(literal("not valid UTF-8"),))
         case [Field(type=given)] if given != BINARY:
-            good = ("(try_cast(", *TEXT, f" as {given}) is not null or ", VALUE, " is null)")
-            end = literal(f"' is not a valid {given}")
-            why = ("concat('\\'', left(make_valid_utf8(", *TEXT, f"), {_SHOWN}), {end})")
-    # The columns of a bad record are calculated if it becomes a dead letter.
-    found = tuple(_cast("try_cast", field.type) for field in fields)
-    return Decoded(fields=found, good=joined(good), why=joined(why))
+            return function_call("decode_text", fields)
+        case _:
+            return _decode_lenient(fields)
 
 
-def _cast(function: str, given: Type) -> tuple[Piece, ...]:
+def _cast(given: Type) -> tuple[Piece, ...]:
     if given == BINARY:
         return (VALUE,)
-    return joined(TEXT if given == STRING else (f"{function}(", *TEXT, f" as {given})"))
+    return joined(TEXT if given == STRING else ("cast(", *TEXT, f" as {given})"))
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
@@ -67,7 +60,7 @@ def format_of(encoding: Encoding) -> Format:
         spark=SparkCodec(_decode_strict if strict else _decode_lenient, _encode_sql),
         local=LocalCodec(_decode, _encode),
         single=True,
-        holds=lambda given: not isinstance(given, Array | Map | Row),
+        holds=lambda given: not isinstance(given, Array | Map | Row) and given not in {INTERVAL, VARIANT},
         columns=(Field("value", STRING),),
         round_trips=lambda given: given == STRING,
     )

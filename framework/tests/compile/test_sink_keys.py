@@ -96,6 +96,26 @@ def test_formats_of_keys(shop, options):
         ),
         ("key='id', key_format='lng'", "MS120", "key_format", "did you mean 'long'?"),
         ("key_format='json'", "MS121", "key_format", "set key, or remove it"),
+        (
+            "key='id', key_format='avro', key_subject='ids'",
+            "MS121",
+            "key_subject",
+            "set key_framing='confluent', or remove it",
+        ),
+        ("subject='copies'", "MS121", "subject", "set framing='confluent', or remove it"),
+        ("format='csv', framing='confluent'", "MS121", "framing", "remove it, or change the format"),
+        (
+            "format='string', key='id'",
+            "MS124",
+            "format",
+            "select one column besides the key, or choose another format",
+        ),
+        (
+            "format='long', key=['id', 'kind', 'both']",
+            "MS124",
+            "format",
+            "cast the column to another type, or choose another format",
+        ),
         ("key='id', key_framing='confluent'", "MS121", "key_framing", "set key_format"),
         (
             "key='id', key_format='string', key_framing='confluent'",

@@ -50,6 +50,10 @@ CSV = {
     b",,,,1e400,,": "field x: '1e400' is not a double",
     b",,,,0x1p3,,": "field x: '0x1p3' is not a double",
     b",,,,,20260101,": "field day: '20260101' is not a date",
+    b",,,,,2026,": "field day: '2026' is not a date",
+    b",,,,,2026-01-02T00:00:00,": "field day: '2026-01-02T00:00:00' is not a date",
+    b",,,,,2026-01-02 or so,": "field day: '2026-01-02 or so' is not a date",
+    b",,,2026-01,,,": "field t: '2026-01' is not a timestamp",
     b",,,,,,yes": "field f: 'yes' is not true or false",
 }  # fmt: skip
 
@@ -127,6 +131,12 @@ XML = {
     b"<r/>x": "not XML",
     b"<!DOCTYPE r [<!ENTITY e 'x'>]><r><s>&e;</s></r>": "document types are not allowed",
     b"<r><s>\xff</s></r>": "the value is not valid UTF-8",
+    b"<r><s>\xc1\x81</s></r>": "the value is not valid UTF-8",
+    "<?xml version='1.0' encoding='latin-1'?><r><s>\xe9</s></r>".encode("latin-1"): "the encoding 'latin-1' is not known",
+    "<?xml version='1.0' encoding='ISO-8859-1'?><r><s>\xe9</s></r>".encode("latin-1"): {"s": "\xe9"},
+    "<?xml version='1.0' encoding='UTF-16'?><r><s>\xe9𝄞</s></r>".encode("utf-16"): {"s": "\xe9𝄞"},
+    b"\xef\xbb\xbf<r><s>x</s></r>": {"s": "x"},
+    b"\xfe\xff\xd8\x00": "the value is not valid UTF-16BE",
     b"<r><a>1.5</a></r>": "field a: '1.5' is not an int",
     b"<r><a>1</a><a>2</a></r>": "field a: there are several elements",
     b"<r><n>x</n></r>": "field n._VALUE: 'x' is not a double",

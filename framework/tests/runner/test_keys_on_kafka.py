@@ -95,7 +95,7 @@ def cases(message):
         "number_as_text": Case(
             "{name: k, type: double}", "key='k', key_format='string'", [1.5, -0.25],
             lambda value: StringSerializer()(repr(value), CONTEXT), lambda data, _: float(data),
-            {b"x": "the key: 'x' is not a valid double"},
+            {b"x": "the key: 'x' is not a double"},
         ),
         "long": Case(
             "{name: k, format: long}", "key='k', key_format='long'", [1, -(2**63), 2**63 - 1],

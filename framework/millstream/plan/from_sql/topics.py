@@ -6,13 +6,16 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from millstream.expressions import Expression, Piece, Ref, quoted
 from millstream.formats import format_of
+from millstream.formats.keys import written_key
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits
+from millstream.types import Field
 
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
@@ -70,19 +73,50 @@ def without_watermarks(node: Node) -> Node:
     return found[id(node)]
 
 
+_WHOLE_KEY = "_whole_key"
+
+
+def _with_key(node: Decode, model: ModelSpec, sink: Sink, label: str) -> Node:
+    """Return all columns of a topic whose values have only one: the others are in the key."""
+    known = {column.name.lower(): column for column in model.columns}
+    keys = [known[name.lower()] for name in model.keys]
+    written = written_key(sink.key_encoding, [Field(key.name, key.type) for key in keys])
+    match keys:
+        case [key]:
+            name = key.name
+            parts = {name: Expression((Ref(name),), key.type, nullable=key.nullable)}
+        case _:
+            name, key = _WHOLE_KEY, Column(_WHOLE_KEY, written.type)
+            parts = {each.name: _part(each) for each in keys}
+    whole = replace(node, key=key, key_type=written.type, key_format=written.encoding, label="")
+    plain = {column.name: column.expression for column in whole.fields}
+    items = tuple(Item(c.name, parts.get(c.name) or plain[c.name]) for c in model.columns)
+    return Project(input=whole, items=items, label=label)
+
+
+def _part(key: Column) -> Expression:
+    pieces: tuple[Piece, ...] = (Ref(_WHOLE_KEY), f".{quoted(key.name)}")
+    return Expression(pieces, key.type, nullable=key.nullable)
+
+
 def sink_node(model: ModelSpec, written: Traits) -> Node:
     """Return the topic that a model writes, as other models read it; times keep their watermarks."""
     assert isinstance(model.materialization, Sink)
     topic, format_ = model.materialization.topic, model.materialization.encoding
     scan = TopicScan(relation=model.id, topic=topic, columns=RAW, label=f"{model.name}_records")
-    node: Node = Decode(
+    label = "" if written.watermarks else model.name
+    in_value = format_of(format_).value_columns([column.name for column in model.columns], model.keys)
+    read = Decode(
         input=scan,
         relation=model.id,
         format=format_,
-        fields=model.columns,
+        fields=tuple(column for column in model.columns if column.name in in_value),
         unique_by=model.keys if written.mode == "upsert" else (),
-        label="" if written.watermarks else model.name,
+        label=label,
     )
+    node: Node = read
+    if len(in_value) < len(model.columns):
+        node = _with_key(read, model, model.materialization, label)
     for time, delay in written.watermarks:
         node = Watermark(input=node, time=time, delay=delay, label=model.name)
     return node

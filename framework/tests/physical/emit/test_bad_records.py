@@ -106,7 +106,7 @@ def test_a_key_is_a_value_of_its_type_or_a_bad_record(keyed, type_, good):
     ("type_", "reason"),
     [
         ("string", "offset 1: the key: not valid UTF-8"),
-        ("bigint", "offset [04]: the key: '(k|1+)' is not a valid bigint"),
+        ("bigint", "offset [04]: the key: '(k|1+)' is not a bigint"),
     ],
 )
 def test_a_bad_key_fails_with_its_record(keyed, type_, reason):

@@ -28,6 +28,11 @@ public final class Decoder implements ScalarFunction<InternalRow> {
   interface Format extends Serializable {
     /** Returns the values of all fields, and one place more. */
     Object[] decode(byte[] value) throws BadValue;
+
+    /** Returns the same for a record without a value. */
+    default Object[] ofNothing() throws BadValue {
+      throw new BadValue("the record has no value");
+    }
   }
 
   /** Called by generated code, which looks for it in this class alone. */
@@ -42,10 +47,7 @@ public final class Decoder implements ScalarFunction<InternalRow> {
   }
 
   static InternalRow row(Format format, byte[] value) throws BadValue {
-    if (value == null) {
-      throw new BadValue("the record has no value");
-    }
-    return new GenericInternalRow(format.decode(value));
+    return new GenericInternalRow(value == null ? format.ofNothing() : format.decode(value));
   }
 
   @Override

@@ -37,6 +37,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     add(session, "schema_id_header", arguments ->
         new Literal(Framing.CONFLUENT.header(Registry.writtenId(text(arguments.get(0)))), DataTypes.BinaryType));
     decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
+    decoder(session, "decode_text", 0, (fields, settings) -> new TextFormat(fields, zone()));
     decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
     return BoxedUnit.UNIT;
   }

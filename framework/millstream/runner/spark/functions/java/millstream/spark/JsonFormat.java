@@ -45,6 +45,7 @@ final class JsonFormat implements Decoder.Format {
       column = single ? JsonReader.of(fields.apply(0).dataType(), zone) : null;
     }
     int start = framing.start(value);
+    Texts.checkUtf8(value, start);
     try (JsonParser parser = FACTORY.createParser(value, start, value.length - start)) {
       JsonToken token = parser.nextToken();
       if (token == null) {

@@ -230,14 +230,18 @@ interface JsonReader {
     /** Returns the values of all fields, with some places more at the end. */
     Object[] read(JsonParser parser, int more) throws IOException, BadValue {
       Object[] row = new Object[names.length + more];
+      boolean[] nulls = null;
       String name;
       while ((name = parser.nextFieldName()) != null) {
         Integer index = indexes.get(name);
         JsonToken token = parser.nextToken();
         if (index == null) {
           parser.skipChildren();
+        } else if (row[index] != null || (nulls != null && nulls[index])) {
+          throw new BadValue("the object has it twice").in(name);
         } else if (token == JsonToken.VALUE_NULL) {
-          row[index] = null;
+          nulls = nulls == null ? new boolean[names.length] : nulls;
+          nulls[index] = true;
         } else {
           try {
             row[index] = readers[index].read(parser, token);
@@ -279,7 +283,7 @@ interface JsonReader {
     }
   }
 
-  /** The entries of an object as a map; of equal keys, the last counts. */
+  /** The entries of an object as a map. */
   final class Entries implements JsonReader {
     private final JsonReader reader;
 
@@ -294,6 +298,9 @@ interface JsonReader {
       String name;
       while ((name = parser.nextFieldName()) != null) {
         JsonToken token = parser.nextToken();
+        if (found.containsKey(name)) {
+          throw new BadValue("the object has it twice").in(name);
+        }
         try {
           found.put(name, token == JsonToken.VALUE_NULL ? null : reader.read(parser, token));
         } catch (BadValue error) {

@@ -59,6 +59,14 @@ final class Texts {
     return true;
   }
 
+  /** Fails if bytes from {@code start} on are not UTF-8: parsers accept characters that are encoded with too many bytes. */
+  static void checkUtf8(byte[] value, int start) throws BadValue {
+    int length = value.length - start;
+    if (!isAscii(value, start, length) && !UTF8String.fromBytes(value, start, length).isValid()) {
+      throw new BadValue("the value is not valid UTF-8");
+    }
+  }
+
   /** Decodes bytes, of which none may be malformed. */
   static String ofUtf8(byte[] value) throws BadValue {
     try {

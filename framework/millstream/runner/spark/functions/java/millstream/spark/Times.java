@@ -4,11 +4,12 @@ import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 
-/** Dates and times of years 1 to 9999, as Spark casts them from texts. */
+/** Dates and times of years 1 to 9999, as Spark casts them from texts that have a whole date: not {@code 12:30}. */
 final class Times {
   private static final long MICROS = 1_000_000L;
   static final int FIRST_DAY = -719162;
@@ -16,10 +17,12 @@ final class Times {
   static final long FIRST = FIRST_DAY * 86_400L * MICROS;
   static final long LAST = (LAST_DAY + 1) * 86_400L * MICROS - 1;
 
+  private static final Pattern DATE = Pattern.compile("[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}");
+
   private Times() {}
 
   static Integer date(String text) throws BadValue {
-    Option<Object> found = startsWithYear(text) ? DateTimeUtils.stringToDate(UTF8String.fromString(text)) : Option.empty();
+    Option<Object> found = DATE.matcher(text).matches() ? DateTimeUtils.stringToDate(UTF8String.fromString(text)) : Option.empty();
     if (found.isEmpty() || (int) found.get() < FIRST_DAY || (int) found.get() > LAST_DAY) {
       throw BadValue.of(text, "a date");
     }
@@ -27,12 +30,12 @@ final class Times {
   }
 
   static Long timestamp(String text, ZoneId zone) throws BadValue {
-    return checked(text, startsWithYear(text)
+    return checked(text, DATE.matcher(text).lookingAt()
         ? DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), zone) : Option.empty(), "a timestamp");
   }
 
   static Long local(String text) throws BadValue {
-    return checked(text, startsWithYear(text)
+    return checked(text, DATE.matcher(text).lookingAt()
         ? DateTimeUtils.stringToTimestampWithoutTimeZone(UTF8String.fromString(text), false) : Option.empty(),
         "a timestamp without time zone");
   }
@@ -68,19 +71,5 @@ final class Times {
       throw BadValue.of(text, expected);
     }
     return (Long) found.get();
-  }
-
-  /** Spark reads `12:30` as today's time, which depends on the day on which a record is read. */
-  private static boolean startsWithYear(String text) {
-    String digits = text.strip();
-    if (digits.length() < 4) {
-      return false;
-    }
-    for (int i = 0; i < 4; i++) {
-      if (!Character.isDigit(digits.charAt(i))) {
-        return false;
-      }
-    }
-    return true;
   }
 }

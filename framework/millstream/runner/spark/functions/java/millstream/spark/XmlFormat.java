@@ -46,7 +46,7 @@ final class XmlFormat implements Decoder.Format {
 
   @Override
   public Object[] decode(byte[] value) throws BadValue {
-    String text = Texts.ofUtf8(value);
+    String text = XmlEncoding.text(value);
     if (text.isBlank()) {
       throw new BadValue("the value is empty");
     }
