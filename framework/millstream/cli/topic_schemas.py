@@ -1,14 +1,16 @@
-"""What a project's topics use of a schema registry, read without compiling: a missing pin is no error."""
+"""What a project's topics use of a schema registry; a missing pin is no error."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from millstream.cli.options import Common
+from millstream.cli.project import compile_for
 from millstream.errors import Diagnostic
+from millstream.materialization import Sink
 from millstream.project.files import File, find_files, read_file
 from millstream.project.load import load_topics
 from millstream.project.pins import Pins, pins_folder, read_pins
@@ -16,6 +18,19 @@ from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import RegistryUse, Settings, Target, Topic
 from millstream.project.variables import merge_variables
+from millstream.text import Location
+
+
+class SinkSchema(Struct, frozen=True):
+    """The schema of a sink's values or keys, whose id precedes them."""
+
+    model: str
+    topic: str
+    format: str
+    file: str
+    """Empty if it is derived from the columns."""
+    subject: str
+    location: Location
 
 
 class TopicSchemas(Struct, frozen=True):
@@ -25,6 +40,7 @@ class TopicSchemas(Struct, frozen=True):
     files: Mapping[str, File]
     """The files of pinned schemas, by path."""
     pins: Pins
+    sinks: tuple[SinkSchema, ...]
     diagnostics: tuple[Diagnostic, ...]
     """Of the project's files, without those of pins."""
 
@@ -44,4 +60,21 @@ def topic_schemas(common: Common, root: Path) -> TopicSchemas:
     pins, _ = read_pins(((path, each.content) for path, each in files.items()), settings)
     unreadable = [each for each in read if isinstance(each, Diagnostic)]
     diagnostics = (*problems, *more, *others, *found, *unreadable)
-    return TopicSchemas(settings, target, topics, files, pins, diagnostics)
+    sinks = (
+        tuple(_of_sinks(common, root)) if not any(each.severity == "error" for each in diagnostics) else ()
+    )
+    return TopicSchemas(settings, target, topics, files, pins, sinks, diagnostics)
+
+
+def _of_sinks(common: Common, root: Path) -> Iterator[SinkSchema]:
+    # Models whose sources lack a pin have errors, but are known nevertheless.
+    for node in compile_for(common, root).manifest.nodes.values():
+        sink = node.materialization
+        if not isinstance(sink, Sink):
+            continue
+        place = Location(node.path, 1, 1, 2)
+        if sink.value_subject:
+            yield SinkSchema(node.name, sink.topic, sink.format, sink.schema, sink.value_subject, place)
+        if sink.subject_of_key and sink.key_format:
+            own = sink.key_schema
+            yield SinkSchema(node.name, sink.topic, sink.key_format, own, sink.subject_of_key, place)

@@ -35,6 +35,9 @@ Progress = Callable[[str, int, int], None]
 Find = Callable[[tuple[str, ...]], InputRelation | None]
 
 
+_SCHEMA_OPTIONS = ("schema", "format", "framing", "key_schema", "key_format", "key_framing")
+
+
 class Models:
     """Compiles a project's models; `known` are the entries of the last compile."""
 
@@ -177,7 +180,7 @@ class Models:
 
     def _schema_files(self, model: Model) -> dict[str, str]:
         """Return the files that a sink's schemas may import, or must be compatible with."""
-        named = [model.config.get(name) for name in ("schema", "format", "key_schema")]
+        named = [model.config.get(name) for name in _SCHEMA_OPTIONS]
         return self.project.schemas if any(named) else {}
 
     def _plan(self, model: Model, analysis: Analysis) -> None:
@@ -223,7 +226,7 @@ class Models:
                 "message": found.message,
                 "derived_schema": found.text,
             }
-        key, more = sink_key(stored, relation, self.project)
+        key, more = sink_key(stored, relation, self.project, self._pins)
         model.config |= key
         problems += more
         return [self._plan_diagnostic(model, each) for each in problems]

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.compile.sink_schemas import record_name, schema_texts
+from millstream.compile.sink_schemas import derived_files, record_name, refused, schema_texts
 from millstream.errors import did_you_mean
 from millstream.formats import format_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
@@ -15,6 +15,7 @@ from millstream.formats.keys import KeyFormat, any_value, misfit
 from millstream.formats.options import wrong_options
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.pins import Pins
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 from millstream.types import UNKNOWN, Field, Row, Type
@@ -41,7 +42,7 @@ class _SinkKey(Struct, frozen=True):
 
 
 def sink_key(
-    sink: Sink, relation: InputRelation, project: Project
+    sink: Sink, relation: InputRelation, project: Project, pins: Pins
 ) -> tuple[dict[str, Any], list[PlanProblem]]:
     """Return what encoding the keys of a sink needs besides its options, or what is wrong with these."""
     known = {column.name.lower(): column for column in relation.columns if not column.hidden}
@@ -56,7 +57,7 @@ def sink_key(
     language = format_of(sink.key_encoding).schemas
     try:
         if sink.key_schema or (language is not None and (language.required or sink.key_framing != "plain")):
-            return _with_schema(key, project, language)
+            return _with_schema(key, project, language, pins)
     except SchemaError as error:
         option = "key_schema" if sink.key_schema else "key_format"
         message = f"its key has no schema in {sink.key_format}: {error}"
@@ -92,7 +93,7 @@ def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
 
 
 def _with_schema(
-    key: _SinkKey, project: Project, language: SchemaLanguage | None
+    key: _SinkKey, project: Project, language: SchemaLanguage | None, pins: Pins
 ) -> tuple[dict[str, Any], list[PlanProblem]]:
     sink = key.sink
     if language is None:
@@ -114,7 +115,12 @@ def _with_schema(
             message = f"a key in {sink.key_format} needs a schema"
             remedy = f"set key_schema='schemas/{sink.topic}_key{language.suffix}'"
             return {}, [key.problem("MS108", message, remedy, "key_format")]
+        files = derived_files(derived, language)
         schema, problems = derived, []
+    subject = pins.get(sink.subject_of_key or f"{sink.topic}-key")
+    option = "key_schema" if sink.key_schema else "key_format"
+    assert sink.key_format is not None  # checked with the options
+    problems += refused(sink.key_format, files, subject, pins, key.relation, option)
     return {
         "written_key_schema": schema.essence,
         "key_message": schema.message,

@@ -10,7 +10,7 @@ from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFil
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.pin_compatibility import forbidden
-from millstream.project.pins import PULL, NotPinnedError, Pins
+from millstream.project.pins import PULL, NotPinnedError, Pins, Subject
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 from millstream.types import UNKNOWN, Field
@@ -34,7 +34,7 @@ def sink_schema(
     try:
         if sink.schema:
             found, problems = _from_file(sink, language, relation, fields, project)
-            return found, problems or list(_forbidden(sink, language, found, relation, project, pins))
+            return found, problems or list(_of_values(sink, language, found, relation, project, pins))
         if not language.required and sink.framing == "plain":
             return None, []
         if language.derive is None:
@@ -42,7 +42,7 @@ def sink_schema(
             remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
             return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
         found = language.derive(fields, record_name(sink.topic))
-        return found, list(_forbidden(sink, language, found, relation, project, pins))
+        return found, list(_of_values(sink, language, found, relation, project, pins))
     except SchemaError as error:
         option = _option(sink)
         message = f"{language.name} can't describe its columns: {error}"
@@ -87,7 +87,7 @@ def _without_place(sink: Sink, relation: InputRelation) -> Iterator[PlanProblem]
             yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
 
 
-def _forbidden(
+def _of_values(
     sink: Sink,
     language: SchemaLanguage,
     schema: ReadSchema | None,
@@ -95,25 +95,40 @@ def _forbidden(
     project: Project,
     pins: Pins,
 ) -> Iterator[PlanProblem]:
-    """Yield what the registry would refuse, if the topic's subject is pinned."""
-    subject = pins.get(sink.value_subject or f"{sink.topic}-value")
-    if subject is None or schema is None:
+    if schema is not None:
+        subject = pins.get(sink.value_subject or f"{sink.topic}-value")
+        files = schema_files(sink, language, project) if sink.schema else derived_files(schema, language)
+        yield from refused(sink.format, files, subject, pins, relation, _option(sink))
+
+
+def derived_files(schema: ReadSchema, language: SchemaLanguage) -> SchemaFiles:
+    path = f"derived{language.suffix}"
+    return SchemaFiles(path, {path: schema.text})
+
+
+def refused(
+    format_: str,
+    files: SchemaFiles,
+    subject: Subject | None,
+    pins: Pins,
+    relation: InputRelation,
+    option: str,
+) -> Iterator[PlanProblem]:
+    """Yield what the registry would refuse, if the subject is pinned."""
+    if subject is None:
         return
-    files = schema_files(sink, language, project)
-    if not sink.schema:
-        files = SchemaFiles(f"derived{language.suffix}", {f"derived{language.suffix}": schema.text})
     try:
-        found = forbidden(sink.format, files, subject, pins)
+        found = forbidden(format_, files, subject, pins)
     except NotPinnedError as error:
         message = f"subject '{subject.subject}' needs {error}, which is not pinned"
-        yield PlanProblem(relation.id, "MS125", message, f"run `{PULL}`", option=_option(sink))
+        yield PlanProblem(relation.id, "MS125", message, f"run `{PULL}`", option=option)
         return
     for each in dict.fromkeys(finding.text for finding in found):
         message = (
             f"its schema is not {subject.compatibility} compatible with subject '{subject.subject}': {each}"
         )
         remedy = "keep the schema compatible, or write to another topic"
-        yield PlanProblem(relation.id, "MS128", message, remedy, option=_option(sink))
+        yield PlanProblem(relation.id, "MS128", message, remedy, option=option)
 
 
 def _option(sink: Sink) -> str:

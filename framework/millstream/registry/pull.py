@@ -16,6 +16,7 @@ from millstream.project.values import Topic
 from millstream.registry.client import Registry
 from millstream.text import Location
 
+_NONE: Mapping[str, Location] = {}
 _OF_SUBJECTS = {"MS893", "MS894"}
 """The errors of a single subject; after others, asking for more is pointless."""
 
@@ -40,16 +41,27 @@ def subjects_of(topics: Iterable[Topic]) -> dict[str, Location]:
     return found
 
 
-def fetch_subjects(registry: Registry, wanted: Mapping[str, Location | None]) -> dict[str, Subject]:
-    """Return the subjects and all that their schemas refer to, by name; raise all errors of subjects."""
+def fetch_subjects(
+    registry: Registry, wanted: Mapping[str, Location | None], written: Mapping[str, Location] = _NONE
+) -> dict[str, Subject]:
+    """Return the subjects and all that their schemas refer to, by name; raise all errors of subjects.
+
+    Subjects that sinks write are left out if they are not registered yet.
+    """
     found: dict[str, Subject] = {}
     problems: list[Diagnostic] = []
-    pending = dict(wanted)
+    pending = {**written, **wanted}
     while pending:
         name, location = pending.popitem()
         try:
             found[name] = registry.subject(name, location)
         except MillstreamError as error:
+            if (
+                name not in wanted
+                and name in written
+                and {each.code for each in error.diagnostics} == {"MS893"}
+            ):
+                continue
             problems += error.diagnostics
             if any(each.code not in _OF_SUBJECTS for each in error.diagnostics):
                 break

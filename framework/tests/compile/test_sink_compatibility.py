@@ -91,3 +91,17 @@ def test_pins_that_lack_what_they_refer_to(run, project):
     pins.write_text(json.dumps(found))
     ((code, message),) = problems(run)
     assert (code, "version 1 of subject 'money'" in message) == ("MS125", True)
+
+
+def test_keys(run, project, tmp_path):
+    project(
+        "AVRO",
+        record(field("a", "string")),
+        "BACKWARD",
+        "key='a', key_format='avro', key_framing='confluent'",
+    )
+    pins = Subject("orders-key", "FULL", (version_of(1, 8, "AVRO", '"int"'),))
+    (tmp_path / "schemas/registry/orders-key.json").write_text(encode(pins))
+    found = problems(run)
+    assert {code for code, _ in found} == {"MS128"}
+    assert all("not FULL compatible with subject 'orders-key': " in message for _, message in found)

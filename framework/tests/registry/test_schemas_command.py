@@ -57,6 +57,22 @@ def test_from_a_missing_pin_to_a_compiled_model(run, shop, register, name):
     ]
 
 
+def test_subjects_of_sinks_are_pinned_once_they_are_registered(run, shop, register, name):
+    root = shop(f"name: {name}, columns: [{{name: id, type: bigint}}]")
+    config = f"{{{{ config(materialized='sink', topic='{name}-out', framing='confluent') }}}}"
+    (root / "models/m.sql").write_text(f"{config}\n{MODEL.format(columns='id', topic=name)}")
+    assert run("schemas", "pull").out == "0 subjects pinned, no changes\n"
+    (row,) = run("schemas", "ls", "--output", "json").json["schemas"]
+    subject = f"{name}-out-value"
+    assert (row["source"], row["subject"], row["id"]) == ("m", subject, None)
+    first = register(subject, ORDER.replace("integer", "string"))
+    assert run("schemas", "pull").out == f"add schemas/registry/{subject}.json\n1 subject pinned\n"
+    (row,) = run("schemas", "ls", "--output", "json").json["schemas"]
+    assert (row["version"], row["id"]) == (1, first)
+    compiled = run("compile", "--output", "json").json
+    assert {each["code"] for each in compiled["diagnostics"]} == {"MS128"}
+
+
 def test_the_registry_moves_on(run, shop, register, server, name):
     subject = f"{name}-value"
     root = shop(f"name: {name}, schema: registry")

@@ -15,7 +15,7 @@ from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
-from millstream.cli.topic_schemas import TopicSchemas, topic_schemas
+from millstream.cli.topic_schemas import SinkSchema, TopicSchemas, topic_schemas
 from millstream.errors import MillstreamError
 from millstream.formats import Encoding
 from millstream.project.pinned_schemas import chosen, format_named
@@ -58,11 +58,12 @@ def command(
 ) -> int:
     """Pin or list the schemas of topics from a schema registry.
 
-    `pull` fetches all versions of the subjects that topics use, with the schemas that they refer to, and
-    writes a file for each subject into `schemas/registry`. Commit these files: compiling reads only them, and
-    needs no network. `check` compares the pinned schemas with the newest ones of the registry, field by
-    field, and ends with exit code 1 if records of a newer schema can't be read with the pinned one. `ls`
-    lists the topics with a schema. `show` asks the registry for the schema of an id.
+    `pull` fetches all versions of the subjects that topics use, and those of sinks that are registered, with
+    the schemas that they refer to, and writes a file for each subject into `schemas/registry`. Commit these
+    files: compiling reads only them, and needs no network. `check` compares the pinned schemas with the
+    newest ones of the registry, field by field, and ends with exit code 1 if records of a newer schema can't
+    be read with the pinned one. `ls` lists the topics with a schema. `show` asks the registry for the schema
+    of an id.
     """
     if check and action != "pull":
         raise click.UsageError("--check needs pull")
@@ -95,13 +96,14 @@ def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> i
     from millstream.registry.pull import changes, fetch_subjects, subjects_of, write
 
     wanted = subjects_of(schemas.topics.values())
+    written = {each.subject: each.location for each in schemas.sinks}
     found = {}
-    if wanted:
+    if wanted or written:
         with (
             fetching(common.style) as progress,
             connected(schemas.target, root, schemas.pins, progress) as registry,
         ):
-            found = fetch_subjects(registry, wanted)
+            found = fetch_subjects(registry, wanted, written)
     changed = changes(pins_folder(schemas.settings), schemas.files, schemas.pins, found)
     if not check:
         write(root, found, changed)
@@ -179,7 +181,16 @@ def rows_of(schemas: TopicSchemas) -> list[Row]:
         found.append(_row(topic, topic.schema, topic.format, schemas))
         if topic.key is not None:
             found.append(_row(topic, topic.key.schema, topic.key.format, schemas))
+    found += [_of_sink(each, schemas) for each in schemas.sinks]
     return [row for row in found if row is not None]
+
+
+def _of_sink(sink: SinkSchema, schemas: TopicSchemas) -> Row:
+    versions = schemas.pins[sink.subject].versions if sink.subject in schemas.pins else ()
+    live = [each for each in versions if not each.deleted]
+    version, number = (live[-1].version, live[-1].id) if live else (None, None)
+    path = sink.file or None
+    return Row(sink.model, sink.topic, sink.format, path, sink.subject, version, number, len(versions))
 
 
 def _row(
