@@ -114,6 +114,8 @@ class SchemaLanguage(Struct, frozen=True):
     """A value can't be read without its schema."""
     by_writer: bool = False
     """A value can only be read with the schema that it was written with."""
+    reading: Callable[[str, str, str], Mapping[str, str]] | None = None
+    """Returns facts on which reading a column depends, from the essence of a schema and a message."""
     imports: Callable[[SchemaFiles], Sequence[Import]] | None = None
     """Returns the files that a file refers to itself; None if all that it needs is in its text."""
 

@@ -12,6 +12,7 @@ from millstream.formats.avro.columns import (
     with_defaults,
 )
 from millstream.formats.avro.parse import essence, parse_schema
+from millstream.formats.avro.reading import reading
 from millstream.formats.avro.references import self_contained
 from millstream.formats.avro.types import Record
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaFiles, SchemaLanguage
@@ -45,5 +46,7 @@ def format_of(encoding: Encoding) -> Format:
         local=local_codec(own),
         single=encoding.single,
         round_trips=is_lossless,
-        schemas=SchemaLanguage("Avro", ".avsc", _read, _derive, _derive_single, by_writer=True),
+        schemas=SchemaLanguage(
+            "Avro", ".avsc", _read, _derive, _derive_single, by_writer=True, reading=reading
+        ),
     )

@@ -9,6 +9,7 @@ from millstream.formats.format import Format, LocalCodec, SchemaLanguage
 from millstream.formats.protobuf.files import imports_of, read_files
 from millstream.formats.protobuf.mapping import is_lossless
 from millstream.formats.protobuf.reading import decode
+from millstream.formats.protobuf.reading_facts import reading
 from millstream.formats.protobuf.schema import Schema
 from millstream.formats.protobuf.spark import spark_codec
 from millstream.formats.protobuf.writing import encode
@@ -23,7 +24,7 @@ def protobuf_format(schema: Schema) -> Format:
             lambda value, fields: encode(value, fields, schema),
         ),
         round_trips=is_lossless,
-        schemas=SchemaLanguage("Protobuf", ".proto", read_files, imports=imports_of),
+        schemas=SchemaLanguage("Protobuf", ".proto", read_files, imports=imports_of, reading=reading),
     )
 
 

@@ -1,0 +1,32 @@
+"""Where Protobuf finds a column: by the number of its field, and those of all fields within it."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from millstream.formats.protobuf.schema import field_named, message_type
+from millstream.formats.reading import SCHEMA, digest
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+
+def reading(descriptors: str, message: str, column: str) -> Mapping[str, str]:
+    field = field_named(message_type(b64decode(descriptors), message), column)
+    return {"number": str(field.number), SCHEMA: digest(list(_within(field, set())))}
+
+
+def _within(field: FieldDescriptor, seen: set[str]) -> Iterator[object]:
+    oneof = field.containing_oneof.full_name if field.containing_oneof is not None else ""
+    yield (field.name, field.type, field.is_repeated, field.has_presence, oneof)
+    if field.enum_type is not None:
+        yield [(each.name, each.number) for each in field.enum_type.values]
+    message: Descriptor | None = field.message_type
+    if message is not None and message.full_name not in seen:
+        seen.add(message.full_name)
+        yield message.full_name
+        for each in message.fields:
+            yield each.number
+            yield from _within(each, seen)

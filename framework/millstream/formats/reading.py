@@ -1,0 +1,30 @@
+"""What reading a column depends on besides its name and type; other facts read old records differently."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from millstream.formats import Encoding, format_of
+from millstream.formats.format import Fields
+
+SCHEMA = "schema"
+"""The fact whose content is a digest, which says nothing to people."""
+
+
+def reading_of(encoding: Encoding, fields: Fields, column: str) -> Mapping[str, str]:
+    """Return facts by what they are, such as a default or a number; `fields` are those of the value."""
+    found = format_of(encoding)
+    if encoding.schema and found.schemas is not None and found.schemas.reading is not None:
+        return found.schemas.reading(encoding.schema, encoding.message, column)
+    if found.by_position:
+        names = [field.name.lower() for field in fields]
+        return {"position": str(names.index(column.lower()) + 1)} if column.lower() in names else {}
+    return {}
+
+
+def digest(content: object) -> str:
+    encoded = content if isinstance(content, bytes) else msgspec.json.encode(content, order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()[:16]
