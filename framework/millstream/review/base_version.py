@@ -15,6 +15,7 @@ from millstream.project.settings import read_settings
 from millstream.review.checkout import check_out
 from millstream.review.git import find_commit, find_repository, missing_commits
 from millstream.review.version import Version, version_of
+from millstream.target_folder import claim
 
 _VERSIONS = "cache/.versions"
 _CACHE = "cache/compile.msgpack"
@@ -55,7 +56,9 @@ def version_in_git(
 
 def _copy_cache(target: Path, folder: Path) -> None:
     """Copy the compile cache of the working tree, because most models are the same in both versions."""
-    copy = folder / read_settings(folder)[0].target_path / _CACHE
+    own = read_settings(folder)[0].target_path
+    claim(folder, own)
+    copy = folder / own / _CACHE
     with contextlib.suppress(OSError):
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)
