@@ -9,7 +9,7 @@ from typing import Any
 from millstream.compile.node import column_of
 from millstream.formats import KEY
 from millstream.manifest import ManifestFunction, ManifestNode
-from millstream.project.values import Column, DataTest, Function, Project, RegistryUse, Seed, Topic
+from millstream.project.values import Column, DataTest, Function, Project, SchemaUse, Seed, Topic
 from millstream.sql.values import InputRelation
 
 _TOPIC_OPTIONS = ("partitions", "topic_config", "starting")
@@ -32,7 +32,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
             **({"key": topic.key.name} if topic.key else {}),
-            **_subject(topic),
+            **_schema(topic),
             **(
                 {"key_format": topic.key.format.name}
                 if topic.key and topic.key.format.name != KEY.name
@@ -56,8 +56,11 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
     )
 
 
-def _subject(topic: Topic) -> dict[str, Any]:
-    if not isinstance(topic.schema, RegistryUse):
+def _schema(topic: Topic) -> dict[str, Any]:
+    if isinstance(topic.schema, SchemaUse):
+        message = {"message": topic.format.message} if topic.format.message else {}
+        return {"schema": topic.schema.path, **message}
+    if topic.schema is None:
         return {}
     return {"subject": topic.schema.subject, "schema_id": topic.format.schema_id}
 

@@ -13,11 +13,13 @@ from millstream.materialization import Materialization, Sink, StoredAs, Table
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
-from millstream.review.pinned_versions import pins_of, schema_findings
+from millstream.review.schemas import Schemas, schema_findings, schemas_of
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
 from millstream.stores.registry import DEFAULT
 from millstream.types import Type, parse_type
+
+Findings = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
 
 
 class Contract(Struct, frozen=True):
@@ -45,26 +47,28 @@ def contract_changes(
     """Return the topics and tables that changed; `nodes` are the changes by id."""
     before, after = _by_name(contracts(old)), _by_name(contracts(new))
     by_model = {contract.model: contract for contract in after.values()}
+    schemas = schemas_of(old), schemas_of(new)
     found: list[ContractChange] = []
     for name, was in before.items():
         now = after.get(name)
         if now is None:
             found.append(_removed(was, by_model.get(was.model)))
-        elif change := _changed(was, now, nodes.get(now.model)):
+        elif change := _changed(was, now, nodes.get(now.model), _of_schemas(was, now, old, new, schemas)):
             found.append(change)
     found += [
         ContractChange(kind=now.kind, name=now.name, model=now.model, status="added")
         for name, now in after.items()
         if name not in before
     ]
-    found += _sources(old, new, nodes)
+    found += _sources(old, new, nodes, schemas)
     return tuple(sorted(found, key=lambda each: (each.kind, each.name, each.status)))
 
 
-def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Iterator[ContractChange]:
-    """Yield the sources whose existing records no longer fit the declared types, or the pinned schema."""
+def _sources(
+    old: Version, new: Version, nodes: Mapping[str, NodeChange], schemas: tuple[Schemas, Schemas]
+) -> Iterator[ContractChange]:
+    """Yield the sources whose existing records no longer fit the declared types, or the newer schema."""
     before, after = old.nodes_of("source"), new.nodes_of("source")
-    pins = pins_of(old), pins_of(new)
     for id_ in sorted(before.keys() & after.keys()):
         node = nodes.get(id_)
         retyped = [each for each in node.columns if each.kind == "retyped"] if node else []
@@ -74,7 +78,7 @@ def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Ite
             for each in retyped
             if any(stops for stops, _ in misfits(parse_type(each.after), parse_type(each.before), each.name))
         )
-        findings = schema_findings(before[id_], after[id_], *pins)
+        findings = schema_findings(before[id_], after[id_], *schemas)
         # The topic holds records of the older schema; those of other readers are none of this project's.
         breaking += tuple(each.text for each in findings if each.direction == "backward")
         notes = tuple(each.text for each in findings if each.direction == "forward")
@@ -167,9 +171,18 @@ def _removed(was: Contract, now: Contract | None) -> ContractChange:
     )  # fmt: skip
 
 
-def _changed(was: Contract, now: Contract, node: NodeChange | None) -> ContractChange | None:
+def _of_schemas(
+    was: Contract, now: Contract, old: Version, new: Version, schemas: tuple[Schemas, Schemas]
+) -> Findings:
+    """Yield what readers notice of another schema of a topic, of which it holds older records."""
+    before, after = old.manifest.nodes[was.model], new.manifest.nodes[now.model]
+    for each in schema_findings(before, after, *schemas):
+        yield "breaking" if each.direction == "forward" else "note", each.text
+
+
+def _changed(was: Contract, now: Contract, node: NodeChange | None, more: Findings) -> ContractChange | None:
     findings = [*_columns(was, now, node), *(_topic(was, now) if now.kind == "topic" else _table(was, now))]
-    findings += _keys(was, now, node)
+    findings += [*_keys(was, now, node), *more]
     breaking = tuple(dict.fromkeys(text for level, text in findings if level == "breaking"))
     notes = tuple(dict.fromkeys(text for level, text in findings if level == "note"))
     todo = tuple(dict.fromkeys(text for level, text in findings if level == "todo"))
@@ -179,9 +192,6 @@ def _changed(was: Contract, now: Contract, node: NodeChange | None) -> ContractC
         kind=now.kind, name=now.name, model=now.model, status="changed",
         breaking=breaking, notes=notes, todo=todo,
     )  # fmt: skip
-
-
-Findings = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
 
 
 def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
@@ -230,6 +240,11 @@ def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
 def _topic(was: Contract, now: Contract) -> Findings:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
+    defaults: dict[str, Any] = {"framing": "plain", "subject": f"{now.name}-value", "format_options": {}}
+    for option, default in defaults.items():
+        after, before = now.options.get(option) or default, was.options.get(option) or default
+        if after != before:
+            yield "breaking", f"`{option}` is {after} instead of {before}"
     if was.key_format != now.key_format:
         yield "breaking", f"the format of its key is {now.key_format} instead of {was.key_format}"
     if was.upsert != now.upsert:

@@ -1,4 +1,4 @@
-"""What a review says of a pull request that pins another version of a schema."""
+"""What a review says of a pull request that changes a schema: a pinned one, or a file."""
 
 from support.reviews import reviewed
 from support.schema_cases import field, record
@@ -44,3 +44,58 @@ def test_a_compatible_version(tmp_path):
         tmp_path, record(field("id", "long"), field("total", "double"), field("n", "int", default=0))
     )
     assert all(not each.breaking and not each.notes for each in changes)
+
+
+FILE_SOURCES = """
+sources:
+  - name: shop
+    topics:
+      - {name: orders, format: avro, schema: schemas/orders.avsc}
+      - {name: clicks, format: protobuf, schema: schemas/clicks.proto}
+"""
+PROTO = 'syntax = "proto3"; message Click { int64 id = 1; optional string kind = 2; }'
+
+
+def of_files(tmp_path, before, after):
+    files = {
+        "models/orders.yml": FILE_SOURCES,
+        "schemas/orders.avsc": OLD,
+        "schemas/clicks.proto": PROTO,
+        "m": "select id from {{ source('shop', 'orders') }}",
+        **before,
+    }
+    review = reviewed(tmp_path, files, after)
+    return {each.model: (each.breaking, each.notes) for each in review.contracts}
+
+
+def test_files_of_sources(tmp_path):
+    new = record(field("id", "long"), field("total", "double"), field("note", "string"))
+    found = of_files(
+        tmp_path, {}, {"schemas/orders.avsc": new, "schemas/clicks.proto": PROTO.replace("string", "int64")}
+    )
+    ((breaking, _), (clicks, _)) = (found["source.shop.orders"], found["source.shop.clicks"])
+    assert breaking == (
+        "field note: old records lack it, and the new schema has no default, so new readers can't read old records",
+    )
+    assert (
+        "field Click.kind: it is int64 in the new schema, but string in the old one, so new readers can't read old records"
+        in clicks
+    )
+
+
+def test_files_of_sinks(tmp_path):
+    narrow = record(field("id", "long"))
+    config = "{{ config(materialized='sink', format='avro', schema='schemas/m.avsc'%s) }} "
+    sql = "select coalesce(id, 0) as %s from {{ source('shop', 'orders') }}"
+    before = {"m": config % "" + sql % "id", "schemas/m.avsc": narrow}
+    after = {
+        "schemas/m.avsc": record(field("nr", "long")),
+        "m": config % ", framing='confluent'" + sql % "nr",
+    }
+    breaking, notes = of_files(tmp_path, before, after)["model.m"]
+    assert "`framing` is confluent instead of plain" in breaking
+    assert (
+        "field id: new records lack it, and the old schema has no default, so old readers can't read new records"
+        in breaking
+    )
+    assert any(each.startswith("field nr: old records lack it") for each in notes)

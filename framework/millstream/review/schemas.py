@@ -1,0 +1,97 @@
+"""Finds what a changed schema, of a file or pinned, means for the readers of a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from millstream.compatibility import differences
+from millstream.compatibility.values import Direction, Finding
+from millstream.errors import Diagnostic
+from millstream.formats import SCHEMA_SUFFIXES, format_of
+from millstream.formats.format import SchemaError, SchemaFiles
+from millstream.manifest import ManifestNode
+from millstream.materialization import Sink
+from millstream.project.files import File, find_files, read_file
+from millstream.project.pin_compatibility import changed
+from millstream.project.pins import NotPinnedError, Pins, read_pins
+from millstream.project.pins import Version as PinnedVersion
+from millstream.project.settings import read_settings
+from millstream.review.version import Version
+
+_BOTH: tuple[Direction, ...] = ("backward", "forward")
+
+
+class Schemas(Struct, frozen=True):
+    """The files of a version's schemas."""
+
+    texts: Mapping[str, str] = {}
+    folders: tuple[str, ...] = ()
+    pins: Pins = {}
+
+
+def schemas_of(version: Version) -> Schemas:
+    """Return the schemas of a version; a manifest alone has none."""
+    if version.root is None:
+        return Schemas()
+    settings = read_settings(version.root)[0]
+    read: list[File | Diagnostic] = [
+        read_file(version.root, path)
+        for path in find_files(version.root, settings.schema_paths, SCHEMA_SUFFIXES)
+    ]
+    texts = {each.path: each.content for each in read if isinstance(each, File)}
+    return Schemas(texts, settings.schema_paths, read_pins(texts.items(), settings)[0])
+
+
+def schema_findings(
+    was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas
+) -> tuple[Finding, ...]:
+    """Return what differs between the schemas that the values of a topic are read or written by."""
+    try:
+        return _of_pins(was, now, before, after) or _of_files(was, now, before, after)
+    except (NotPinnedError, SchemaError):
+        return ()  # a version that does not compile: its own errors are reported elsewhere
+
+
+def _of_pins(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas) -> tuple[Finding, ...]:
+    old, new = _pinned(was, before.pins), _pinned(now, after.pins)
+    if old is None or new is None or old.text == new.text:
+        return ()
+    return changed(old, before.pins, new, after.pins)
+
+
+def _pinned(node: ManifestNode, pins: Pins) -> PinnedVersion | None:
+    if node.kind != "source":
+        return None
+    subject = pins.get(str(node.config.get("subject")))
+    versions = subject.versions if subject else ()
+    return next((each for each in versions if each.id == node.config.get("schema_id")), None)
+
+
+def _of_files(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas) -> tuple[Finding, ...]:
+    name = str(now.config.get("format"))
+    old, new = _files(was, before), _files(now, after)
+    if old is None or new is None or old == new or str(was.config.get("format")) != name:
+        return ()
+    return tuple(
+        Finding(each.path, each.what, way, 0, each.rule)
+        for way in _BOTH
+        for each in differences(name, new, old, way)
+        if each.breaks
+    )
+
+
+def _files(node: ManifestNode, schemas: Schemas) -> SchemaFiles | None:
+    """Return the file that a topic names, or the schema that was derived from its columns."""
+    language = format_of(str(node.config.get("format"))).schemas if node.config.get("format") else None
+    path, derived = str(node.config.get("schema") or ""), ""
+    if isinstance(node.materialization, Sink):
+        derived = node.materialization.derived_schema
+    if language is None:
+        return None
+    if path in schemas.texts:
+        own = {name: text for name, text in schemas.texts.items() if name.endswith(language.suffix)}
+        return SchemaFiles(path, own, schemas.folders, str(node.config.get("message") or ""))
+    file = f"derived{language.suffix}"
+    return SchemaFiles(file, {file: derived}) if derived else None
