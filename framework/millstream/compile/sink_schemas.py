@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from millstream.errors import did_you_mean
 from millstream.formats import format_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
+from millstream.formats.options import wrong_options
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.pin_compatibility import forbidden
@@ -53,7 +54,9 @@ def sink_schema(
 
 
 def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | None) -> Iterator[PlanProblem]:
-    """Yield options that have no effect."""
+    """Yield options that have no effect, or are wrong."""
+    for each in wrong_options(sink.format, sink.format_options):
+        yield PlanProblem(relation.id, "MS120", each.message, each.remedy, option="format_options")
 
     def problem(message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(relation.id, "MS121", message, remedy, option=option)
@@ -69,7 +72,7 @@ def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | N
 
 def _without_place(sink: Sink, relation: InputRelation) -> Iterator[PlanProblem]:
     """Yield columns that records of single values would lose, or change."""
-    found = format_of(sink.encoding)
+    found = format_of(sink.format)
     if not found.single or relation.open:
         return
     keys = {name.lower() for name in sink.key}

@@ -102,6 +102,12 @@ def test_formats_of_keys(shop, options):
             "key_subject",
             "set key_framing='confluent', or remove it",
         ),
+        (
+            "format='xml', format_options={'header': true}",
+            "MS120",
+            "format_options",
+            "options of xml: row_tag, namespace, envelope, envelope_namespace",
+        ),
         ("subject='copies'", "MS121", "subject", "set framing='confluent', or remove it"),
         ("format='csv', framing='confluent'", "MS121", "framing", "remove it, or change the format"),
         (
