@@ -7,9 +7,18 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from millstream.compile.node import column_of
-from millstream.formats import KEY
+from millstream.formats import KEY, Encoding
 from millstream.manifest import ManifestFunction, ManifestNode
-from millstream.project.values import Column, DataTest, Function, Project, SchemaUse, Seed, Topic
+from millstream.project.values import (
+    Column,
+    DataTest,
+    Function,
+    Project,
+    RegistryUse,
+    SchemaUse,
+    Seed,
+    Topic,
+)
 from millstream.sql.values import InputRelation
 
 _TOPIC_OPTIONS = ("partitions", "topic_config", "starting")
@@ -31,13 +40,8 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "format": topic.format.name,
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
-            **({"key": topic.key.name} if topic.key else {}),
-            **_schema(topic),
-            **(
-                {"key_format": topic.key.format.name}
-                if topic.key and topic.key.format.name != KEY.name
-                else {}
-            ),
+            **_schema(topic.schema, topic.format),
+            **_key(topic),
             **(
                 {"watermark": {"column": topic.watermark.column, "delay": topic.watermark.delay}}
                 if topic.watermark
@@ -56,13 +60,26 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
     )
 
 
-def _schema(topic: Topic) -> dict[str, Any]:
-    if isinstance(topic.schema, SchemaUse):
-        message = {"message": topic.format.message} if topic.format.message else {}
-        return {"schema": topic.schema.path, **message}
-    if topic.schema is None:
+def _schema(use: SchemaUse | RegistryUse | None, encoding: Encoding) -> dict[str, Any]:
+    """Return where the schema of values or keys is, and how its id precedes them."""
+    framing = {} if encoding.framing == "plain" else {"framing": encoding.framing}
+    match use:
+        case RegistryUse():
+            return {"subject": use.subject, "schema_id": encoding.schema_id, **framing}
+        case SchemaUse():
+            message = {"message": encoding.message} if encoding.message else {}
+            return {"schema": use.path, **message, **framing}
+        case None:
+            return framing
+
+
+def _key(topic: Topic) -> dict[str, Any]:
+    key = topic.key
+    if key is None:
         return {}
-    return {"subject": topic.schema.subject, "schema_id": topic.format.schema_id}
+    format_ = {} if key.format.name == KEY.name else {"key_format": key.format.name}
+    details = {f"key_{name}": value for name, value in _schema(key.schema, key.format).items()}
+    return {"key": key.name, **format_, **details}
 
 
 def seed_node(project: Project, seed: Seed, relation: InputRelation) -> ManifestNode:

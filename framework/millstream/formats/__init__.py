@@ -72,7 +72,11 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     """The schemas behind the ids that precede values; empty if decoding needs none of them."""
 
     def __str__(self) -> str:
-        return self.name if self.decoding == "strict" else f"{self.name} ({self.decoding})"
+        details: list[str] = [
+            each for each in (self.decoding, self.framing) if each not in {"strict", "plain"}
+        ]
+        details += [f"{name} {value}" for name, value in self.options]
+        return f"{self.name} ({', '.join(details)})" if details else self.name
 
 
 DEFAULT = Encoding()

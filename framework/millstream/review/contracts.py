@@ -132,9 +132,7 @@ def contracts(version: Version) -> dict[str, Contract]:
 
 def _key_format(stored: Materialization) -> str:
     encoding = stored.key_encoding if isinstance(stored, Sink) else None
-    if encoding is None:
-        return "the default"
-    return encoding.name if encoding.framing == "plain" else f"{encoding.name} ({encoding.framing})"
+    return "the default" if encoding is None else str(encoding)
 
 
 def _retracting_nodes(plan: Plan) -> set[int]:

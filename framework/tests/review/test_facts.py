@@ -183,6 +183,22 @@ def test_a_sink_whose_keys_have_another_format(tmp_path):
     assert contract.breaking == ("the format of its key is json instead of the default",)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("key_format='avro'", "key_format='avro', key_framing='confluent'", "avro (confluent)"),
+        ("key_format='csv'", "key_format='csv', key_format_options={'delimiter': ';'}", "csv (delimiter ;)"),
+    ],
+)
+def test_a_sink_whose_keys_are_framed_or_separated_differently(tmp_path, before, after, shown):
+    old, new = (
+        {"sent": MODELS["sent"].replace("key='user_id'", f"key=['user_id', 'double_amount'], {options}")}
+        for options in (before, after)
+    )
+    (contract,) = reviewed(tmp_path, {**MODELS, **old}, new).contracts
+    assert contract.breaking == (f"the format of its key is {shown} instead of {shown.partition(' ')[0]}",)
+
+
 def test_a_source_whose_keys_have_another_format(tmp_path):
     sources = "sources: [{name: web, topics: [{name: ids, key: {name: id, type: bigint}, columns: [{name: a, type: int}]}]}]\n"
     before = {

@@ -107,14 +107,35 @@ def _binding(topic: _Topic) -> dict[str, Any]:
 def _message(topic: _Topic) -> dict[str, Any]:
     node = topic.node
     key = next((column for column in node.columns if column.name == topic.key), None)
-    binding = {"kafka": {"key": of_text(key.type), "bindingVersion": "0.5.0"}} if key else {}
-    key_format = node.config.get("key_format")
+    binding = {**({"key": of_text(key.type)} if key else {}), **_id_binding(topic)}
     return {
         "name": node.name,
         "title": node.name.replace("_", " "),
         **({"summary": node.description} if node.description else {}),
         "contentType": format_of(node.config.get("format") or DEFAULT_FORMAT).media_type,
         "payload": {"$ref": f"#/components/schemas/{topic.name}"},
-        **({"bindings": binding} if binding else {}),
-        **({"x-key-content-type": format_of(key_format).media_type} if key_format else {}),
+        **({"bindings": {"kafka": {**binding, "bindingVersion": "0.5.0"}}} if binding else {}),
+        **_schema(topic),
     }
+
+
+def _id_binding(topic: _Topic) -> dict[str, Any]:
+    """Say that the id of a schema precedes each value."""
+    if topic.node.config.get("framing", "plain") == "plain":
+        return {}
+    return {"schemaIdLocation": "payload", "schemaIdPayloadEncoding": "confluent"}
+
+
+def _schema(topic: _Topic) -> dict[str, Any]:
+    """Return what AsyncAPI has no words for: how keys are encoded, and where schemas are."""
+    config, sink = topic.node.config, topic.node.materialization
+    subjects = (sink.value_subject, sink.subject_of_key) if isinstance(sink, Sink) else ("", "")
+    key_format = config.get("key_format")
+    found = {
+        "x-schema": config.get("schema"),
+        "x-schema-subject": subjects[0] or config.get("subject"),
+        "x-key-content-type": format_of(key_format).media_type if key_format else "",
+        "x-key-schema": config.get("key_schema"),
+        "x-key-schema-subject": subjects[1] or config.get("key_subject"),
+    }
+    return {name: value for name, value in found.items() if value}

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece
-from millstream.formats import KEY, Encoding
+from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
 from millstream.materialization import Materialization, Sink
 from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
@@ -265,7 +265,17 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     @property
     def summary(self) -> str:
         keys = f" by {', '.join(self.keys)}" if self.keys else ""
-        return f"{self.operator} {self.model.removeprefix('model.')}{keys}"
+        return f"{self.operator} {self.model.removeprefix('model.')}{keys}{self._formats}"
+
+    @property
+    def _formats(self) -> str:
+        """How records are written, if that is not the default."""
+        if not isinstance(self.materialization, Sink):
+            return ""
+        value, key = self.materialization.encoding, self.materialization.key_encoding
+        formats = [str(value)] if str(value) != DEFAULT_FORMAT else []
+        formats += [f"keys {key}"] if key is not None else []
+        return f" in {', '.join(formats)}" if formats else ""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
