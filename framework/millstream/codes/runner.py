@@ -7,11 +7,11 @@ MS860 A query failed
     Spark stopped the query for a reason that Millstream does not recognize. The message is Spark's own; see
     the log for all of it. What the query had finished is kept: build again to continue.
 MS861 A Python function failed
-    A function of `macros/` raised an exception. The message names the function, the model, the record, and
-    the line that raised. Fix the function, or set `on_bad_record` of the model or its source to `skip` or
-    `dead_letter`. Within and above a window, an aggregate or a join, and in tables, the record is no longer
-    known: a failing function always stops the query, and the message names the group, or what the row was
-    joined by.
+    A function of `macros/` raised an exception, or returned what its hint does not allow. The message names
+    the function, the model, the record, and the line that raised. Fix the function, or set `on_bad_record` of
+    the model or its source to `skip` or `dead_letter`. Within and above a window, an aggregate or a join, and
+    in tables, the record is no longer known: a failing function always stops the query, and the message names
+    the group, or what the row was joined by.
 MS862 A record can't be decoded
     The topic holds a record that does not match the source's declaration, and `on_bad_record` is `fail`. The
     message says where the record is. Fix the producer of such records, or set `skip` or `dead_letter`.

@@ -93,7 +93,7 @@ def _compile(
     found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
     compiled = Compiled(
         _manifest(models, order, tests),
-        tuple(sorted(dict.fromkeys(without_followups(found)), key=lambda each: (each.order, each.message))),
+        tuple(sorted(dict.fromkeys(without_followups(found)), key=_by_cause(models, order))),
         {model.id: model.sql for model in models.models.values()},
         b"" if any(each.severity == "error" for each in found) else models.catalog(order),
         sum(1 for model in models.models.values() if model.entry),
@@ -102,6 +102,22 @@ def _compile(
     for model in models.models.values():
         environment |= model.uses.env
     return compiled, Cache(models=models.entries(), files=memo.used), environment
+
+
+def _by_cause(models: Models, order: list[str]) -> Callable[[Diagnostic], Any]:
+    """Order errors by cause: files that all models may use, then models after what they read, then YAML."""
+    paths = {
+        models.models[id_.removeprefix("model.")].file.path: index
+        for index, id_ in enumerate(order)
+        if id_.startswith("model.")
+    }
+
+    def position(found: Diagnostic) -> Any:
+        path = found.location.path if found.location else ""
+        described = found.code in {"MS402", "MS117"} and path not in paths
+        return (2 if described else path in paths), paths.get(path, 0), found.order, found.message
+
+    return position
 
 
 def _unknown_rules(target: Target) -> list[Diagnostic]:

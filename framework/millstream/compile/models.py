@@ -60,6 +60,8 @@ class Models:
         target = project.target
         self._everywhere = digest_of(project.settings.name, target.name, target.profile, target.settings)
         self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
+        self._broken: set[str] = set()
+        """Models with errors, and those whose columns depend on them."""
         self._functions = digest_of(
             [(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()]
         )
@@ -314,8 +316,22 @@ class Models:
                         declared.name, declared.type, declared.nullable
                     )
         # Errors here are not reported again for all readers.
-        is_open = bool(model.diagnostics) or (analysis.open and not (properties and properties.columns))
+        has_columns = properties is not None and bool(properties.columns)
+        if model.diagnostics or (analysis.open and self._reads_broken(model)):
+            self._broken.add(model.id)
+        is_open = model.id in self._broken or (analysis.open and not has_columns)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
+
+    def _reads_broken(self, model: Model) -> bool:
+        """Return whether an input has unknown columns because of an error elsewhere."""
+        return any(
+            each.id in self._broken or (each.id.startswith("source.") and self._is_open(each.id))
+            for each in model.references
+        )
+
+    def _is_open(self, id_: str) -> bool:
+        relation = self.relations.get(id_)
+        return relation is None or relation.open
 
     def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:
         match parts:

@@ -118,12 +118,14 @@ class Renderer:
         location = text.location(origin.start, origin.stop)
         notes: list[Note] = []
         caller: Call | None = origin.caller
+        passed = bool(needle) and needle not in text.content[origin.start : origin.stop]
         while caller:
             begin, end = self.environment.tag_span(caller.path, caller.offset)
             calling = self.texts[caller.path]
-            argument = _find(calling.content, needle, begin, end) if needle and not notes else None
-            if argument and needle not in text.content[origin.start : origin.stop]:
-                notes.append(Note("through this macro", location))
+            argument = _find(calling.content, needle, begin, end) if passed else None
+            if argument:
+                passed = False
+                notes.insert(0, Note("through this macro", location))
                 text, location = calling, calling.location(*argument)
             else:
                 notes.append(Note("called from here", calling.location(begin, end)))

@@ -68,15 +68,16 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
         return walk.bound(names[0], value), []
     scope: Scope | None = walk.scope
     while scope is not None:
+        if scope is walk.scope and (alias := walk.aliases.get(first)) and not scope.lists(first):
+            # An open relation could have such a column, but what is written here is known.
+            _mark(walk, parts[:1], (("", walk.spellings.get(first, first)),))
+            return walk.bound(names[0], alias), parts[1:]
         if found := _in_scope(walk, scope, parts, names):
             if scope is not walk.scope:
                 walk.findings.marks.not_split(f"a subquery that reads '{names[-1]}' of the enclosing query")
             if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *found):
                 _not_grouped(walk, node, names[-1])
             return found
-        if scope is walk.scope and (alias := walk.aliases.get(first)):
-            _mark(walk, parts[:1], (("", walk.spellings.get(first, first)),))
-            return walk.bound(names[0], alias), parts[1:]
         scope = scope.parent
     if len(parts) == 1 and (plain := _WITHOUT_PARENTHESES.get(first)):
         walk.findings.marks.impure.add(parts[0].meta.get("start", -1))

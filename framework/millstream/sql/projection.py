@@ -64,14 +64,16 @@ def _generated(walk: Expressions, call: exp.Anonymous, names: list[str], index: 
 def _star(walk: Expressions, node: exp.Expr, star: exp.Star, index: int) -> list[Bound]:
     if not isinstance(node, exp.Column):
         found = list(walk.scope.star())
+        is_open = any(relation.open for relation in walk.scope.relations)
     else:
         parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
         relation = walk.scope.relation(parts[-1].name)
         if relation is None:
             return _of_struct(walk, node, star, parts, index)
         found = [(relation, column) for column in relation.columns if not column.hidden]
+        is_open = bool(relation.open)
     origins = {id(column): walk.scope.refs(relation, column) for relation, column in found}
-    columns = _except(walk, star, [column for _, column in found])
+    columns = _except(walk, star, [column for _, column in found], is_open=is_open)
     if walk.keys is not None:
         _check_grouped(walk, star, columns)
     walk.scope.outputs += [Output(index, origins[id(column)]) for column in columns]
@@ -90,7 +92,8 @@ def _of_struct(
     walk: Expressions, node: exp.Column, star: exp.Star, parts: list[exp.Identifier], index: int
 ) -> list[Bound]:
     """Return the fields of a struct, `item.*`."""
-    columns = _except(walk, star, _fields(walk, node, parts))
+    fields = _fields(walk, node, parts)
+    columns = _except(walk, star, fields, is_open=not fields)
     start = parts[0].meta.get("start", -1)
     found = walk.findings.marks.references.get(start)
     if found is None or not columns:
@@ -124,10 +127,11 @@ def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) ->
             return []
 
 
-def _except(walk: Expressions, star: exp.Star, columns: list[Bound]) -> list[Bound]:
+def _except(walk: Expressions, star: exp.Star, columns: list[Bound], *, is_open: bool) -> list[Bound]:
+    """Return the columns that EXCEPT leaves; where some are unknown, each of its names may be one of them."""
     for part in star.args.get("except_") or ():
         name = part.name
-        if not any(column.name.lower() == name.lower() for column in columns):
+        if not is_open and not any(column.name.lower() == name.lower() for column in columns):
             known = [column.name for column in columns]
             message, hint = f"'*' has no column '{name}' to exclude", did_you_mean(name, known, "remove it")
             walk.findings.report(part, "MS402", message, hint, name)

@@ -177,8 +177,13 @@ class Scope:
         if found and folded in self.merged:
             return [(found[0][0], self.merged[folded])]
         if not found:
-            return [(r, r.assume(folded)) for r in self.relations if r.open]
+            # Which of several is unknown, so it is not ambiguous.
+            return [(r, r.assume(folded)) for r in self.relations if r.open][:1]
         return found
+
+    def lists(self, folded: str) -> bool:
+        """Return whether a relation or a known column has this name."""
+        return any(each.alias.lower() == folded or each.find(folded) is not None for each in self.relations)
 
     def star(self) -> Iterator[tuple[Relation, Bound]]:
         """Yield the columns of `*`: those of USING first, then each relation's others."""

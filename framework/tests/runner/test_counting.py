@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.runs import built, problems, received, table_rows
+from support.runs import built, headers, problems, received, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.results import FILE, write_results
@@ -141,3 +141,43 @@ def test_run_results_tell_it(shop, first_spark, tmp_path):
     write_results(tmp_path / "told", results)
     (told,) = json.loads((tmp_path / "told" / FILE).read_text())["results"]
     assert (told["skipped"], told["dead_letters"]) == ({SOURCE: 2}, {})
+
+
+STRANGE = """
+    import os, signal, sys
+
+    def strange(id: int) -> int:
+        match id:
+            case 1: return None
+            case 2: return 1.5
+            case 3: return 2**70
+            case 4: sys.exit(3)
+            case 5: os._exit(3)
+        return id
+
+    def deadly(id: int) -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_result_that_does_not_fit_is_a_dead_letter_and_a_dead_worker_names_its_function(shop, first_spark):
+    shop.source(on_bad_record="dead_letter")
+    shop.write("macros/strange.py", STRANGE)
+    shop.model("odd", SINK + f"select id, strange(id) as n {EVENTS}")
+    shop.send(*good(*range(7)))
+    results, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert counted(results, "dead_letters") == {"odd": {"model.odd": 5}}
+    assert [each["n"] for each in shop.values("odd")] == [0, 6]
+    letters = received(shop.bootstrap, "events.dead_letter")
+    reasons = [headers(each)["millstream.reason"].partition(" (macros")[0] for each in letters]
+    assert sorted(reasons) == [
+        "strange(): RuntimeError: os._exit(3) would end the worker",
+        "strange(): SystemExit: 3",
+        "strange(): returned 1.5, which does not fit bigint",
+        f"strange(): returned {2**70}, which does not fit bigint",
+        "strange(): returned None, whose hint is not optional: bigint",
+    ]
+    shop.model("dying", SINK + f"select id, deadly(id) as n {EVENTS}")
+    _, told = built(shop.root, first_spark)
+    assert "dying: the Python worker died in deadly()" in {each.message for each in problems(told)}

@@ -1,15 +1,28 @@
 """Calls of the user's functions, as a Python worker makes them."""
 
+import os
+import pickle
+import signal
+import subprocess
+import sys
 from datetime import datetime, timezone
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
-from millstream.runner.python.worker import Source, callee, guarded_call, module_of, plain_call
+import millstream.runner.python.functions  # noqa: F401 - registers what pickle sends
+from millstream.runner.python.dead_workers import functions_of_dead_workers
+from millstream.runner.python.keyed import state_in
+from millstream.runner.python.worker import Source, callee, guarded_call, located_call, module_of, plain_call
+from millstream.runner.queries.failures import problem_of
 
 FILE = """
+import os
+import sys
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Iterator, NamedTuple, TypedDict
 
 LOADED = []
@@ -55,6 +68,55 @@ def words(text: str) -> Iterator[str]:
 
 def always() -> int:
     return 1
+
+class Sneaky(Exception):
+    def __str__(self):
+        sys.exit(1)
+
+class Unshown:
+    def __repr__(self):
+        raise ValueError
+
+def ends(how: str) -> int:
+    match how:
+        case "exit": sys.exit(3)
+        case "interrupt": raise KeyboardInterrupt
+        case "os": os._exit(4)
+        case "sneaky": raise Sneaky
+        case "lines": raise ValueError("a\\nb \\ud800")
+    return 1
+
+def given_int(which: str) -> int:
+    return GIVEN[which]
+
+def given_text(which: str) -> str | None:
+    return GIVEN[which]
+
+def given_float(which: str) -> float:
+    return GIVEN[which]
+
+def given_date(which: str) -> date:
+    return GIVEN[which]
+
+def given_point(which: str) -> Point:
+    return GIVEN[which]
+
+def given_typed(which: str) -> Typed:
+    return GIVEN[which]
+
+def given_numbers(which: str) -> Iterator[int]:
+    return GIVEN[which]
+
+def given_counts(which: str) -> dict[str, int]:
+    return GIVEN[which]
+
+GIVEN = {
+    "none": None, "half": 1.5, "whole": 2.0, "true": True, "large": 2 ** 70, "text": "a", "surrogate": "\\ud800",
+    "bytes": b"a", "one": 1, "odd": 2 ** 53 + 1, "unshown": Unshown(), "now": datetime(2026, 1, 1), "point": Point(1),
+    "no_x": Point(None), "half_x": Point(1, 0.5), "dict": {"x": 1}, "more": {"x": 1, "z": 2}, "lacks": {"y": 1},
+    "typed": {"points": [{"x": 1}]}, "half_in": {"points": [Point(1), Point(2.5)]}, "numbers": [1, 2],
+    "some": [1, None], "counts": {"a": 1}, "wrong_key": {1: 1}, "no_count": {"a": None}, "long": "x" * 200 + "\\n",
+}
 """
 
 
@@ -62,8 +124,8 @@ def source(text=FILE):
     return Source("macros/scores.py", text, str(abs(hash(text))))
 
 
-def call(name, returns, *columns, nested=False):
-    return plain_call(source(), name, returns, nested=nested)(*columns).to_pylist()
+def call(name, returns, *columns):
+    return plain_call(source(), name, returns)(*columns).to_pylist()
 
 
 POINTS = pa.array(
@@ -77,25 +139,25 @@ def test_a_file_is_run_once():
 
 def test_structs_are_what_the_hints_say():
     assert call("far", pa.int64(), POINTS) == [3, 3, -1]
-    assert call("mirrored", POINTS.type, POINTS[:1], nested=True) == [{"x": 2, "y": 1}]
+    assert call("mirrored", POINTS.type, POINTS[:1]) == [{"x": 2, "y": 1}]
     assert call("named", pa.string(), pa.array([{"name": "a"}])) == ["A"]
     assert call("total", pa.int64(), pa.array([{"points": [{"x": 1, "y": 1}, {"x": 4, "y": 1}]}])) == [5]
 
 
 def test_maps_are_dicts():
     given = pa.array([[("a", 2), ("b", 1)]], pa.map_(pa.string(), pa.int64()))
-    assert call("sizes", pa.list_(pa.int64()), given, nested=True) == [[1, 2]]
+    assert call("sizes", pa.list_(pa.int64()), given) == [[1, 2]]
 
 
 def test_times_are_in_utc():
     at = pa.array([datetime(2026, 1, 1, 12, tzinfo=timezone.utc)], pa.timestamp("us", "Europe/Amsterdam"))
     assert call("hour", pa.int64(), at) == [12]
-    made = call("next_day", pa.timestamp("us", "UTC"), at, nested=True)
+    made = call("next_day", pa.timestamp("us", "UTC"), at)
     assert made == [datetime(2026, 1, 2, tzinfo=timezone.utc)]
 
 
 def test_a_table_function_gives_a_list():
-    assert call("words", pa.list_(pa.string()), pa.array(["a b"]), nested=True) == [["a", "b"]]
+    assert call("words", pa.list_(pa.string()), pa.array(["a b"])) == [["a", "b"]]
 
 
 def test_a_failing_call_names_function_line_and_error():
@@ -110,15 +172,13 @@ def test_a_failing_call_names_function_line_and_error():
 def test_a_guarded_call_is_made_for_the_rows_that_want_it():
     wanted = pa.array([True, False, None, True])
     module_of(source()).LOADED.clear()
-    found = guarded_call(source(), "half", pa.float64(), nested=False)(wanted, pa.array([5, 1, 2, 4]))
+    found = guarded_call(source(), "half", pa.float64())(wanted, pa.array([5, 1, 2, 4]))
     assert [each["value"] for each in found.to_pylist()] == [2.0, None, None, 2.5]
     assert module_of(source()).LOADED == [5, 4]
 
 
 def test_a_guarded_call_gives_its_failure():
-    found = guarded_call(source(), "half", pa.float64(), nested=False)(
-        pa.array([True, True]), pa.array([0, 5])
-    )
+    found = guarded_call(source(), "half", pa.float64())(pa.array([True, True]), pa.array([0, 5]))
     bad, good = found.to_pylist()
     assert bad["value"] is None
     assert bad["error"].startswith("half(): ZeroDivisionError")
@@ -126,7 +186,7 @@ def test_a_guarded_call_gives_its_failure():
 
 
 def test_a_guarded_call_without_arguments():
-    found = guarded_call(source(), "always", pa.int64(), nested=False)(pa.array([True, False]))
+    found = guarded_call(source(), "always", pa.int64())(pa.array([True, False]))
     assert [each["value"] for each in found.to_pylist()] == [1, None]
 
 
@@ -134,3 +194,129 @@ def test_arguments_that_have_defaults_may_be_left_out():
     text = "def more(a: int, b: int = 2) -> int:\n    return a + b\n"
     known = callee(source(text), "more")
     assert known.call(*known.converted([1])) == 3
+
+
+POINT = POINTS.type
+TYPED = pa.struct([("points", pa.list_(POINT))])
+FITTING = [
+    ("given_int", pa.int64(), "whole", 2), ("given_int", pa.int64(), "one", 1), ("given_text", pa.string(), "none", None),
+    ("given_float", pa.float64(), "one", 1.0), ("given_point", POINT, "point", {"x": 1, "y": None}),
+    ("given_point", POINT, "dict", {"x": 1, "y": None}),
+    ("given_typed", TYPED, "typed", {"points": [{"x": 1, "y": None}]}),
+    ("given_numbers", pa.list_(pa.int64()), "numbers", [1, 2]),
+    ("given_counts", pa.map_(pa.string(), pa.int64()), "counts", [("a", 1)]),
+]  # fmt: skip
+UNFIT = [
+    ("given_int", pa.int64(), "none", "returned None, whose hint is not optional: bigint"),
+    ("given_int", pa.int64(), "half", "returned 1.5, which does not fit bigint"),
+    ("given_int", pa.int64(), "true", "returned True, which does not fit bigint"),
+    ("given_int", pa.int64(), "text", "returned 'a', which does not fit bigint"),
+    ("given_int", pa.int64(), "large", "returned 1180591620717411303424, which does not fit bigint"),
+    ("given_int", pa.int64(), "unshown", "returned a value of Unshown, which does not fit bigint"),
+    ("given_text", pa.string(), "surrogate", "returned '\\ud800', which does not fit string"),
+    ("given_text", pa.string(), "bytes", "returned b'a', which does not fit string"),
+    ("given_text", pa.string(), "one", "returned 1, which does not fit string"),
+    ("given_int", pa.int64(), "long", "returned '" + "x" * 79 + "…, which does not fit bigint"),
+    ("given_float", pa.float64(), "true", "returned True, which does not fit double"),
+    ("given_float", pa.float64(), "text", "returned 'a', which does not fit double"),
+    ("given_float", pa.float64(), "odd", "returned 9007199254740993, which does not fit double"),
+    ("given_float", pa.float64(), "large", ""),
+    ("given_date", pa.date32(), "one", "returned 1, which does not fit date"),
+    ("given_date", pa.date32(), "now", "returned datetime.datetime(2026, 1, 1, 0, 0), which does not fit date"),
+    ("given_point", POINT, "no_x", "returned None in 'x', whose hint is not optional: bigint"),
+    ("given_point", POINT, "half_x", "returned 0.5 in 'y', which does not fit bigint"),
+    ("given_point", POINT, "more", "returned {'x': 1, 'z': 2}, which does not fit a struct: it has no field 'z'"),
+    ("given_point", POINT, "lacks", "returned None in 'x', whose hint is not optional: bigint"),
+    ("given_point", POINT, "one", "returned 1, which does not fit a struct"),
+    ("given_typed", TYPED, "half_in", "returned 2.5 in 'points.[1].x', which does not fit bigint"),
+    ("given_numbers", pa.list_(pa.int64()), "some", "returned None in '[1]', whose hint is not optional: bigint"),
+    ("given_counts", pa.map_(pa.string(), pa.int64()), "wrong_key", "returned 1 in '[1]', which does not fit string"),
+    ("given_counts", pa.map_(pa.string(), pa.int64()), "no_count", "returned None in '['a']', whose hint is not optional: bigint"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "returns", "which", "value"), FITTING)
+def test_what_fits_is_returned(name, returns, which, value):
+    assert call(name, returns, pa.array([which])) == [value]
+
+
+@pytest.mark.parametrize(("name", "returns", "which", "problem"), UNFIT)
+def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, problem):
+    good = next(each[2] for each in FITTING if each[0] == name) if name != "given_date" else None
+    given = pa.array([good, which] if good else [which])
+    found = guarded_call(source(), name, returns)(pa.array([True] * len(given)), given).to_pylist()
+    if problem:
+        assert found[-1] == {"value": None, "error": f"{name}(): {problem}"}
+        with pytest.raises(RuntimeError, match=r"a function failed: given_\w+\(\): returned"):
+            plain_call(source(), name, returns)(given)
+    if good:
+        assert found[0]["error"] is None
+        assert found[0]["value"] == next(each[3] for each in FITTING if each[0] == name)
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ("exit", "SystemExit: 3"),
+        ("interrupt", "KeyboardInterrupt: "),
+        ("os", "RuntimeError: os._exit(4) would end the worker"),
+        ("sneaky", "Sneaky: its message can't be shown"),
+        ("lines", "ValueError: a b \\ud800"),
+    ],
+)
+def test_no_function_ends_its_worker(how, error):
+    found = guarded_call(source(), "ends", pa.int64())(
+        pa.array([True, True]), pa.array([how, ""])
+    ).to_pylist()
+    assert found[0]["error"].partition(" (macros")[0] == f"ends(): {error}"
+    assert found[1] == {"value": 1, "error": None}
+
+
+def test_a_worker_that_dies_leaves_the_name_of_its_function():
+    functions_of_dead_workers()
+    if (process := os.fork()) == 0:
+        text = "import os, signal\ndef dies() -> int:\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        guarded_call(source(text), "dies", pa.int64())(pa.array([True]))
+    assert os.waitpid(process, 0)[1] == signal.SIGKILL
+    text = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+    assert (
+        problem_of("totals", RuntimeError(text), "log").message == "totals: the Python worker died in dies()"
+    )
+    assert problem_of("totals", RuntimeError(text), "log").message == "totals: a Python worker died"
+
+
+def test_a_state_can_not_run_code():
+    class Evil:
+        def __reduce__(self):
+            return os.system, ("true",)
+
+    with pytest.raises(pickle.UnpicklingError, match=r"a state can't have a value of posix\.system"):
+        state_in(pickle.dumps({"a": Evil()}, 4))
+    at = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    kept = {"a": [at, at.date(), Decimal("1.5"), {1, 2}, b"x", None, 2**70], "b": (at.time(), at - at)}
+    assert state_in(pickle.dumps(kept, 4)) == kept
+
+
+def test_a_worker_needs_no_millstream():
+    call = guarded_call(source(), "given_int", pa.int64())
+    program = (
+        "import sys, pickle, pyarrow as pa\n"
+        "sys.modules['millstream'] = None\n"
+        "call = pickle.load(sys.stdin.buffer)\n"
+        "print(call(pa.array([True] * 3), pa.array(['one', 'half', 'none'])).to_pylist())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=cloudpickle.dumps(call), capture_output=True, check=False
+    )
+    assert done.stderr.decode() == ""
+    assert "returned 1.5, which does not fit bigint" in done.stdout.decode()
+
+
+def test_a_located_call_names_the_row_that_fails_and_skips_rows_without_a_location():
+    places = pa.array([None, {"model": "m", "user": "a"}, {"model": "m", "user": "b"}])
+    located = located_call(source(), "given_int", pa.int64())
+    assert located(places, pa.array(["half", "one", "whole"])).to_pylist() == [None, 1, 2]
+    with pytest.raises(
+        RuntimeError, match=r"a function failed: model m, user b: given_int\(\): returned 1\.5, "
+    ):
+        located(places, pa.array(["none", "one", "half"]))

@@ -16,11 +16,11 @@ from pyspark.sql.types import DataType
 from millstream.physical.emit.error_places import LOCATED
 from millstream.physical.python_calls import GUARDED
 from millstream.project.values import Function, Project
-from millstream.runner.python import worker
-from millstream.types import Array, Map, Row, Simple
+from millstream.runner.python import fitting, worker
 
-# Workers of a cluster need no Millstream: pickle sends them this module.
-cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
+# Workers of a cluster need no Millstream: pickle sends them these modules.
+for module in (worker, fitting):
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def register(
@@ -36,12 +36,12 @@ def register(
         function = project.functions[name]
         if function.keyed:
             continue  # a separate step calls it
-        source, nested = source_of(project, function), not _flat(function)
+        source = source_of(project, function)
         given = _returned(function)
         arrow = to_arrow_type(DataType.fromDDL(given), timezone="UTC")
-        plain = worker.plain_call(source, name, arrow, nested=nested)
-        located = worker.located_call(source, name, arrow, nested=nested)
-        guarded = worker.guarded_call(source, name, arrow, nested=nested)
+        plain = worker.plain_call(source, name, arrow)
+        located = worker.located_call(source, name, arrow)
+        guarded = worker.guarded_call(source, name, arrow)
         udf = _udf(plain, given)
         session.udf.register(name, udf if name in within else udf.asNondeterministic())
         session.udf.register(f"{name}{LOCATED}", _udf(located, given).asNondeterministic())
@@ -63,14 +63,3 @@ def _returned(function: Function) -> str:
 def source_of(project: Project, function: Function) -> worker.Source:
     text = Path(project.root, function.path).read_text(encoding="utf-8")
     return worker.Source(function.path, text, function.digest)
-
-
-def _flat(function: Function) -> bool:
-    """Whether Arrow takes a function's results without conversion."""
-    if function.table:
-        return False
-    match function.returns:
-        case Array() | Map() | Row() | Simple(name="timestamp" | "timestamp_ntz"):
-            return False
-        case _:
-            return True

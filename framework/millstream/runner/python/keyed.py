@@ -6,6 +6,7 @@ turns integers with NULLs into floats, and readers of its rows may fail (a Class
 
 from __future__ import annotations
 
+import io
 import pickle
 import types
 import typing
@@ -30,6 +31,13 @@ from millstream.types import Row as Struct
 # Workers of a cluster need no Millstream: pickle sends them this module.
 cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 
+_IN_STATES = frozenset(
+    {
+        ("datetime", "datetime"), ("datetime", "date"), ("datetime", "time"), ("datetime", "timedelta"),
+        ("datetime", "timezone"), ("decimal", "Decimal"), ("builtins", "set"), ("builtins", "frozenset"),
+        ("builtins", "bytearray"),
+    }
+)  # fmt: skip
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -128,11 +136,13 @@ class Keyed(StatefulProcessor):
         before = bytes(found[0]) if found else None
         given = (row_of(row) for row in rows)
         try:
-            state = state_of(pickle.loads(before) if before else {})  # noqa: S301 - written below
+            state = state_of(state_in(before) if before else {})
             for yielded in function(of_key(key[0]) if key else None, given, state):
                 yield self._row(plain(yielded))
             after = pickle.dumps(plain(state), 4)
-        except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
             raise RuntimeError(FAILED + failure(self.name, error)) from None
         if after != before or self.ttl is not None:
             self.state.update((after,))
@@ -144,6 +154,19 @@ class Keyed(StatefulProcessor):
 
     def close(self) -> None:
         pass
+
+
+class _StateReader(pickle.Unpickler):
+    """Reads a state, and runs no code: it makes only values of the classes that a state can have."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _IN_STATES:
+            raise pickle.UnpicklingError(f"a state can't have a value of {module}.{name}")
+        return super().find_class(module, name)
+
+
+def state_in(content: bytes) -> Any:
+    return _StateReader(io.BytesIO(content)).load()
 
 
 class ConvertedFunction(NamedTuple):

@@ -5,14 +5,20 @@ The workers of a cluster need no Millstream: pickle sends them this module, whic
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import linecache
+import os
 import sys
+import tempfile
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from millstream.runner.python.fitting import Fit, fit_of, fitted, flat_classes, is_optional
 
 FAILED = "a function failed: "
 """The prefix of an error's text, by which it is recognised within Spark's message; the SQL uses it too."""
@@ -53,6 +59,13 @@ class Callee(NamedTuple):
 
     call: Callable[..., Any]
     arguments: tuple[Convert | None, ...]
+    returned: Any = None
+    """The hint of the result."""
+
+    def fit(self, returns: Any) -> tuple[Fit, frozenset[type]]:
+        """Return the check of results, and the classes that need none."""
+        optional = is_optional(self.returned)
+        return fit_of(returns, self.returned), flat_classes(returns, optional=optional)
 
     def converted(self, values: Iterable[Any]) -> list[Any]:
         pairs = zip(values, self.arguments, strict=False)
@@ -67,7 +80,9 @@ def callee(source: Source, name: str) -> Callee:
         hints = typing.get_type_hints(function, include_extras=True)
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
-        known[name] = Callee(function, tuple(converter(hints.get(each)) for each in parameters))
+        known[name] = Callee(
+            function, tuple(converter(hints.get(each)) for each in parameters), hints.get("return")
+        )
     return known[name]
 
 
@@ -164,53 +179,77 @@ def failure(name: str, error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")
-        if module.startswith("millstream_functions_"):
+        if str(module).startswith("millstream_functions_"):
             location = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
-    return f"{name}(): {type(error).__name__}: {error}{location}"
+    return f"{name}(): {type(error).__name__}: {_message(error)}{location}"
 
 
-def plain_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
+def _message(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001 - the user's code
+        text = "its message can't be shown"
+    return " ".join(text.encode(errors="backslashreplace").decode().splitlines())
+
+
+class Outcomes(NamedTuple):
+    """The results of some rows, as an Arrow array with NULL for those that failed."""
+
+    values: Any
+    errors: dict[int, str]
+    """By index of the row."""
+
+
+def outcomes(source: Source, name: str, returns: Any, columns: Sequence[Any], rows: int) -> Outcomes:
+    """Call a function for each row, and check what it returns."""
+    known = callee(source, name)
+    values: list[Any] = []
+    errors: dict[int, str] = {}
+    with _traces(name):
+        for index, row in enumerate(rows_of(columns, known) if columns else [()] * rows):
+            value, error = result(known, name, row)
+            values.append(value)
+            if error is not None:
+                errors[index] = error
+    array, unfit = fitted(values, returns, *known.fit(returns))
+    errors |= {row: f"{name}(): {problem}" for row, problem in unfit.items() if row not in errors}
+    return Outcomes(array, errors)
+
+
+def plain_call(source: Source, name: str, returns: Any) -> Callable[..., Any]:
     """Return a function that Spark calls with columns of arguments; a failing row stops the query."""
 
     def call(*columns: Any) -> Any:
-        import pyarrow as pa
-
-        found: list[Any] = []
-        for value, error in results(callee(source, name), name, columns):
-            if error is not None:
-                raise RuntimeError(FAILED + error)
-            found.append(plain(value) if nested else value)
-        return pa.array(found, returns)
+        found = outcomes(source, name, returns, columns, 0)
+        if found.errors:
+            raise RuntimeError(FAILED + found.errors[min(found.errors)])
+        return found.values
 
     return call
 
 
-def located_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
+def located_call(source: Source, name: str, returns: Any) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of row locations, and columns of arguments.
 
     A failing row stops the query, and the error has its location. If the location is NULL, nothing is called.
     """
 
     def call(locations: Any, *columns: Any) -> Any:
-        import pyarrow as pa
-
         called = locations.is_valid()
         given = columns if not locations.null_count else [each.filter(called) for each in columns]
-        outcomes = results(callee(source, name), name, given, called.true_count)
-        found: list[Any] = []
-        for row, is_called in enumerate(called.to_pylist()):
-            value, error = next(outcomes) if is_called else (None, None)
-            if error is not None:
-                location = ", ".join(f"{k} {v}" for k, v in locations[row].as_py().items())
-                raise RuntimeError(f"{FAILED}{location}: {error}")
-            found.append(plain(value) if nested else value)
-        return pa.array(found, returns)
+        found = outcomes(source, name, returns, given, called.true_count)
+        if found.errors:
+            first = min(found.errors)
+            place = locations.drop_null()[first].as_py()
+            location = ", ".join(f"{k} {v}" for k, v in place.items())
+            raise RuntimeError(f"{FAILED}{location}: {found.errors[first]}")
+        return spread(found.values, called)
 
     return call
 
 
-def guarded_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
+def guarded_call(source: Source, name: str, returns: Any) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of conditions, and columns of arguments.
 
     It returns structs of `value` and `error`; both are NULL if the condition doesn't hold.
@@ -221,28 +260,59 @@ def guarded_call(source: Source, name: str, returns: Any, *, nested: bool) -> Ca
 
         called = conditions.fill_null(False)
         arguments = [each.filter(called) for each in columns]
-        outcomes = results(callee(source, name), name, arguments, called.true_count)
-        values: list[Any] = []
-        errors: list[str | None] = []
-        for is_called in called.to_pylist():
-            value, error = next(outcomes) if is_called else (None, None)
-            values.append(plain(value) if nested else value)
-            errors.append(error)
+        found = outcomes(source, name, returns, arguments, called.true_count)
+        errors = pa.array([found.errors.get(row) for row in range(called.true_count)], pa.string())
         return pa.StructArray.from_arrays(
-            [pa.array(values, returns), pa.array(errors, pa.string())], names=["value", "error"]
+            [spread(found.values, called), spread(errors, called)], names=["value", "error"]
         )
 
     return call
 
 
-def results(
-    known: Callee, name: str, columns: Sequence[Any], rows: int | None = None
-) -> Iterator[tuple[Any, str | None]]:
-    """Yield a function's result or error for each row."""
-    arguments = rows_of(columns, known) if columns else iter([()] * (rows or 0))
-    for row in arguments:
-        try:
-            value = known.call(*row)
-            yield (list(value) if isinstance(value, Iterator) else value), None
-        except Exception as error:  # noqa: BLE001 -- whatever the user's function raises
-            yield None, failure(name, error)
+def spread(values: Any, called: Any) -> Any:
+    """Return the results of the rows that were called, with NULL for the others."""
+    if called.true_count == len(called):
+        return values
+    import pyarrow as pa
+
+    indexes, row = [], 0
+    for is_called in called.to_pylist():
+        indexes.append(row if is_called else None)
+        row += is_called
+    return values.take(pa.array(indexes, pa.int64()))
+
+
+def result(known: Callee, name: str, row: Sequence[Any]) -> tuple[Any, str | None]:
+    """Return a function's result or its error."""
+    try:
+        value = known.call(*row)
+        return (list(value) if isinstance(value, Iterator) else value), None
+    except BaseException as error:  # noqa: BLE001 -- whatever the user's function raises, also SystemExit
+        return None, failure(name, error)
+
+
+CALLS = "millstream-call-"
+"""The prefix of a file that exists while a worker calls a function, and stays if the worker dies."""
+
+
+class _traces:  # noqa: N801 - used like a function
+    """Leaves the function's name behind if the worker dies, and makes an error of `os._exit`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._file = Path(tempfile.gettempdir(), f"{CALLS}{os.getpid()}")
+
+    def __enter__(self) -> None:
+        self._exit = os._exit
+        os._exit = _refused_exit  # type: ignore[assignment]
+        with contextlib.suppress(OSError):  # a full disk must not stop a query
+            self._file.write_text(self._name, encoding="utf-8")
+
+    def __exit__(self, *_: object) -> None:
+        os._exit = self._exit
+        with contextlib.suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+
+def _refused_exit(code: int) -> typing.NoReturn:
+    raise RuntimeError(f"os._exit({code}) would end the worker")

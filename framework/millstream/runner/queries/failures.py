@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.checks import WRONG_ROW
+from millstream.runner.python.dead_workers import functions_of_dead_workers
 from millstream.runner.python.worker import FAILED
 
 _LONGEST = 600
@@ -23,6 +24,11 @@ class _KnownFailure(NamedTuple):
     pattern: re.Pattern[str]
     message: Callable[[re.Match[str]], str]
     remedy: str
+
+
+def _died(_: re.Match[str]) -> str:
+    names = " or ".join(f"{name}()" for name in functions_of_dead_workers())
+    return f"the Python worker died in {names}" if names else "a Python worker died"
 
 
 def _first(match: re.Match[str]) -> str:
@@ -45,6 +51,12 @@ _KNOWN = (
         re.compile(re.escape(FAILED) + r"((?:model [^\n]*?: )?\w+\(\): [^\n]*?)" + _END),
         _first,
         "fix the function, or set on_bad_record: skip or dead_letter for its model",
+    ),
+    _KnownFailure(
+        "MS861",
+        re.compile(r"Python worker exited unexpectedly"),
+        _died,
+        "the function, or a library that it calls, ended the process or used too much memory",
     ),
     _KnownFailure(
         "MS863",

@@ -1,0 +1,305 @@
+"""Checks that what a function returns is what its hint says, before Arrow converts it.
+
+Arrow makes 1 of 1.5, NULL of a missing field and a date of 5, without an error. Pickle sends this module to
+workers, which need no Millstream, so it imports nothing of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+Fit = Callable[[Any], Any]
+"""Returns a value for Arrow; raises `UnfitError`."""
+_SHOWN = 80
+_EXACT = 2**53
+_LARGEST_FLOAT = 3.4028235677973366e38
+_NO_HINT = object()
+
+
+class UnfitError(Exception):
+    def __init__(self, value: Any, wanted: str, path: str = "") -> None:
+        super().__init__(value, wanted, path)
+        self.value = value
+        self.wanted = wanted
+        self.path = path
+
+    def within(self, name: str) -> UnfitError:
+        return UnfitError(self.value, self.wanted, f"{name}.{self.path}" if self.path else name)
+
+    def __str__(self) -> str:
+        field = f" in '{self.path}'" if self.path else ""
+        if self.value is None:
+            return f"returned None{field}, whose hint is not optional: {self.wanted}"
+        return f"returned {shown(self.value)}{field}, which does not fit {self.wanted}"
+
+
+def shown(value: Any) -> str:
+    """Return the start of a value as text on one line, whatever its class does."""
+    try:
+        text = repr(value)
+    except BaseException:  # noqa: BLE001 - the user's code
+        text = f"a value of {type(value).__name__}"
+    text = " ".join(text.encode(errors="backslashreplace").decode().split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def fit_of(arrow: Any, hint: Any = _NO_HINT, *, may_lack: bool = False) -> Fit:
+    """Return the check of values for an Arrow type; None is NULL if the hint or `may_lack` allows it."""
+    hint, optional = _bare(hint)
+    optional = optional or may_lack
+    check = _check(arrow, hint)
+    wanted = _name(arrow)
+
+    def fit(value: Any) -> Any:
+        if value is None:
+            if optional:
+                return None
+            raise UnfitError(None, wanted)
+        return check(value)
+
+    return fit
+
+
+def is_optional(hint: Any) -> bool:
+    return _bare(hint)[1]
+
+
+def _bare(hint: Any) -> tuple[Any, bool]:
+    """Return a hint without None and annotations, and whether it allows None."""
+    if hint is _NO_HINT or hint is None or hint is Any:
+        return _NO_HINT, True
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {typing.Union, types.UnionType}:
+        rest = [each for each in inner if each is not type(None)]
+        bare, optional = _bare(rest[0])
+        return bare, optional or len(rest) < len(inner)
+    if origin in {typing.Annotated, typing.Final}:
+        return _bare(inner[0])
+    if hasattr(hint, "__supertype__"):
+        return _bare(hint.__supertype__)
+    return hint, False
+
+
+def _check(arrow: Any, hint: Any) -> Fit:
+    import pyarrow as pa
+
+    inner = typing.get_args(hint)
+    if pa.types.is_struct(arrow):
+        return _structure(arrow, hint)
+    if pa.types.is_map(arrow):
+        key, item = inner if len(inner) == 2 else (_NO_HINT, _NO_HINT)
+        return _mapping(arrow, fit_of(arrow.key_type, key), fit_of(arrow.item_type, item))
+    if pa.types.is_list(arrow):
+        return _listing(arrow, fit_of(arrow.value_type, inner[0] if inner else _NO_HINT))
+    for known, accepted in _SCALARS.items():
+        if getattr(pa.types, known)(arrow):
+            return _scalar(arrow, accepted)
+    return lambda value: value
+
+
+def _scalar(arrow: Any, accepted: Callable[[Any, Any], Any]) -> Fit:
+    wanted = _name(arrow)
+
+    def fit(value: Any) -> Any:
+        try:
+            return accepted(value, arrow)
+        except (TypeError, ValueError, OverflowError):
+            raise UnfitError(value, wanted) from None
+
+    return fit
+
+
+def _integer(value: Any, arrow: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int):
+        value = value.__index__() if hasattr(value, "__index__") else _refuse()
+    if isinstance(value, bool) or not -(2 ** (arrow.bit_width - 1)) <= value < 2 ** (arrow.bit_width - 1):
+        _refuse()
+    return int(value)
+
+
+def _floating(value: Any, arrow: Any) -> float:
+    if isinstance(value, bool | str | bytes):
+        _refuse()
+    found = float(value)
+    if isinstance(value, int) and abs(value) > _EXACT and int(found) != value:
+        _refuse()
+    if arrow.bit_width < 64 and abs(found) > _LARGEST_FLOAT and abs(found) != float("inf"):
+        _refuse()
+    return found
+
+
+def _boolean(value: Any, _: Any) -> bool:
+    # NumPy's own class is not a bool.
+    return bool(value) if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"} else _refuse()
+
+
+def _text(value: Any, _: Any) -> str:
+    if not isinstance(value, str):
+        _refuse()
+    value.encode()
+    return str.__str__(value)
+
+
+def _binary(value: Any, _: Any) -> bytes:
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else _refuse()
+
+
+def _decimal(value: Any, arrow: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(value, bool) or not isinstance(value, Decimal | int):
+        _refuse()
+    pa.scalar(value, arrow)
+    return value
+
+
+def _date(value: Any, _: Any) -> date:
+    return value if isinstance(value, date) and not isinstance(value, datetime) else _refuse()
+
+
+def _time(value: Any, _: Any) -> datetime:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value
+    raise ValueError
+
+
+def _refuse() -> Any:
+    raise ValueError
+
+
+_SCALARS: dict[str, Callable[[Any, Any], Any]] = {
+    "is_integer": _integer,
+    "is_floating": _floating,
+    "is_boolean": _boolean,
+    "is_string": _text,
+    "is_binary": _binary,
+    "is_decimal": _decimal,
+    "is_date": _date,
+    "is_timestamp": _time,
+}
+"""By the predicate of `pyarrow.types`."""
+
+
+def _structure(arrow: Any, hint: Any) -> Fit:
+    hints = {} if hint is _NO_HINT else typing.get_type_hints(hint)
+    left_out: frozenset[str] = getattr(hint, "__optional_keys__", frozenset())
+    fields = {
+        field.name: fit_of(field.type, hints.get(field.name, _NO_HINT), may_lack=field.name in left_out)
+        for field in arrow
+    }
+    wanted = _name(arrow)
+
+    def fit(value: Any) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        elif hasattr(value, "_asdict"):
+            given = value._asdict()
+        elif isinstance(value, Mapping):
+            given = dict(value)
+        else:
+            raise UnfitError(value, wanted)
+        if unknown := given.keys() - fields.keys():
+            raise UnfitError(given, f"{wanted}: it has no field '{min(map(str, unknown))}'")
+        found = {}
+        for name, of_field in fields.items():
+            try:
+                found[name] = of_field(given.get(name))
+            except UnfitError as error:
+                raise error.within(name) from None
+        return found
+
+    return fit
+
+
+def _listing(arrow: Any, element: Fit) -> Fit:
+    wanted = _name(arrow)
+
+    def fit(value: Any) -> Any:
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            raise UnfitError(value, wanted)
+        found = []
+        for index, each in enumerate(value):
+            try:
+                found.append(element(each))
+            except UnfitError as error:
+                raise error.within(f"[{index}]") from None
+        return found
+
+    return fit
+
+
+def _mapping(arrow: Any, key: Fit, item: Fit) -> Fit:
+    wanted = _name(arrow)
+
+    def fit(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise UnfitError(value, wanted)
+        found = []
+        for name, each in value.items():
+            if name is None:
+                raise UnfitError(value, f"{wanted}: a key is None")
+            try:
+                found.append((key(name), item(each)))
+            except UnfitError as error:
+                raise error.within(f"[{shown(name)}]") from None
+        return found
+
+    return fit
+
+
+_NAMES = {
+    "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "bool": "boolean",
+    "float": "float", "double": "double", "date32[day]": "date",
+    "struct": "a struct", "list": "an array", "map": "a map",
+}  # fmt: skip
+
+
+def _name(arrow: Any) -> str:
+    """Return a type in the words of SQL."""
+    text = str(arrow)
+    if text.startswith("timestamp"):
+        return "timestamp"
+    return _NAMES.get(text) or _NAMES.get(text.partition("<")[0]) or text.replace("decimal128", "decimal")
+
+
+def fitted(values: Sequence[Any], arrow: Any, fit: Fit, flat: frozenset[type]) -> tuple[Any, dict[int, str]]:
+    """Return values as an Arrow array, and why some do not fit, by index; those are NULL.
+
+    Values of the classes in `flat` are converted together, which is fast, unless one of them does not fit.
+    """
+    import pyarrow as pa
+
+    if flat and flat.issuperset(map(type, values)):
+        try:
+            return pa.array(values, arrow), {}
+        except (pa.ArrowException, ValueError, OverflowError, TypeError):
+            pass  # it is found below
+    found: list[Any] = []
+    problems: dict[int, str] = {}
+    for index, value in enumerate(values):
+        try:
+            found.append(fit(value))
+        except UnfitError as error:
+            problems[index] = str(error)
+            found.append(None)
+    return pa.array(found, arrow), problems
+
+
+def flat_classes(arrow: Any, *, optional: bool) -> frozenset[type]:
+    """Return the classes whose values Arrow converts without losing anything, or refuses."""
+    import pyarrow as pa
+
+    known: dict[Any, tuple[type, ...]] = {
+        pa.int64(): (int,), pa.int32(): (int,), pa.int16(): (int,), pa.int8(): (int,),
+        pa.float64(): (float, int), pa.string(): (str,), pa.bool_(): (bool,), pa.binary(): (bytes,),
+    }  # fmt: skip
+    found = known.get(arrow, ())
+    return frozenset((*found, type(None)) if found and optional else found)
