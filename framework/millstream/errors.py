@@ -1,5 +1,6 @@
 """Diagnostics: what is wrong, where, and what to do about it."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -75,4 +76,15 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return `did you mean 'x'?`, or what to do if no name is similar."""
     close = nearest(name, known)
-    return f"did you mean '{close}'?" if close else otherwise
+    return f"did you mean '{close}'?{_look_alike(name, close)}" if close else otherwise
+
+
+def _look_alike(name: str, meant: str) -> str:
+    """Return which character of a name only looks like the one that is meant."""
+    if len(name) != len(meant) or name.isascii():
+        return ""
+    for written, wanted in zip(name, meant, strict=True):
+        if not written.isascii() and wanted.isascii():
+            called = unicodedata.name(written, "without a name").lower()
+            return f" Its '{written}' is not the letter '{wanted}' but U+{ord(written):04X}, {called}"
+    return ""

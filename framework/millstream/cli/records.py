@@ -29,7 +29,7 @@ def text_lines(*, keys: bool, headers: bool, topics: bool) -> Line:
         parts = [record.topic] if topics else []
         parts += [_one_line(record.key, record.wrong.get("key"))] if keys else []
         if headers:
-            parts.append(", ".join(f"{name}={_one_line(value)}" for name, value in record.headers))
+            parts.append(", ".join(f"{_one_line(name)}={_one_line(value)}" for name, value in record.headers))
         return "\t".join([*parts, _one_line(record.value, record.wrong.get("value"))])
 
     return line

@@ -41,6 +41,10 @@ class _Handler(SimpleHTTPRequestHandler):
         if self._is_local():
             super().do_HEAD()
 
+    def translate_path(self, path: str) -> str:
+        """Return the file of a path; no file's name contains NUL, which the base class can't open."""
+        return super().translate_path(path.replace("%00", "%EF%BF%BD").replace("\0", "\ufffd"))
+
     def _is_local(self) -> bool:
         """Refuse other host names of this machine, through which other sites could read this one."""
         name = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host") or ""

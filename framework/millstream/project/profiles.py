@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ from millstream.text import Text
 
 FILE = "profiles.yml"
 _PUBLIC = frozenset({"master", "timezone", "trigger", "optimization"})
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9]\d{0,3})(, *[1-9]\d{0,3})?\])?|local-cluster\[[\d, ]+\]|yarn|[a-z][\w+.-]*://\S+"
+)
 DEFAULT: dict[str, Any] = {"master": "local[*]", "kafka": "embedded"}
 
 
@@ -192,6 +196,9 @@ def _check(reader: Reader, shape: TargetShape) -> None:
         else:
             remedy = "write kafka: {bootstrap_servers: …}"
             report(shape, "kafka", "MS107", "'kafka' must be embedded or a mapping", remedy)
+    if (master := _revealed(shape.master)) and not _MASTER.fullmatch(master):
+        remedy = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
+        report(shape, "master", "MS107", f"'{master}' is not a Spark master", remedy)
     if shape.timezone is not None and (unknown := _unknown_zone(shape.timezone)):
         report(shape, "timezone", "MS107", *unknown)
     tables = shape.tables
@@ -203,10 +210,14 @@ def _check(reader: Reader, shape: TargetShape) -> None:
                 report(tables, "store", "MS108", message, f"add {key}: {example}")
 
 
+def _revealed(value: str | Secret) -> str:
+    return value.reveal() if isinstance(value, Secret) else value
+
+
 def _unknown_zone(zone: str | Secret) -> tuple[str, str] | None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-    name = zone.reveal() if isinstance(zone, Secret) else zone
+    name = _revealed(zone)
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

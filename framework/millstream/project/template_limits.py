@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.environment import Environment
-from jinja2.runtime import Context
+from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import SandboxedEnvironment
 
 STEPS = 1_000_000
@@ -97,6 +97,9 @@ def printed_size(value: Any, limit: int) -> int:
             pending += each
         elif isinstance(each, int):
             size += each.bit_length() // 3
+        elif callable(each) and not isinstance(each, Undefined):
+            # Python would show its address, which differs with each run.
+            raise TypeError("a function can't be shown as text; call it")
     return size
 
 

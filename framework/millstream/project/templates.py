@@ -20,6 +20,9 @@ from millstream.project.template_limits import REMEDY, BudgetError
 from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.text import Location, Text
 
+_NO_FILES = "no loader for this environment specified"
+"""Jinja's message for include, import and extends."""
+
 
 class Rendered(Struct, frozen=True):
     sql: str
@@ -59,7 +62,7 @@ class Renderer:
             template = self.environment.template(tree, file.path, self.globals)
             module = template.make_module(vars=self.globals, shared=True)
         except Exception as error:  # noqa: BLE001 - any failure of a template is its author's
-            self.diagnostics.append(self._diagnose(error))
+            self.diagnostics.append(self._diagnose(error, file))
             return
         self.globals |= {name: value for name, value in vars(module).items() if name in self.library.macros}
 
@@ -80,7 +83,7 @@ class Renderer:
                 context = template.new_context(self.globals, shared=True)
                 piece = concat(template.root_render_func(context))
         except Exception as error:  # noqa: BLE001 - any failure of a template is its author's
-            diagnostics.append(self._diagnose(error))
+            diagnostics.append(self._diagnose(error, file))
         failed = bool(diagnostics)
         diagnostics += [self._problem(problem, position) for problem, position in recorder.problems]
         if not failed and not piece.strip():
@@ -151,11 +154,11 @@ class Renderer:
         line = self.texts[location.path].line(location.line) if location else ""
         return Diagnostic(problem.code, problem.message, location, problem.help, line, notes)
 
-    def _diagnose(self, error: Exception) -> Diagnostic:
+    def _diagnose(self, error: Exception, file: SqlFile) -> Diagnostic:
         if isinstance(error, TemplateSyntaxError):
             return syntax_diagnostic(self.environment, error, self.texts[error.name or ""])
         positions = _template_frames(error)
-        inner, outer = positions[-1] if positions else None, positions[:-1]
+        inner, outer = positions[-1] if positions else (file.path, 0), positions[:-1]
         problem = self._explain(error)
         if "was not provided" in problem.message and outer:
             inner, outer = outer[-1], outer[:-1]
@@ -181,10 +184,15 @@ class Renderer:
                 return Problem("MS202", message, hint, name)
             case SecurityError():
                 return Problem("MS207", str(error), "templates can't reach Python's internals")
+            case TypeError() if str(error) == _NO_FILES:
+                remedy = "call macros of macros/*.sql by their names: they are available in every file"
+                return Problem("MS207", "a template can't include, import or extend files", remedy)
             case TypeError():
                 message = str(error)
                 name = (re.findall(r"'([^']+)'", message) or [""])[0]
                 return Problem("MS206", message, self._signature(name), name)
+            case RecursionError() if not _template_frames(error):
+                return Problem("MS209", "the template is nested too deeply", "use fewer blocks within blocks")
             case RecursionError():
                 return Problem("MS209", "macros call each other without end", "give the recursion an end")
             case _:

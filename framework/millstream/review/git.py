@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -96,7 +97,10 @@ def is_shallow(repository: Repository) -> bool:
 def _unknown(repository: Repository, name: str) -> Diagnostic:
     listed = _ask(repository, "for-each-ref", "--format=%(refname:short)").stdout.decode().split()
     remote = next((each for each in listed if each.endswith(f"/{name}")), None)
-    fetch = f"git fetch --depth=1 origin {name}, then compare with FETCH_HEAD"
+    # Where a name starts with a dash or has a blank, git or the shell would see something else.
+    plain = re.fullmatch(r"\w[\w./+@-]*", name) is not None
+    named = name if plain else "BRANCH"
+    fetch = f"git fetch --depth=1 origin {named}, then compare with FETCH_HEAD"
     if remote:
         remedy = f"did you mean '{remote}'?"
     elif is_shallow(repository):

@@ -196,6 +196,12 @@ def test_secrets_of_the_target_are_not_there() -> None:
         ("x {{ source('app') }}", "MS206", "source", "source('source', 'topic')"),
         ("x {{ var('dayz') }}", "MS205", "dayz", "'days'"),
         ("x {{ env_var('NO_SUCH_THING') }}", "MS114", "NO_SUCH_THING", "env_var('NAME', 'default')"),
+        ("x {% include 'other.sql' %}", "MS207", "include 'other.sql'", "macros of macros/*.sql"),
+        ("x {% import 'other.sql' as other %}", "MS207", "import 'other.sql' as other", "macros of macros/*.sql"),
+        ("x {{ ref }}", "MS206", "ref", "check the arguments"),
+        ("x {{ ref | pprint }}", "MS206", "ref | pprint", "check the arguments"),
+        ("x {{ [ref] | string }}", "MS206", "[ref] | string", "check the arguments"),
+        ("x {{ s\u043eurce('app', 'events') }}", "MS202", "s\u043eurce", "U+043E, cyrillic small letter o"),
         ("x {{ env_var('DB_PASSWORD') }}", "MS113", "DB_PASSWORD", "profiles.yml"),
         ("x {{ env_var('GITHUB_PAT', '') }}", "MS113", "GITHUB_PAT", 'env-vars = ["GITHUB_PAT"]'),
         ("x {{ reff('orders') }}", "MS202", "reff", "'ref'"),
@@ -273,3 +279,10 @@ def test_a_name_given_to_a_macro_is_located_in_the_call() -> None:
     location, line, notes = renderer.locate(rendered.spans, start, start + 6, "amuont")
     assert line[location.column - 1 : location.end - 1] == "amuont"
     assert [str(note.location) for note in notes] == ["macros/x.sql:1:24"]
+
+
+def test_deep_nesting_is_not_a_recursion_of_macros() -> None:
+    problem = the_problem("{% if true %}" * 500 + "x" + "{% endif %}" * 500)
+    assert (problem.code, problem.message) == ("MS209", "the template is nested too deeply")
+    assert problem.location is not None
+    assert problem.location.path == "models/m.sql"

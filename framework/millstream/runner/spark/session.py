@@ -35,6 +35,8 @@ _EXTENSIONS = "spark.sql.extensions"
 _REDACTED = "spark.redaction.regex"
 
 _ALWAYS = {
+    # It has no login, and shows settings, plans and the environment to everybody who reaches the driver.
+    "spark.ui.enabled": "false",
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.ui.showConsoleProgress": "false",
@@ -54,7 +56,6 @@ _LAST = 60
 """Seconds that the JVM has to write its class archive."""
 
 _LOCAL = {
-    "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
