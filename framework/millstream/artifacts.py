@@ -18,7 +18,7 @@ from millstream.target_folder import claim, is_below
 
 MANIFEST = "manifest.json"
 _COMPILED = "compiled"
-_PLAN = f"{__version__}-3"
+PLAN_FORMAT = f"{__version__}-4"
 """Must increase with every change of `Catalog`'s format."""
 
 
@@ -93,13 +93,13 @@ def with_plan(compiled: Compiled) -> Manifest:
     """Return the manifest with the encoded plan, as it is written to the file."""
     if not compiled.catalog:
         return compiled.manifest
-    plan = StoredPlan(_PLAN, zlib.compress(compiled.catalog, 6))
+    plan = StoredPlan(PLAN_FORMAT, zlib.compress(compiled.catalog, 6))
     return msgspec.structs.replace(compiled.manifest, plan=plan)
 
 
 def stored_catalog(manifest: Manifest) -> bytes | None:
     """Return the encoded catalog of a manifest's plan; None if this version can't read it."""
-    if manifest.plan is None or manifest.plan.format != _PLAN:
+    if manifest.plan is None or manifest.plan.format != PLAN_FORMAT:
         return None
     try:
         return zlib.decompress(manifest.plan.catalog)

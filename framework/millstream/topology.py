@@ -173,6 +173,10 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
         shuffle_partitions=catalog.target.get("shuffle_partitions", 200),
         timezone=catalog.target.get("timezone", "UTC"),
         functions={name: function.digest for name, function in catalog.functions.items()},
+        libraries={n: each.libraries for n, each in catalog.functions.items() if each.libraries},
+        seeds={id_: seed.digest for id_, seed in catalog.seeds.items()},
+        spark=catalog.target.get("spark", {}),
+        places=catalog.target.get("places", {}),
         distinct=dict(hints.distinct),
         rows_per_second=dict(hints.rows_per_second),
     )

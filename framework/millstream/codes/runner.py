@@ -35,11 +35,14 @@ MS869 A checkpoint belongs to another project
     would mix their state. Give each project its own folder.
 MS870 A query can't continue from its checkpoint
     The query's state was computed differently from what the models now say: with another window, key,
-    aggregate or source. Spark would accept some such changes and give wrong results. `--full-refresh` removes
-    state and tables, and reads the topics from the start.
-MS871 Logic upstream of a state changed
-    Rows that were counted before stay counted by the old logic; new rows follow the new logic.
-    `--accept-forward` continues this way; `--full-refresh` counts all rows again.
+    aggregate, source or Spark setting; or it would still emit rows that the new version excludes. Spark would
+    accept some such changes and give wrong results. `build --rebuild` computes the state again from the start
+    of the topics, alongside the running version, and then swaps the two; the message has the whole command.
+MS871 What state or stored rows were computed by changed
+    Upstream logic changed, or something else that rows depend on: the rows of a seed, the SQL of a table that
+    is looked up, a test that drops rows, a retention. Rows that were counted or stored before stay as they
+    are; new rows follow the new version. `--accept-forward` continues this way; `--rebuild` computes all rows
+    again.
 MS872 The topic of a source does not exist
     The topics of sources belong to their producers, so Millstream creates them on the local broker only.
     Check `topic:` of the source and `bootstrap_servers` of the target.

@@ -18,6 +18,7 @@ from millstream.compile.snapshot import inputs_digest, read_compiled, store_comp
 from millstream.errors import Diagnostic
 from millstream.graph import Node, build_graph, find_cycles
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.project.imports import Imported
 from millstream.project.load import load_files
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
@@ -53,15 +54,15 @@ def compile_project(
         return _compile(root, settings, chosen, merged, diagnostics, Cache(), progress)[0]
     claim(root, settings.target_path)
     key = inputs_digest(root, settings, chosen, merged)
-    if not diagnostics and (known := read_compiled(folder, key)):
+    if not diagnostics and (known := read_compiled(root, folder, key)):
         return msgspec.structs.replace(
             known, from_cache=sum(n.kind == "model" for n in known.manifest.nodes.values())
         )
-    compiled, cache, environment = _compile(
+    compiled, cache, environment, imported = _compile(
         root, settings, chosen, merged, diagnostics, read_cache(folder), progress
     )
     write_cache(folder, cache)
-    store_compiled(folder, key, environment, compiled)
+    store_compiled(folder, key, environment, imported, compiled)
     return compiled
 
 
@@ -73,7 +74,7 @@ def _compile(
     diagnostics: list[Diagnostic],
     cache: Cache,
     progress: Progress | None,
-) -> tuple[Compiled, Cache, dict[str, str | None]]:
+) -> tuple[Compiled, Cache, dict[str, str | None], Imported]:
     # These import Jinja, which an unchanged project does not need.
     from millstream.compile.checks import unstored_tests
     from millstream.compile.models import Models
@@ -101,7 +102,8 @@ def _compile(
     )
     for model in models.models.values():
         environment |= model.uses.env
-    return compiled, Cache(models=models.entries(), files=memo.used), environment
+    imported = Imported(project.imported, project.libraries)
+    return compiled, Cache(models=models.entries(), files=memo.used), environment, imported
 
 
 def _by_cause(models: Models, order: list[str]) -> Callable[[Diagnostic], Any]:

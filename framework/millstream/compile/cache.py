@@ -23,7 +23,7 @@ from millstream.plan.traits import Traits
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
-FORMAT = f"{__version__}-9-py{sys.version_info.major}.{sys.version_info.minor}"
+FORMAT = f"{__version__}-10-py{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Entry(Struct, frozen=True):

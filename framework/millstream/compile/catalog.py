@@ -10,6 +10,8 @@ from millstream.formats import KEY
 from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
 from millstream.plan.nodes import METADATA, Check, Column
+from millstream.project.spark_settings import settings_of_results
+from millstream.project.table_places import table_places
 from millstream.project.values import Project, Topic, shuffle_partitions
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -32,13 +34,13 @@ def base_catalog(
         },
         seeds={
             f"seed.{seed.name}": SeedSpec(
-                f"seed.{seed.name}", seed.name, _columns(relations[f"seed.{seed.name}"])
+                f"seed.{seed.name}", seed.name, _columns(relations[f"seed.{seed.name}"]), seed.digest
             )
             for seed in project.seeds.values()
         },
         models={},
         functions={
-            f.name: FunctionSpec(f.name, f.digest, f.returns, f.cost, f.table, f.keyed)
+            f.name: FunctionSpec(f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries)
             for f in project.functions.values()
         },
         hints=_hints(project),
@@ -47,7 +49,9 @@ def base_catalog(
             for name in ("optimization", "grouping", "timezone", "trigger")
             if (value := project.target.settings.get(name)) is not None
         }
-        | {"shuffle_partitions": shuffle_partitions(project.target)},
+        | {"shuffle_partitions": shuffle_partitions(project.target)}
+        | {"places": table_places(project.target)}
+        | ({"spark": spark} if (spark := settings_of_results(project.target)) else {}),
         project=project.settings.name,
     )
 

@@ -16,6 +16,7 @@ from millstream.compile.cache import FORMAT, digest_of, read_file, write_file
 from millstream.decoding import from_msgpack
 from millstream.manifest import Compiled
 from millstream.project.files import read_data
+from millstream.project.imports import Imported
 from millstream.project.load import project_files
 from millstream.project.values import Settings, Target
 
@@ -28,6 +29,8 @@ class _Snapshot(Struct, frozen=True):
     made_from: str
     environment: dict[str, str | None]
     """The environment variables that templates read, with their values."""
+    imported: Imported
+    """What Python functions import."""
     compiled: msgspec.Raw
     """A `Compiled`, only decoded if the rest matches."""
     format: str = FORMAT
@@ -48,12 +51,14 @@ def inputs_digest(root: Path, settings: Settings, target: Target, variables: Map
     return digest_of(hashed.hexdigest(), *given, problems)
 
 
-def read_compiled(folder: Path, key: str) -> Compiled | None:
+def read_compiled(root: Path, folder: Path, key: str) -> Compiled | None:
     """Return the last compile if its inputs and environment are the same."""
     found = read_file(folder / _FILE, _Snapshot)
     if found is None or (found.format, found.made_from) != (FORMAT, key):
         return None
     if any(os.environ.get(name) != value for name, value in found.environment.items()):
+        return None
+    if not found.imported.unchanged(root):
         return None
     try:
         return from_msgpack(found.compiled, Compiled)
@@ -61,11 +66,13 @@ def read_compiled(folder: Path, key: str) -> Compiled | None:
         return None
 
 
-def store_compiled(folder: Path, key: str, environment: dict[str, str | None], compiled: Compiled) -> None:
+def store_compiled(
+    folder: Path, key: str, environment: dict[str, str | None], imported: Imported, compiled: Compiled
+) -> None:
     """Store a compile without errors; one with errors is always repeated, to report them again."""
     if any(each.severity == "error" for each in compiled.diagnostics):
         with contextlib.suppress(OSError):
             (folder / _FILE).unlink(missing_ok=True)
     else:
-        snapshot = _Snapshot(key, environment, msgspec.Raw(msgspec.msgpack.encode(compiled)))
+        snapshot = _Snapshot(key, environment, imported, msgspec.Raw(msgspec.msgpack.encode(compiled)))
         write_file(folder / _FILE, snapshot)

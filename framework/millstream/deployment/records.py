@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 
 from msgspec import Struct
@@ -43,6 +43,10 @@ class Record(Struct, frozen=True):
     """The offsets where its records begin in each written topic; earlier records are of previous versions."""
     ids: dict[str, str] = {}
     """Kafka's id of each topic that it reads. In a recreated topic, the same offsets are other records."""
+    definition: bytes = b""
+    """The packed `Definition` that it was last started with. Older records have none."""
+    defined: str = ""
+    """When it was first started with this definition."""
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -50,7 +54,7 @@ class Record(Struct, frozen=True):
         return tuple(self.outputs or self.models)
 
 
-def new_record(project: str, query: Query, ids: dict[str, str]) -> Record:
+def new_record(project: str, query: Query, ids: dict[str, str], definition: bytes = b"") -> Record:
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return Record(
         project=project,
@@ -62,6 +66,8 @@ def new_record(project: str, query: Query, ids: dict[str, str]) -> Record:
         outputs=query.stored,
         made=now,
         ids=ids,
+        definition=definition,
+        defined=now,
     )
 
 
@@ -71,6 +77,15 @@ def joining_models(query: Query, record: Record) -> tuple[str, ...]:
     if known is None:
         known = {model: topic for model, topic in query.stored.items() if model in record.models}
     return tuple(model for model, topic in query.stored.items() if known.get(model) != topic)
+
+
+def moved_models(query: Query, record: Record) -> Iterator[str]:
+    """Yield why models with state must be rebuilt: only groups with new rows would reach another place."""
+    for model, topic in query.stored.items():
+        before = (record.outputs or {}).get(model)
+        if before is not None and before != topic:
+            places = (f"the topic {each}" if each else "a table" for each in (topic, before))
+            yield f"{model.partition('.')[2]} is stored in {' instead of '.join(places)}"
 
 
 def taken_over_tables(query: Query, records: Mapping[str, Record]) -> dict[str, str]:

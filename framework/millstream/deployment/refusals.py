@@ -10,7 +10,9 @@ from millstream.physical.verdict import Verdict
 
 
 def refusal(query: Query, found: Verdict) -> Diagnostic:
-    reasons, rebuild = "; ".join(found.reasons), rebuild_command(query)
+    # The only state of a query often has its name.
+    reasons = "; ".join(reason.removeprefix(f"{query.title}: ") for reason in found.reasons)
+    rebuild = rebuild_command(query)
     if found.kind == "forward":
         remedy = f"continue from here with --accept-forward, or rebuild: {rebuild}"
         return Diagnostic("MS871", f"{query.title}: {reasons}", None, remedy)

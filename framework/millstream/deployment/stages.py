@@ -11,7 +11,13 @@ from msgspec import Struct
 
 from millstream.deployment.choosing import computing_queries
 from millstream.deployment.intents import Apply, FullRefresh, Intent, Regroup, Update
-from millstream.deployment.records import Deployed, Record, joining_models, taken_over_tables
+from millstream.deployment.records import (
+    Deployed,
+    Record,
+    joining_models,
+    moved_models,
+    taken_over_tables,
+)
 from millstream.deployment.refusals import double_count_error, refusal
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.counted_twice import counted_twice, with_readers
@@ -193,7 +199,11 @@ def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
     """Return whether a query can continue from its checkpoint."""
     if query.name in deployed.never_started:
         return Verdict("same")
-    return verdict(record.signature, query.signature)
+    found = verdict(record.signature, query.signature)
+    moved = tuple(moved_models(query, record)) if query.signature.stateful else ()
+    if not moved:
+        return found
+    return Verdict("rebuild", (*moved, *(found.reasons if found.kind == "rebuild" else ())))
 
 
 def _regrouped(

@@ -175,6 +175,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             settings.timezone,
             signatures.stored(recipe.outputs),
             tuple(source.topic for source in reads),
+            settings.spark,
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,

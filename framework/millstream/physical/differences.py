@@ -16,7 +16,22 @@ _NUMBERED = {
     "on": ("condition", "conditions"),
 }
 """The numbered facts, by the word before the number, with their singular and plural."""
+_LISTS = frozenset(("left", "right", "row", "gives"))
+"""The facts that list columns."""
+_NOUNS = {
+    "emit": "the time of its rows",
+    "function": "its function",
+    "gives": "its result",
+    "kind": "the kind of join",
+    "left": "the left side",
+    "right": "the right side",
+    "row": "its input",
+    "ttl": "the time to live",
+}
+"""What users call a fact, where that is not its name."""
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'")
+_HIDING = re.compile(rf"{_QUOTED.pattern}| [<>=!]+ ")
+"""Texts and comparisons, whose signs open and close nothing."""
 _LONG = 200
 
 
@@ -33,11 +48,13 @@ def differences(was: Facts, now: Facts) -> Iterator[str]:
             if _contents(was, "measure") == _contents(now, "measure"):
                 yield "its aggregates are selected in a different order"
         elif name not in before:
-            yield f"with {name} {_shown(after[name])}"
+            yield f"with {_NOUNS.get(name, name)} {_shown(after[name])}"
         elif name not in after:
-            yield f"without {name} {_shown(before[name])}"
+            yield f"without {_NOUNS.get(name, name)} {_shown(before[name])}"
+        elif name in _LISTS:
+            yield _columns(_NOUNS[name], before[name], after[name])
         else:
-            yield _instead(name, before[name], after[name])
+            yield _instead(_NOUNS.get(name, name), before[name], after[name])
 
 
 def _contents(facts: Facts, kind: str) -> list[str]:
@@ -69,6 +86,32 @@ def _listed(words: tuple[str, str], was: list[str], now: list[str]) -> Iterator[
             yield f"without the {one if len(gone) == 1 else many} {', '.join(map(_shown, gone))}"
         if new:
             yield f"with the new {one if len(new) == 1 else many} {', '.join(map(_shown, new))}"
+
+
+def _columns(noun: str, was: str, now: str) -> str:
+    """Describe the columns that are in one of two lists only."""
+    before, after = _split(was), _split(now)
+    gone = [each for each in before if each not in after]
+    new = [each for each in after if each not in before]
+    if not gone and not new:
+        return f"{noun} has its columns in another order"
+    if len(gone) == len(new) == 1:
+        return _instead(f"a column of {noun}", gone[0], new[0])
+    parts = [f"no longer has {', '.join(map(_shown, gone))}"] if gone else []
+    parts += [f"newly has {', '.join(map(_shown, new))}"] if new else []
+    return f"{noun} {' and '.join(parts)}"
+
+
+def _split(listed: str) -> list[str]:
+    """Split a list at its commas, but not at those within parentheses, angle brackets and texts."""
+    hidden = _HIDING.sub(lambda part: "_" * len(part[0]), listed)
+    found, depth, start = [], 0, 0
+    for at, letter in enumerate(hidden):
+        depth += (letter in "(<[") - (letter in ")>]")
+        if letter == "," and depth <= 0:
+            found.append(listed[start:at].strip())
+            start = at + 1
+    return [*found, listed[start:].strip()]
 
 
 def _instead(name: str, was: str, now: str) -> str:

@@ -29,3 +29,10 @@ def milliseconds(duration: str) -> int:
     """Return a duration in milliseconds; a month has thirty days."""
     months, micros = parts(duration)
     return (months * _MONTH + micros) // 1000
+
+
+def is_longer(was: str | None, now: str | None) -> bool:
+    """Whether a retention is longer; empty is forever, None is unknown."""
+    if not was or now is None:
+        return False
+    return not now or parts(now) > parts(was)

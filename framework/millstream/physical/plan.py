@@ -64,7 +64,7 @@ def physical_plan(
     drafts = _draft(stored, settings, lock)
     recipes = [recipe for recipe in drafts.stateless if only is None or recipe.name in only]
     chosen = [each for each in drafts.assigned if only is None or each.name in only]
-    signatures = Signatures(settings.functions, written or plan)
+    signatures = Signatures(settings, written or plan)
     built = [build(recipe, settings, signatures) for recipe in recipes]
     stateful = _stateful(drafts.stateful, chosen, settings, signatures, cache, written or plan)
     lock_separations = [Separation(model, why) for each in drafts.assigned for model, why in each.why]
@@ -130,7 +130,7 @@ def alone(
     ]
     own = recipe.dead_letters if dead_letters else None
     only = replace(recipe, parts=tuple(part for part in parts if part.outputs), dead_letters=own)
-    return build(only, settings, Signatures(settings.functions, plan)).query
+    return build(only, settings, Signatures(settings, plan)).query
 
 
 def dead_letters_query(
@@ -143,7 +143,7 @@ def dead_letters_query(
     )
     name = f"{source.rpartition('.')[2]}_dead_letters"
     recipe = Recipe(name, "stateless", (Part((), dead_letters),), (), dead_letters)
-    return build(recipe, settings, Signatures(settings.functions, plan)).query
+    return build(recipe, settings, Signatures(settings, plan)).query
 
 
 def _stored(plan: Plan, references: Sequence[Output]) -> Plan:

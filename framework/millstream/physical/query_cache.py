@@ -58,7 +58,8 @@ class Keys:
     def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
         # The deterministic encoder can only sort keys that are strings.
         distinct = sorted(settings.distinct.items())
-        self._settings = _ORDERED.encode((replace(settings, distinct={}), distinct))
+        self._settings = _ORDERED.encode((replace(settings, distinct={}, seeds={}), distinct))
+        self._seeds = settings.seeds
         self._written = {output.model: output for output in written.outputs}
         self._own: dict[str, tuple[bytes, tuple[str, ...]]] = {}
 
@@ -72,7 +73,7 @@ class Keys:
         return hashed.digest()
 
     def _digests(self, models: Iterable[str]) -> dict[str, bytes]:
-        """Return digests of models and of all models upstream of them, across topics and tables."""
+        """Return digests of models, and of all models and seeds upstream, across topics and tables."""
         found: dict[str, bytes] = {}
         waiting = list(models)
         while waiting:
@@ -83,6 +84,8 @@ class Keys:
                     self._own[model] = (shape((output,)), _relations(in_order((output,))))
                 found[model], read = self._own[model]
                 waiting += read
+            elif model in self._seeds:
+                found[model] = self._seeds[model].encode()
         return found
 
 

@@ -8,25 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from millstream.materialization import Table
+from millstream.physical.dependencies import Dependencies
 from millstream.physical.emit.names import node_name
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
-from millstream.physical.values import Operator, Stored
-from millstream.plan.nodes import Node, Output, Plan
+from millstream.physical.values import Dependency, Operator, PhysicalSettings, Stored
+from millstream.plan.nodes import Aggregate, Filter, Join, Node, Output, Plan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
+
+
+class _Upstream(Struct, frozen=True):
+    """What is upstream of a state, in the models as written."""
+
+    states: list[Node]
+    """The same state in each model."""
+    roots: list[Node]
+    """The rows of models with events: conditions above a state may be applied below it."""
 
 
 class Signatures:
     """The states of queries over one plan."""
 
-    def __init__(self, functions: Mapping[str, str], written: Plan) -> None:
+    def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
+        functions = settings.functions
         self._meanings = Meanings(functions)
         self._written = {output.model: output.input for output in written.outputs}
         self._written_meanings = Meanings(functions, self._written)
         """As written."""
         self._passing = Passing(self._written, self._written_meanings)
+        outputs = {output.model: output for output in written.outputs}
+        self._dependencies = Dependencies(outputs, self._passing, self._written_meanings, settings)
+        self._places = settings.places
         self._retained: list[Sequence[Output]] = []
         """Keeps nodes alive: results are stored by `id`, which Python would reuse for other nodes."""
 
@@ -42,13 +58,16 @@ class Signatures:
             for each in node.inputs:
                 readers.setdefault(id(each), []).append(node)
         self._meanings.describe(order)
-        below = self._below(outputs)
+        upstream = self._upstream(outputs)
         return tuple(
             Operator(
                 operator_name(node),
                 type(node).__name__.lower(),
                 tuple(self._meanings.facts(node, readers)),
-                digest("\n".join(sorted(below[id(node)]))),
+                digest("\n".join(sorted(self._rows_reaching(upstream[id(node)])))),
+                tuple(sorted(self._dependencies.state(node))),
+                tuple(sorted(self._dependencies_of_rows(upstream[id(node)]))),
+                tuple(sorted(self._emitted(upstream[id(node)]))),
             )
             for node in states
         )
@@ -57,13 +76,23 @@ class Signatures:
         """Describe the rows of tables, and of topics with one row for each key."""
         self._retained.append(outputs)
         return tuple(
-            Stored(each.model, tuple(key.lower() for key in each.keys), self._rows(each))
+            self._stored(each)
             for each in outputs
             if isinstance(each.materialization, Table) or traits_of(each.input).mode == "upsert"
         )
 
-    def _rows(self, output: Output) -> str:
-        root = self._written.get(output.model, output.input)
+    def _stored(self, output: Output) -> Stored:
+        root, stored = self._written.get(output.model, output.input), output.materialization
+        return Stored(
+            output.model,
+            tuple(key.lower() for key in output.keys),
+            self._rows(output, root),
+            tuple(sorted(self._dependencies.stored(output, root))),
+            (stored.retention or "") if isinstance(stored, Table) else "",
+            self._places.get(stored.store or "", "") if isinstance(stored, Table) else "",
+        )
+
+    def _rows(self, output: Output, root: Node) -> str:
         parts = [self._passing.rows(root)]
         parts += sorted(
             f"{c.name.lower()} {self._written_meanings.column(root, c.name)}" for c in root.columns
@@ -73,20 +102,54 @@ class Signatures:
         order = stored.order_by if isinstance(stored, Table) else None
         return digest("\n".join([*parts, (order or "").lower()]))
 
-    def _below(self, outputs: Sequence[Output]) -> Mapping[int, set[str]]:
-        """Return for each state which rows reach it, according to the models as written."""
-        found: dict[int, set[str]] = {}
+    def _upstream(self, outputs: Sequence[Output]) -> Mapping[int, _Upstream]:
+        """Return what is upstream of each state, according to the models as written."""
+        found: dict[int, _Upstream] = {}
         for output in outputs:
             optimized = states_in(in_order((output,)))
             root = self._written.get(output.model)
             own = optimized if root is None else states_in(in_order((root,)))
             for index, node in enumerate(optimized):
+                known = found.setdefault(id(node), _Upstream([], []))
                 # If rules changed the number of states, all rows of the model count.
-                states = [own[index]] if len(own) == len(optimized) else own
-                known = found.setdefault(id(node), set())
-                known.update(self._passing.rows(each) for state in states for each in state.inputs)
+                known.states.extend([own[index]] if len(own) == len(optimized) else own)
                 if root is not None and traits_of(root).mode == "append":
-                    known.update(self._passing.above(root))
+                    known.roots.append(root)
+        return found
+
+    def _rows_reaching(self, upstream: _Upstream) -> set[str]:
+        found = {self._passing.rows(each) for state in upstream.states for each in state.inputs}
+        return found.union(*(self._passing.above(root) for root in upstream.roots))
+
+    def _dependencies_of_rows(self, upstream: _Upstream) -> frozenset[Dependency]:
+        nodes = [each for state in upstream.states for each in state.inputs] + upstream.roots
+        return frozenset[Dependency]().union(*map(self._dependencies.rows, nodes))
+
+    def _emitted(self, upstream: _Upstream) -> set[str]:
+        """Return the conditions of which excluded rows would still be emitted from the state.
+
+        A join emits the rows that it holds when they match later; a window emits its groups when it closes.
+        """
+        if any(isinstance(state, Join) for state in upstream.states):
+            return self._rows_reaching(upstream)
+        found: set[str] = set()
+        for state in upstream.states:
+            if isinstance(state, Aggregate) and state.emit == "on_close":
+                keys = self._dependencies.types(state.input, (key.expression for key in state.keys))
+                found |= self._conditions_on(keys, state.input)
+        return found
+
+    def _conditions_on(self, columns: frozenset[str], root: Node) -> set[str]:
+        """Return the conditions upstream that read no other columns of sources."""
+        found: set[str] = set()
+        for node in in_order((root,)):
+            if isinstance(node, Filter | Join):
+                over = node.input if isinstance(node, Filter) else node
+                found.update(
+                    self._written_meanings.of(over, each)
+                    for each in node.expressions
+                    if self._dependencies.types(over, (each,)) <= columns
+                )
         return found
 
 

@@ -133,6 +133,19 @@ class PerBatch(Struct, frozen=True, tag="batch"):
     deliveries: tuple[Delivery, ...]
 
 
+DependencyKind = Literal["type", "seed", "table", "test", "stop", "library"]
+"""A `test` keeps rows out; a `stop` is one that lets no wrong row be stored, and stops the query."""
+
+
+class Dependency(Struct, frozen=True, order=True, array_like=True):
+    """Something besides SQL that rows depend on."""
+
+    kind: DependencyKind
+    name: str
+    content: str
+    """A type, a condition, a version; or the digest of rows, or of the SQL that computes them."""
+
+
 class Operator(Struct, frozen=True):
     """What one stateful operator stores and how; equal operators can read each other's state."""
 
@@ -142,6 +155,12 @@ class Operator(Struct, frozen=True):
     """What must stay the same, in order: name and content."""
     below: str = ""
     """Digest of the upstream logic; if it changes, the verdict is `forward`."""
+    depends: tuple[Dependency, ...] | None = None
+    """What the facts depend on besides their SQL. Older records don't have it."""
+    below_depends: tuple[Dependency, ...] = ()
+    """What the upstream logic depends on."""
+    emitted: tuple[str, ...] | None = None
+    """Upstream conditions of which excluded rows would still be emitted from the state."""
 
 
 class Stored(Struct, frozen=True):
@@ -151,6 +170,12 @@ class Stored(Struct, frozen=True):
     keys: tuple[str, ...]
     rows: str
     """Digest of everything that computes them, from the sources on."""
+    depends: tuple[Dependency, ...] | None = None
+    """What they depend on besides the SQL. Older records don't have it, nor what follows."""
+    retention: str | None = None
+    """How long rows of a table are kept; empty: forever."""
+    place: str | None = None
+    """Where its table is; empty for a topic."""
 
 
 class Signature(Struct, frozen=True):
@@ -165,6 +190,8 @@ class Signature(Struct, frozen=True):
     """Rows that stay unchanged until new rows with their keys arrive."""
     topics: tuple[str, ...] = ()
     """The topics of the sources, empty for changes of a table. Older records have no topics."""
+    settings: dict[str, str] | None = None
+    """The Spark settings of the target that can change results. Older records have none."""
 
     @property
     def stateful(self) -> bool:
@@ -249,6 +276,14 @@ class PhysicalSettings(Struct, frozen=True):
     timezone: str = "UTC"
     functions: dict[str, str] = {}
     """The digest of each Python function's body."""
+    libraries: dict[str, dict[str, str]] = {}
+    """The libraries that each Python function can use, with their versions."""
+    seeds: dict[str, str] = {}
+    """The digest of each seed's rows."""
+    spark: dict[str, str] = {}
+    """The Spark settings that can change results."""
+    places: dict[str, str] = {}
+    """Where each store keeps tables; the default store's place is also under an empty name."""
     distinct: dict[tuple[str, str], int] = {}
     """The approximate number of values, by relation id and column."""
     rules: frozenset[str] = frozenset()

@@ -7,8 +7,17 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.physical.dependency_changes import changes
 from millstream.physical.differences import differences
+from millstream.physical.durations import is_longer
 from millstream.physical.values import Operator, Signature, Stored
+
+_KINDS = {
+    "aggregate": "an aggregate",
+    "dedupe": "a deduplication",
+    "join": "a join",
+    "stateful": "a function with keyed state",
+}
 
 Kind = Literal["same", "forward", "rebuild"]
 
@@ -34,17 +43,45 @@ def verdict(old: Signature, new: Signature) -> Verdict:
         return Verdict("same")
     if reasons := tuple(_misfits(old, new)):
         return Verdict("rebuild", reasons)
-    reasons = tuple(
-        f"{now.name}: the SQL upstream of its state changed; existing state was computed by the old SQL"
-        for was, now in zip(old.operators, new.operators, strict=True)
-        if was.below != now.below
-    )
-    reasons = reasons or tuple(
-        f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"
-        for name, was, now in _both(old, new)
-        if was.rows != now.rows
-    )
+    reasons = tuple(_mixed(old, new)) or tuple(_outdated(old, new))
     return Verdict("forward", reasons) if reasons else Verdict("same")
+
+
+def _mixed(old: Signature, new: Signature) -> Iterator[str]:
+    """Yield why states keep what the old version computed, and count new rows differently."""
+    for was, now in zip(old.operators, new.operators, strict=True):
+        changed = [] if was.depends is None else list(changes(was.below_depends, now.below_depends))
+        if was.below != now.below:
+            upstream = "the SQL upstream of its state changed"
+            yield f"{now.name}: {upstream}; existing state was computed by the old SQL"
+        elif changed:
+            yield f"{now.name}: {', '.join(changed)}; existing state was computed before"
+
+
+def _outdated(old: Signature, new: Signature) -> Iterator[str]:
+    """Yield why stored rows differ from those of a new build."""
+    session = [] if old.stateful else list(_session(old, new))
+    for name, was, now in _both(old, new):
+        changed = [*session, *([] if was.depends is None else changes(was.depends, now.depends or ()))]
+        if was.rows != now.rows:
+            yield f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"
+        elif changed:
+            yield f"{name}: {', '.join(changed)}; stored rows stay unchanged"
+        elif is_longer(was.retention, now.retention):
+            kept = f"kept for {now.retention}" if now.retention else "kept forever"
+            yield f"{name}: rows are {kept} instead of {was.retention}; rows that were removed stay removed"
+
+
+def _session(old: Signature, new: Signature) -> Iterator[str]:
+    """Yield differences of the settings under which all SQL runs."""
+    if old.timezone != new.timezone:
+        yield f"the time zone is {new.timezone} instead of {old.timezone}"
+    if old.settings is None or new.settings is None:
+        return
+    for name in sorted(old.settings.keys() | new.settings.keys()):
+        was, now = (each.get(name, "not set") for each in (old.settings, new.settings))
+        if was != now:
+            yield f"{name} is {now} instead of {was}"
 
 
 def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]]:
@@ -66,10 +103,11 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     for name, was, now in _both(old, new):
         if was.keys != now.keys:
             yield f"the key of {name} is {', '.join(now.keys)} instead of {', '.join(was.keys)}"
+        if was.place and now.place and was.place != now.place:
+            yield f"the table {name} is in another place, which has none of its rows"
     if not old.stateful and not new.stateful:
         return
-    if old.timezone != new.timezone:
-        yield f"the time zone is {new.timezone} instead of {old.timezone}"
+    yield from _session(old, new)
     if not _same_branches(old, new):
         yield "its models changed, or their order"
     if len(old.operators) != len(new.operators):
@@ -89,13 +127,19 @@ def _same_branches(old: Signature, new: Signature) -> bool:
 
 def _changed(was: Operator, now: Operator) -> Iterator[str]:
     if was.kind != now.kind:
-        yield f"{now.name} is a {now.kind} instead of a {was.kind}"
+        yield f"{now.name} is {_KINDS[now.kind]} instead of {_KINDS[was.kind]}"
         return
     before, after = _stored_order(was), _stored_order(now)
     if before != after:
         # The position of a window among the keys is not a separate fact.
         for difference in list(differences(before, after)) or ["its keys are in a different order"]:
             yield f"{now.name}: {difference}"
+    elif was.depends is not None and (changed := list(changes(was.depends, now.depends or ()))):
+        yield f"{now.name}: {', '.join(changed)}"
+    elif was.emitted is not None and was.emitted != now.emitted:
+        held = "rows" if now.kind == "join" else "groups"
+        let_out = f"{held} that the old ones let in would still be emitted"
+        yield f"{now.name}: the conditions upstream of it changed; {let_out}"
 
 
 def _stored_order(operator: Operator) -> tuple[tuple[str, str], ...]:

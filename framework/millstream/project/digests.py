@@ -57,14 +57,26 @@ class Digests:
             for name in names.touches:
                 self._touchers[name].append(index)
 
-    def of(self, function: Def) -> str:
-        chosen = sorted(self._reachable(self._statements.index(function)))
+    def of(self, function: Def) -> tuple[str, list[ast.stmt]]:
+        """Return the digest of a function, and the statements that it covers."""
+        return self._digest(function.name, self._reachable(self._statements.index(function)))
+
+    def of_name(self, name: str) -> tuple[str, list[ast.stmt]]:
+        """Return the digest of a name of the module, or of all of it, and the statements that it covers."""
+        touching = self._touchers.get(name, [])
+        whole = set(range(len(self._statements)))
+        chosen = set[int]().union(*map(self._reachable, touching)) if touching else whole
+        return self._digest(name, chosen)
+
+    def _digest(self, name: str, reachable: set[int]) -> tuple[str, list[ast.stmt]]:
+        chosen = sorted(reachable)
         dumps = [self._dump(index) for index in chosen]
         touched = [name for index in chosen for name in self._names[index].touches]
         if len(touched) == len(set(touched)):
             dumps.sort()  # each name is bound once, so the order of definitions is irrelevant
-        content = "\n".join((function.name, *dumps))
-        return blake2b(content.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+        content = "\n".join((name, *dumps))
+        digest = blake2b(content.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+        return digest, [self._statements[index] for index in chosen]
 
     def _dump(self, index: int) -> str:
         if index not in self._dumps:

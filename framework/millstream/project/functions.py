@@ -18,6 +18,7 @@ from millstream import types
 from millstream.errors import Diagnostic, Note
 from millstream.project.digests import Digests
 from millstream.project.hints import Hint, Hints
+from millstream.project.imports import imports_of
 from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
 from millstream.project.values import Function, Parameter
 from millstream.text import Text
@@ -54,7 +55,9 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
             continue
         errors += _check_name(module, node)
         errors += check_plain(module, node, "the function")
-        found[node.name] = _function(module, node, hints, digests.of(node))
+        digest, statements = digests.of(node)
+        imports = tuple(dict.fromkeys(imports_of(statements)))
+        found[node.name] = structs.replace(_function(module, node, hints, digest), imports=imports)
     errors += hints.errors
     return tuple(found.values()), sorted(errors, key=lambda error: error.order)
 

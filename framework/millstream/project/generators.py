@@ -47,7 +47,7 @@ def read_generators(text: Text) -> tuple[tuple[Generator, ...], list[Diagnostic]
             location=module.location(node),
             topic=node.name,
             description=description(node),
-            digest=digests.of(node),
+            digest=digests.of(node)[0],
         )
     return tuple(found.values()), sorted(errors, key=lambda error: error.order)
 

@@ -21,6 +21,7 @@ from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file
 from millstream.project.functions import read_functions
 from millstream.project.generators import read_generators
+from millstream.project.imports import with_imports
 from millstream.project.profiles import read_target
 from millstream.project.properties import PropertiesFile, SeedProperties, read_properties
 from millstream.project.references import IDENTIFIER, RESERVED
@@ -153,7 +154,7 @@ class _Loader(Struct):
         models = self._sql(settings.model_paths, "model", RESERVED)
         properties = self.properties()
         seeds = self._seeds(properties)
-        functions = _with_costs(self._functions(), properties)
+        functions, imported = with_imports(_with_costs(self._functions(), properties), self.root)
         generators = self._generators()
         schemas = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
         project = Project(
@@ -174,6 +175,8 @@ class _Loader(Struct):
             metrics=tuple(self._once((m for p in properties for m in p.metrics), "metric").values()),
             schemas={path: file.content for path, file in schemas.items()},
             selectors=self._selectors(),
+            imported=imported.files,
+            libraries=imported.libraries,
         )
         self.diagnostics += check_project(project, properties, self.lines)
         return project

@@ -16,6 +16,7 @@ from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
 from millstream.project.schema import Reader, Shape
 from millstream.project.secrets import Secret, is_secret_setting
+from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
 from millstream.project.target_shapes import TablesShape, TargetShape
 from millstream.project.values import Settings, Target
 from millstream.project.wording import kind
@@ -88,7 +89,8 @@ def _read(
         return Target(settings.profile, name, DEFAULT, reader.locate(output)), reader.diagnostics
     _check(reader, shape)
     check_clients(reader, output, shape)
-    return Target(settings.profile, name, _settings_of(shape), reader.locate(output)), reader.diagnostics
+    found = with_timezone(_settings_of(shape))
+    return Target(settings.profile, name, found, reader.locate(output)), reader.diagnostics
 
 
 def _choose(reader: Reader, node: Node | None, profile: str, target: str | None) -> tuple[str, Node] | None:
@@ -199,8 +201,13 @@ def _check(reader: Reader, shape: TargetShape) -> None:
     if (master := _revealed(shape.master)) and not _MASTER.fullmatch(master):
         remedy = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
         report(shape, "master", "MS107", f"'{master}' is not a Spark master", remedy)
-    if shape.timezone is not None and (unknown := _unknown_zone(shape.timezone)):
-        report(shape, "timezone", "MS107", *unknown)
+    spark_zone = session_timezone(shape.spark)
+    for key, zone in (("timezone", shape.timezone), ("spark", spark_zone)):
+        if zone is not None and (unknown := _unknown_zone(zone)):
+            report(shape, key, "MS107", *unknown)
+    if None not in {shape.timezone, spark_zone} and as_text(shape.timezone) != as_text(spark_zone):
+        message = f"'{TIMEZONE}' is not the target's timezone"
+        report(shape, "spark", "MS107", message, f"remove it: timezone: {shape.timezone} sets it")
     tables = shape.tables
     if isinstance(tables, TablesShape):
         store = declaration(tables.store)

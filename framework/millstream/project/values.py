@@ -187,6 +187,15 @@ class Parameter(Struct, frozen=True):
     required: bool = True
 
 
+class Import(Struct, frozen=True):
+    """A name of a module, a whole module, or a file, that Python code reads."""
+
+    module: str
+    name: str = ""
+    file: bool = False
+    """`module` is the path of a file."""
+
+
 class Function(Struct, frozen=True):
     """A Python function of `macros/*.py` that SQL calls by its name."""
 
@@ -203,7 +212,10 @@ class Function(Struct, frozen=True):
     """The cost of a call, from YAML: low, medium or high."""
     description: str = ""
     digest: str = ""
-    """Covers the function's body and everything in its module that it could read."""
+    """Covers the function's body and everything of the project that it could read."""
+    imports: tuple[Import, ...] = ()
+    libraries: dict[str, str] = {}
+    """The libraries that it could import, with their versions."""
 
 
 class Generator(Struct, frozen=True):
@@ -331,3 +343,7 @@ class Project(Struct, frozen=True):
     """The texts of schemas, by path."""
     selectors: dict[str, Any]
     """YAML selectors by name: a text or a tree of method, value, union, intersection, exclude."""
+    imported: dict[str, str] = {}
+    """The files that functions import, by path, with their digests."""
+    libraries: dict[str, str] = {}
+    """The libraries that functions import, by name, with their versions."""

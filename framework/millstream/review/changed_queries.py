@@ -15,7 +15,7 @@ from millstream.optimizer.rules.prune_columns import prune_columns
 from millstream.physical.meanings import Meanings
 from millstream.physical.passing import Passing
 from millstream.physical.references import reference_outputs
-from millstream.plan.nodes import Output, Plan, TopicScan
+from millstream.plan.nodes import Node, Output, Plan, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.table import shape
 from millstream.topology import Topology, physical_settings
@@ -37,14 +37,19 @@ def _edited(topology: Topology, other: Topology) -> set[str]:
     if (settings.rules, settings.switched_off) != (others.rules, others.switched_off):
         return {output.model for output in topology.written.outputs}
     known = {node.fingerprint for node in other.written.order}
-    functions = {name for name, digest in settings.functions.items() if others.functions.get(name) != digest}
+    functions = {
+        name
+        for name, digest in settings.functions.items()
+        if (others.functions.get(name), others.libraries.get(name)) != (digest, settings.libraries.get(name))
+    }
+    seeds = {id_ for id_, digest in settings.seeds.items() if others.seeds.get(id_) != digest}
     found: set[str] = set()
     changed: set[int] = set()
     for node in topology.written.order:  # models after those whose topics and tables they read
         if (
             node.fingerprint not in known
             or any(id(each) in changed for each in node.inputs)
-            or node.relation in found
+            or not (seeds | found).isdisjoint(_relations(node))
             or (functions and not functions.isdisjoint(node.functions))
         ):
             changed.add(id(node))
@@ -55,7 +60,8 @@ def _edited(topology: Topology, other: Topology) -> set[str]:
 
 def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return for each model digests of all that determines the signature of its query."""
-    functions = physical_settings(topology.catalog).functions
+    settings = physical_settings(topology.catalog)
+    functions = settings.functions
     written = {output.model: output.input for output in topology.written.outputs}
     rows = Passing(written, Meanings(functions, written))
     found: dict[str, tuple[str, ...]] = {}
@@ -68,12 +74,34 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
         found[output.model] = (
             output.fingerprint,
             rows.rows(written[output.model]),
-            *(f"{name} {functions.get(name, '')}" for name in called),
+            *(f"{name} {functions.get(name, '')} {settings.libraries.get(name, {})}" for name in called),
             # A topic contains what its model wrote.
             *sorted(written[each].fingerprint for each in topics if each in written),
+            *_read_at_rest(written[output.model], topology, settings.seeds),
         )
     references = reference_outputs(topology.plan, topology.catalog.topics)
     return found | {output.model: (output.fingerprint,) for output in references}
+
+
+def _read_at_rest(root: Node, topology: Topology, seeds: Mapping[str, str]) -> list[str]:
+    """Return the content of all seeds and models that a model reads, directly or not, with their tests."""
+    outputs = {output.model: output for output in topology.written.outputs}
+    found: dict[str, str] = {}
+    waiting = [root]
+    while waiting:
+        for relation in {name for node in in_order((waiting.pop(),)) for name in _relations(node)}:
+            if relation in seeds:
+                found[relation] = seeds[relation]
+            elif relation in outputs and relation not in found:
+                found[relation] = outputs[relation].fingerprint
+                waiting.append(outputs[relation])
+    return sorted(f"{relation} {content}" for relation, content in found.items())
+
+
+def _relations(node: Node) -> set[str]:
+    """Return the relations that a node reads, also in subqueries."""
+    reads = {relation for each in node.expressions for relation in each.reads}
+    return reads | {node.relation} if node.relation else reads
 
 
 def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:

@@ -277,9 +277,12 @@ def _table(was: Contract, now: Contract) -> Findings:
         if after is None:
             yield "todo", f"the column `{shown}` stays in the table, but gets no more values"
         elif after[1] != type_:
-            # No store changes the type of a column: that is refused before a row is written.
-            yield "breaking", f"{now.store} can't change the type of `{shown}` to {after[1]}"
-            yield "todo", "rebuild it, or rename the column"
+            # No store changes the type of a column in place; the swap of a rebuild replaces the table.
+            yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"
+            yield "todo", f"deploy it with `millstream apply`, which replaces the {now.kind}"
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
         listed = ", ".join(f"`{name}`" for name in new)
-        yield "note", f"{listed}: added to the table, NULL in existing rows"
+        yield (
+            "note",
+            f"{listed}: added to the table; `apply` fills existing rows, `--accept-forward` leaves NULL",
+        )

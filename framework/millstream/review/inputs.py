@@ -80,6 +80,8 @@ def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
         what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
         if digests[0].get(name) != digests[1].get(name):
             what.append("has a different body, so it may return different values")
+        if digests[0] and digests[1]:
+            what += _libraries(old, new, name)
         if what and digests[0] and digests[1]:
             yield NodeChange(
                 id=f"function.{name}", kind="function", status="changed", path=now.path, parts=("body",),
@@ -87,11 +89,27 @@ def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
             )  # fmt: skip
 
 
+def _libraries(old: Version, new: Version, function: str) -> list[str]:
+    """Describe the libraries of a function whose versions changed."""
+    assert old.topology
+    assert new.topology
+    was, now = (each.topology.catalog.functions[function].libraries for each in (old, new) if each.topology)
+    return [
+        f"uses {name} {now[name]} instead of {was[name]}"
+        for name in sorted(was.keys() & now.keys())
+        if was[name] != now[name]
+    ]
+
+
 def _settings(old: Version, new: Version) -> Iterator[NodeChange]:
     if not (old.topology and new.topology):
         return
-    before, after = old.topology.catalog.target, new.topology.catalog.target
-    for sentence in options_sentences(before, after):
+    before, after = (dict(each.topology.catalog.target) for each in (old, new) if each.topology)
+    places = before.pop("places", {}), after.pop("places", {})
+    before |= before.pop("spark", {})
+    after |= after.pop("spark", {})
+    moved = ["tables are in another place"] if places[0] != places[1] else []
+    for sentence in [*options_sentences(before, after), *moved]:
         name = sentence.partition(" ")[0]
         yield NodeChange(
             id=f"setting.{name}", kind="setting", status="changed", path="profiles.yml", what=(sentence,)

@@ -33,7 +33,8 @@ def running(old: Topology, new: Topology) -> Running:
     """Return the queries of an older version, and of the newer version deployed on it: groups stay."""
     before = groups_of(old)
     after = groups_of(new, before.lock)
-    if physical_settings(old.catalog).timezone != physical_settings(new.catalog).timezone:
+    settings, others = physical_settings(old.catalog), physical_settings(new.catalog)
+    if (settings.timezone, settings.spark) != (others.timezone, others.spark):
         names = {*before.models, *after.models}
     else:
         changed = differing(old, new)

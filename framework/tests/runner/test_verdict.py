@@ -1,8 +1,9 @@
 """Whether a query may go on from its checkpoint."""
 
+import pytest
 from msgspec.structs import replace
 
-from millstream.physical.values import Operator, Signature
+from millstream.physical.values import Dependency, Operator, Signature, Stored
 from millstream.physical.verdict import verdict
 
 COUNT = Operator(
@@ -102,3 +103,98 @@ def test_another_topic_of_the_same_source():
     )
     assert verdict(replace(old, operators=()), replace(new, operators=())).kind == "rebuild"
     assert verdict(NOW, new).kind == "same"  # a record that was written before topics were
+
+
+KINDS = Dependency("seed", "kinds", "d1")
+TYPE = Dependency("type", "web.events.id", "int")
+
+
+def with_state(**facts):
+    return replace(
+        NOW, operators=(replace(COUNT, **{"depends": (TYPE,), "below_depends": (KINDS,)} | facts),)
+    )
+
+
+def test_what_a_state_depends_on_besides_its_sql():
+    now = with_state()
+    found = verdict(now, with_state(depends=(replace(TYPE, content="string"),)))
+    assert (found.kind, found.reasons) == ("rebuild", ("counts: web.events.id is string instead of int",))
+    found = verdict(now, with_state(below_depends=(replace(KINDS, content="d2"),)))
+    assert (found.kind, found.reasons) == (
+        "forward",
+        ("counts: the rows of seed kinds changed; existing state was computed before",),
+    )
+
+
+def test_a_record_that_was_written_before_dependencies_were():
+    """What it depended on is unknown; from the next start on, it is known."""
+    assert (
+        verdict(NOW, replace(with_state(emitted=("x",)), settings={"spark.sql.ansi.enabled": "false"})).kind
+        == "same"
+    )
+
+
+def test_conditions_of_which_excluded_rows_would_be_emitted():
+    found = verdict(with_state(emitted=("a > 1",)), with_state(emitted=("a > 2",), below="b2"))
+    assert found.kind == "rebuild"
+    assert found.reasons[0].startswith("counts: the conditions upstream of it changed; groups ")
+
+
+def test_another_spark_setting():
+    old = replace(NOW, settings={})
+    found = verdict(old, replace(old, settings={"spark.sql.ansi.enabled": "false"}))
+    assert (found.kind, found.reasons) == ("rebuild", ("spark.sql.ansi.enabled is false instead of not set",))
+
+
+def test_a_longer_retention():
+    rows = Stored("model.days", ("id",), "r1", (), "1 day")
+    old = replace(NOW, operators=(), stored=(rows,))
+    for retention, kind in (("2 days", "forward"), ("", "forward"), ("1 hour", "same"), ("24 hours", "same")):
+        assert verdict(old, replace(old, stored=(replace(rows, retention=retention),))).kind == kind
+
+
+JOIN = Operator(
+    "met",
+    "join",
+    (
+        ("kind", "inner"),
+        ("left", "source.web.events.id int, source.web.events.user string not null"),
+        ("right", "if(source.web.others.value > 1, 'a, b', x) string"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"kind": "left"}, "the kind of join is `left` instead of `inner`"),
+        ({"left": "source.web.events.id int"}, "the left side no longer has `user`"),
+        (
+            {
+                "left": "source.web.events.id int, source.web.events.user string not null, source.web.events.at timestamp"
+            },
+            "the left side newly has `at`",
+        ),
+        (
+            {"left": "source.web.events.id int, upper(source.web.events.user) string"},
+            "a column of the left side is `upper(user)` instead of `user`",
+        ),
+        (
+            {"right": "if(source.web.others.value > 2, 'a, b', x) string"},
+            "a column of the right side is `if(value > 2, 'a, b', x)` instead of `if(value > 1, 'a, b', x)`",
+        ),
+    ],
+)
+def test_only_what_differs_of_a_join_is_said(facts, reason):
+    old = replace(NOW, operators=(JOIN,))
+    changed = tuple((name, facts.get(name, content)) for name, content in JOIN.facts)
+    assert verdict(old, replace(NOW, operators=(replace(JOIN, facts=changed),))).reasons == (
+        f"met: {reason}",
+    )
+
+
+def test_another_kind_of_state():
+    deduped = replace(COUNT, kind="dedupe")
+    assert verdict(NOW, replace(NOW, operators=(deduped,))).reasons == (
+        "counts is a deduplication instead of an aggregate",
+    )

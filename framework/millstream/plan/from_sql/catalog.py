@@ -43,6 +43,8 @@ class SeedSpec(Struct, frozen=True):
     id: str
     name: str
     columns: tuple[Column, ...]
+    digest: str = ""
+    """Covers its rows."""
 
 
 class ModelSpec(Struct, frozen=True):
@@ -82,6 +84,8 @@ class FunctionSpec(Struct, frozen=True):
     cost: str = "medium"
     table: bool = False
     keyed: bool = False
+    libraries: dict[str, str] = {}
+    """What it can import from outside of the project, with versions."""
 
 
 class Hints(Struct, frozen=True):

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,8 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.archive import Archive, archive_for, drop, keep
 from millstream.machine.java import java
 from millstream.project.secrets import Secret
+from millstream.project.spark_settings import TIMEZONE, flat
+from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log
 from millstream.runner.spark.functions import EXTENSIONS
@@ -83,7 +85,7 @@ def spark_settings(
     options += f" -Xlog:disable {archive.flag}" if archive else ""
     settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
     settings |= {
-        "spark.sql.session.timeZone": str(target.settings.get("timezone", "UTC")),
+        TIMEZONE: str(target.settings.get("timezone", "UTC")),
         "spark.sql.shuffle.partitions": str(shuffle_partitions(target)),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri() if local else "",
         # On the JVM's own class path, classes load faster, and the archive includes them.
@@ -91,7 +93,9 @@ def spark_settings(
         "spark.jars": "" if local else ",".join(path.as_uri() for path in jars),
         OPTIONS: options,
     }
-    given = {name: _text(value) for name, value in _flat(target.settings.get("spark") or {})}
+    given = given_settings(target)
+    # Loading a profile makes it the target's `timezone`.
+    given.pop(TIMEZONE, None)
     if more := given.pop(OPTIONS, ""):
         settings[OPTIONS] = f"{options} {more}"
     if more := given.pop(_EXCLUDED, ""):
@@ -103,7 +107,7 @@ def spark_settings(
 
 def secret_names(target: Target) -> frozenset[str]:
     """Return the Spark settings whose values come from the environment, or look like secrets."""
-    given = _flat(target.settings.get("spark") or {})
+    given = flat(target.settings.get("spark") or {})
     return frozenset(name for name, value in given if isinstance(value, Secret))
 
 
@@ -233,17 +237,3 @@ def _builder(settings: Mapping[str, str]) -> SparkSession.Builder:
 def _is_no_lost_command(record: logging.LogRecord) -> bool:
     """Hide py4j's log of a JVM that has ended; Millstream reports the error that py4j raises."""
     return record.msg != "Exception while sending command."
-
-
-def _flat(settings: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Secret):
-        return value.reveal()
-    return str(value).lower() if isinstance(value, bool) else str(value)

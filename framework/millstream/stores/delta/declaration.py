@@ -16,6 +16,7 @@ class Options(Struct):
 DECLARATION = Declaration(
     title="Delta",
     options=Options,
+    place=("path",),
     change_feed=True,
     spark_settings={
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

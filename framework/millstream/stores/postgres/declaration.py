@@ -19,6 +19,7 @@ class Options(Struct):
 DECLARATION = Declaration(
     title="PostgreSQL",
     options=Options,
+    place=("url", "database_schema"),
     required={"url": "postgresql://host:5432/name"},
     words={"schema": "write database_schema: …", "user": "write username: …"},
 )

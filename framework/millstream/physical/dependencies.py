@@ -1,0 +1,199 @@
+"""Finds what rows depend on besides their SQL: types, seeds, tables that are looked up, tests, libraries.
+
+The models as written and the bodies of functions have digests of their own (`passing`, `meanings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from millstream.expressions import Expression
+from millstream.physical.meanings import Meanings, digest
+from millstream.physical.passing import Passing
+from millstream.physical.values import Dependency, PhysicalSettings
+from millstream.plan.nodes import (
+    Aggregate,
+    Binary,
+    Decode,
+    Dedupe,
+    Expand,
+    Node,
+    Output,
+    Project,
+    SeedScan,
+    Stateful,
+    TableScan,
+    TopicScan,
+    Union,
+)
+from millstream.plan.nodes.order import in_order
+
+Found = frozenset[Dependency]
+_NONE: Found = frozenset()
+
+
+class Dependencies:
+    """Follows rows and columns down to their sources; each is followed once."""
+
+    def __init__(
+        self,
+        written: Mapping[str, Output],
+        passing: Passing,
+        meanings: Meanings,
+        settings: PhysicalSettings,
+    ) -> None:
+        self._written = written
+        self._passing = passing
+        self._meanings = meanings
+        self._seeds = settings.seeds
+        self._libraries = settings.libraries
+        self._columns: dict[tuple[int, str], Found] = {}
+        self._described: set[int] = set()
+        self._rows: dict[int, Found] = {}
+
+    def types(self, node: Node, expressions: Iterable[Expression]) -> frozenset[str]:
+        """Return the columns of sources that expressions read."""
+        found = self.expressions(node, expressions)
+        return frozenset(each.name for each in found if each.kind == "type")
+
+    def state(self, node: Node) -> Found:
+        """Return what the content of a state depends on."""
+        self._describe(node)
+        return self._state(node)
+
+    def _state(self, node: Node) -> Found:
+        match node:
+            case Aggregate():
+                return self.expressions(node.input, node.expressions)
+            case Dedupe():
+                return self._all(node.input, node.keys)
+            case Stateful():
+                return self._all(node.input, node.input.names) | self._called((node.function,))
+            case _:
+                own = self.expressions(node, node.expressions)
+                return own.union(*(self._all(each, each.names) for each in node.inputs))
+
+    def stored(self, output: Output, root: Node) -> Found:
+        """Return what the stored rows of a model depend on."""
+        self._describe(root)
+        own = [
+            self._all(root, root.names),
+            self.expressions(root, (item.expression for item in output.extras)),
+        ]
+        return self.rows(root).union(*own, self._tests(output, root))
+
+    def rows(self, node: Node) -> Found:
+        """Return what decides which rows a node has."""
+        self._describe(node)
+        for each in in_order((node,), self._rows):
+            below = [self._rows[id(inner)] for inner in each.inputs]
+            self._rows[id(each)] = self._own(each).union(*below)
+        return self._rows[id(node)]
+
+    def _describe(self, root: Node) -> None:
+        """Follow columns, inputs first, which avoids deep recursion for long chains of projections."""
+        order = in_order((root,), self._described)
+        self._described.update(map(id, order))
+        for node in order:
+            if isinstance(node, Project):
+                for name in node.names:
+                    self._column(node, name)
+
+    def _own(self, node: Node) -> Found:
+        match node:
+            case Project():
+                return _NONE
+            case TopicScan() if (output := self._written.get(node.relation)) is not None:
+                return self.rows(output.input) | self._tests(output, output.input)
+            case TableScan() | SeedScan():
+                return self._relation(node.relation)
+            case Binary():
+                return self.expressions(node, node.on)
+            case Dedupe() | Stateful():
+                return self._state(node)
+            case _ if node.inputs:
+                return self.expressions(node.inputs[0], node.expressions)
+        return _NONE
+
+    def _tests(self, output: Output, root: Node) -> Found:
+        """Return the tests that keep rows of a model out of its topic or table."""
+        deciding = [check for check in output.checks if check.severity != "warn"]
+        tests = [
+            Dependency("test" if each.keeps_out else "stop", each.name, self._meanings.of(root, each.wrong))
+            for each in deciding
+        ]
+        kept_out = (each.wrong for each in deciding if each.keeps_out)
+        return self.expressions(root, kept_out).union(tests)
+
+    def _relation(self, id_: str) -> Found:
+        """Return what the rows of a relation at rest depend on."""
+        if (rows := self._seeds.get(id_)) is not None:
+            return frozenset((Dependency("seed", id_.partition(".")[2], rows),))
+        if (output := self._written.get(id_)) is None:
+            return _NONE
+        root = output.input
+        columns = sorted(f"{c.name.lower()} {self._meanings.column(root, c.name)}" for c in root.columns)
+        sql = digest("\n".join((self._passing.rows(root), *columns)))
+        table = Dependency("table", id_.partition(".")[2], sql)
+        return self.stored(output, root) | {table}
+
+    # -- columns and expressions
+
+    def expressions(self, node: Node, expressions: Iterable[Expression]) -> Found:
+        """Return what expressions over the columns of a node depend on."""
+        found: list[Found] = []
+        for each in expressions:
+            found += [self._column(node, name) for name in each.columns]
+            found += map(self._relation, each.reads)
+            found += [self._called(each.functions)] if each.functions else []
+        return _joined(found)
+
+    def _all(self, node: Node, names: Iterable[str]) -> Found:
+        return _joined([self._column(node, name) for name in names])
+
+    def _column(self, node: Node, name: str) -> Found:
+        while (below := node.origin(name)) is not None:
+            node, name = below
+        key = id(node), name.lower()
+        if key not in self._columns:
+            self._columns[key] = self._computed_by(node, name)
+        return self._columns[key]
+
+    def _computed_by(self, node: Node, name: str) -> Found:
+        """Return what a column depends on, by the node that computes it."""
+        match node:
+            case Project():
+                item = next(each for each in node.items if each.name.lower() == name.lower())
+                return self.expressions(node.input, (item.expression,))
+            case Aggregate():
+                keys = [each.expression for each in node.keys if each.name.lower() == name.lower()]
+                made = [e for m in node.measures if m.name.lower() == name.lower() for e in m.expressions]
+                return self.expressions(node.input, keys or made)
+            case Expand():
+                return self.expressions(node.input, (node.call,))
+            case Union():
+                index = [each.name.lower() for each in node.columns].index(name.lower())
+                return _NONE.union(*(self._column(side, side.columns[index].name) for side in node.sides))
+            case Decode() | TableScan() | SeedScan():
+                return self._read(node, name)
+        return _NONE.union(*(self._all(each, each.names) for each in node.inputs))
+
+    def _read(self, node: Node, name: str) -> Found:
+        output = self._written.get(node.relation)
+        if output is not None and name.lower() in output.input.by_name:
+            return self._column(output.input, name)
+        found = node.column(name)
+        read = f"{node.relation.partition('.')[2]}.{name.lower()}"
+        return frozenset((Dependency("type", read, f"{found.type}{'' if found.nullable else ' not null'}"),))
+
+    def _called(self, functions: Iterable[str]) -> Found:
+        return frozenset(
+            Dependency("library", library, version)
+            for name in functions
+            for library, version in self._libraries.get(name, {}).items()
+        )
+
+
+def _joined(found: list[Found]) -> Found:
+    first = found[0] if found else _NONE
+    return first if len(found) < 2 else first.union(*found[1:])

@@ -1,0 +1,39 @@
+"""Describes how what rows depend on differs between two versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from millstream.physical.values import Dependency
+
+
+def changes(was: Iterable[Dependency], now: Iterable[Dependency]) -> Iterator[str]:
+    """Yield each change. SQL that begins or ceases to read something changes by itself; tests are not SQL."""
+    before, after = _by_name(was), _by_name(now)
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        kinds = {each.kind for each in (old, new) if each is not None}
+        if old is not None and new is not None:
+            if old.content != new.content and kinds != {"stop"}:
+                yield _changed(old, new)
+        elif "test" in kinds:
+            yield f"the test {key[1]} {'no longer keeps rows out' if new is None else 'keeps rows out'}"
+
+
+def _by_name(found: Iterable[Dependency]) -> dict[tuple[str, str], Dependency]:
+    """Return dependencies by what they are of: whether a test drops wrong rows or stops, none is stored."""
+    return {("test" if each.kind == "stop" else each.kind, each.name): each for each in found}
+
+
+def _changed(old: Dependency, new: Dependency) -> str:
+    match new.kind:
+        case "type":
+            return f"{new.name} is {new.content} instead of {old.content}"
+        case "seed":
+            return f"the rows of seed {new.name} changed"
+        case "table":
+            return f"the SQL of table {new.name} changed"
+        case "test" | "stop":
+            return f"the test {new.name} keeps other rows out"
+        case "library":
+            return f"{new.name} is version {new.content} instead of {old.content}"

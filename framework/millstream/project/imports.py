@@ -1,0 +1,184 @@
+"""What functions import: modules and files of the project by their content, libraries by their version.
+
+A module of the project is only parsed, never run. As in `digests`, what could be read counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.project.digests import Digests
+from millstream.project.python_module import parse_module
+from millstream.project.values import Function, Import
+from millstream.text import Text
+
+_OPENING = frozenset(("open", "read_text", "read_bytes", "read_csv", "read_json", "read_parquet", "Path"))
+"""Calls whose first argument can be the path of a file."""
+_SOURCES = ("", "src")
+"""The folders of a project that Python imports from."""
+
+
+class Imported(Struct, frozen=True):
+    """The files that functions import, and the libraries."""
+
+    files: dict[str, str] = {}
+    """Digests by path, relative to the project's folder."""
+    libraries: dict[str, str] = {}
+    """Versions by name."""
+
+    def unchanged(self, root: Path) -> bool:
+        return all(_digest(_bytes(root / path)) == digest for path, digest in self.files.items()) and all(
+            _version(name) == version for name, version in self.libraries.items()
+        )
+
+
+def imports_of(statements: Iterable[ast.stmt], package: str = "") -> Iterator[Import]:
+    """Yield what statements import, also within functions; `package` is what relative imports start from."""
+    for statement in statements:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Import(names=names):
+                    yield from (Import(each.name) for each in names)
+                case ast.ImportFrom(module=module, names=names, level=level):
+                    parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+                    base = ".".join([*parents, *([module] if module else [])])
+                    yield from (Import(base, "" if each.name == "*" else each.name) for each in names)
+                case ast.Call(func=called, args=[ast.Constant(value=str(text)), *_]):
+                    if _name(called) == "import_module":
+                        yield Import(text)
+                    elif _name(called) in _OPENING:
+                        yield Import(text, file=True)
+
+
+def _name(called: ast.expr) -> str:
+    match called:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def with_imports(functions: Mapping[str, Function], root: Path) -> tuple[dict[str, Function], Imported]:
+    """Return functions whose digests cover what they import, and all that they import."""
+    files: dict[str, str] = {}
+    libraries: dict[str, str] = {}
+    found: dict[str, Function] = {}
+    modules = _Modules(root)
+    for name, function in functions.items():
+        reached = modules.reached(function.imports)
+        contents = sorted(reached.contents)
+        digest = _digest("\n".join([function.digest, *contents]).encode()) if contents else function.digest
+        versions = {each: _version(each) for each in sorted(reached.libraries)}
+        found[name] = replace(function, digest=digest, libraries=versions)
+        files |= {path: _digest(_bytes(root / path)) for path in reached.files}
+        libraries |= versions
+    return found, Imported(files, libraries)
+
+
+class _Reached(Struct):
+    contents: set[str] = set()
+    files: set[str] = set()
+    libraries: set[str] = set()
+
+
+class _Modules:
+    """The modules of a project; each is parsed once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._parsed: dict[str, tuple[Digests | None, str]] = {}
+
+    def reached(self, imports: Iterable[Import]) -> _Reached:
+        found = _Reached(set(), set(), set())
+        done: set[Import] = set()
+        waiting = [*imports]
+        while waiting:
+            each = waiting.pop()
+            if each not in done:
+                done.add(each)
+                waiting += self._follow(each, found)
+        return found
+
+    def _follow(self, wanted: Import, found: _Reached) -> list[Import]:
+        """Add what an import reads to `found`, and return what that imports."""
+        if wanted.file:
+            if _is_file(self._root / wanted.module):
+                found.files.add(wanted.module)
+                found.contents.add(f"{wanted.module} {_digest(_bytes(self._root / wanted.module))}")
+            return []
+        path = self._path(wanted.module)
+        submodule = f"{wanted.module}.{wanted.name}" if wanted.name else ""
+        if submodule and self._path(submodule):
+            return [Import(submodule), *([Import(wanted.module)] if path else [])]
+        if path is None:
+            top = wanted.module.partition(".")[0]
+            if top and top not in sys.stdlib_module_names and not self._is_folder(top):
+                found.libraries.add(top)
+            return []
+        found.files.add(path)
+        digests, content = self._parse(path)
+        if digests is None:
+            found.contents.add(f"{path} {content}")
+            return []
+        digest, statements = digests.of_name(wanted.name)
+        found.contents.add(f"{path} {wanted.name} {digest}")
+        package = wanted.module if path.endswith("__init__.py") else wanted.module.rpartition(".")[0]
+        parent = wanted.module.rpartition(".")[0]
+        above = [Import(parent)] if parent and self._path(parent) else []
+        return [*above, *imports_of(statements, package)]
+
+    def _path(self, module: str) -> str | None:
+        """Return the file of a module of the project."""
+        parts = module.replace(".", "/")
+        for folder in _SOURCES:
+            for file in (f"{parts}.py", f"{parts}/__init__.py"):
+                path = f"{folder}/{file}" if folder else file
+                if parts and _is_file(self._root / path):
+                    return path
+        return None
+
+    def _is_folder(self, name: str) -> bool:
+        return any((self._root / folder / name).is_dir() for folder in _SOURCES)
+
+    def _parse(self, path: str) -> tuple[Digests | None, str]:
+        if path not in self._parsed:
+            data = _bytes(self._root / path)
+            module, _ = parse_module(Text(path, data.decode(errors="replace")))
+            self._parsed[path] = (Digests(module) if module is not None else None, _digest(data))
+        return self._parsed[path]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _bytes(path: Path) -> bytes:
+    """Return a file's content; a file that can't be read has none, and gets some when it can."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _version(module: str) -> str:
+    """Return the version of the library that has a module; empty if it isn't installed here."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(module)
+    except metadata.PackageNotFoundError:
+        names = metadata.packages_distributions().get(module, [])
+        return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(set(names)))

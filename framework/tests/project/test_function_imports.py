@@ -1,0 +1,105 @@
+"""A function's digest covers what it imports from the project; libraries count by their version."""
+
+from importlib import metadata
+
+import pytest
+from support.shops import Shop
+
+from millstream.compile import compile_project
+from millstream.project.load import load_project
+
+FUNCTION = """
+import json
+from pathlib import Path
+
+import numpy
+from rates import europe
+from rates.asia import factor as of_asia
+from rates.unused import nothing
+
+LIMITS = json.loads(Path("rates/limits.json").read_text())
+
+
+def rated(value: float) -> float:
+    from rates.late import shift
+
+    return numpy.float64(europe.times(value)) * of_asia() + shift() + LIMITS["most"]
+
+
+def plain(value: float) -> float:
+    return value
+"""
+FILES = {
+    "macros/rated.py": FUNCTION,
+    "rates/__init__.py": "",
+    "rates/europe.py": "from .common import FACTOR\n\n\ndef times(value):\n    return value * FACTOR\n",
+    "rates/common.py": "FACTOR = 2\n",
+    "rates/asia.py": "def factor():\n    return OWN\n\n\nOWN = 3\n\n\ndef other():\n    return 4\n",
+    "rates/late.py": "def shift():\n    return 1\n",
+    "rates/limits.json": '{"most": 5}\n',
+    "rates/unused.py": "nothing = 1\n",
+}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    made = Shop(tmp_path, "")
+    for path, text in FILES.items():
+        made.write(path, text)
+    return made
+
+
+def functions(shop):
+    return load_project(shop.root, None, None, None).functions
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("rates/europe.py", "value * FACTOR", "value + FACTOR"),
+        ("rates/common.py", "2", "3"),
+        ("rates/asia.py", "OWN = 3", "OWN = 4"),
+        ("rates/late.py", "return 1", "return 2"),
+        ("rates/limits.json", "5", "6"),
+        ("rates/__init__.py", "", "import rates.asia\n\nrates.asia.OWN = 9\n"),
+    ],
+)
+def test_what_a_function_imports(shop, path, old, new):
+    before = functions(shop)
+    shop.write(path, FILES[path].replace(old, new, 1))
+    after = functions(shop)
+    assert before["rated"].digest != after["rated"].digest
+    assert before["plain"].digest == after["plain"].digest
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("rates/asia.py", "return 4", "return 5"),
+        ("rates/europe.py", "def times", "# a comment\ndef times"),
+        ("rates/unused.py", "1", "2"),
+    ],
+)
+def test_what_it_does_not_read(shop, path, old, new):
+    before = functions(shop)
+    shop.write(path, FILES[path].replace(old, new))
+    assert functions(shop)["rated"].digest == before["rated"].digest
+
+
+def test_libraries_with_their_versions(shop):
+    found = functions(shop)
+    assert found["rated"].libraries == {"numpy": metadata.version("numpy")}
+    assert found["plain"].libraries == {}
+
+
+def test_a_cached_compile_notices_an_edited_import(shop):
+    shop.model(
+        "sent",
+        "{{ config(materialized='sink') }} select rated(value) as x from {{ source('web', 'events') }}",
+    )
+    first = compile_project(shop.root)
+    assert not [each for each in first.diagnostics if each.severity == "error"]
+    assert compile_project(shop.root).from_cache
+    shop.write("rates/common.py", "FACTOR = 7\n")
+    again = compile_project(shop.root)
+    assert again.catalog != first.catalog
