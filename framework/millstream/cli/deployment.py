@@ -38,13 +38,25 @@ def plan_deployment(
     physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
     known = statistics_of(common, root, now, ask_kafka=ask_kafka)
     review = deployment(
-        running, _deployed_version(running), now, physical, known, accept_forward=accept_forward
+        running, _deployed_version(running, compiled), now, physical, known, accept_forward=accept_forward
     )
     return Deployment(review, rebuilds(review, accept_forward=accept_forward), not running.records)
 
 
-def _deployed_version(running: Deployed) -> Version | None:
-    """Return the manifest that was saved when the queries were started, if it can be read."""
+def _deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
+    """Return what runs by the records of its queries, or what was saved when all of them were started."""
+    from millstream.deployment.definitions import what_runs
+    from millstream.review.version import version_of
+    from millstream.topology import read_catalog
+
+    saved = _saved_version(running)
+    whole = None if saved is None or saved.less else (saved.manifest, read_catalog(saved.compiled))
+    found = what_runs(running.records.values(), compiled.manifest, whole)
+    return saved if found is None else version_of("what runs", found, None)
+
+
+def _saved_version(running: Deployed) -> Version | None:
+    """Return the manifest that was saved when all queries were started, if it can be read."""
     from millstream.review.version import decode_version
 
     if running.manifest is None:
@@ -60,7 +72,10 @@ def summarize(deployment: Deployment) -> str:
     if deployment.first:
         return "Nothing runs on this target yet. All models start from the beginning of their topics."
     if not deployment.rebuilds:
-        return "Nothing is rebuilt. All queries continue from their checkpoints."
+        found = deployment.review.queries
+        forward = dict.fromkeys(m for each in found if each.status == "forward" for m in each.models)
+        kept = f" {', '.join(forward)}: what the old version computed stays." if forward else ""
+        return f"Nothing is rebuilt. All queries continue from their checkpoints.{kept}"
     names = dict.fromkeys(model for each in deployment.rebuilds for model in each.models)
     listed = ", ".join(names)
     return f"Rebuilt alongside the running version, compared, then swapped: {listed}. All others continue."

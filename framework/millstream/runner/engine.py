@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -14,10 +15,13 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.broker import shared_broker
+from millstream.decoding import from_json
+from millstream.deployment.definitions import definition_of
 from millstream.deployment.intents import Regroup
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
+from millstream.manifest import Manifest
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
@@ -93,6 +97,12 @@ class Engine(Struct, frozen=True, eq=False):
 
         return read_record(self.files, self.checkpoint(query))
 
+    def definition(self, stored: Iterable[str]) -> bytes:
+        """Return the definitions of a query's stored models, to record what it was started with."""
+        if not self.job.manifest:
+            return b""
+        return definition_of(_manifest(self.job.manifest), self.job.catalog, stored).packed()
+
     def context(
         self, query: Query, record: Record, checkpoint: CheckpointFolder, new: frozenset[str]
     ) -> QueryContext:
@@ -136,6 +146,11 @@ class Engine(Struct, frozen=True, eq=False):
             return jvm_lost(code, self.log)
         found = problem_of(query.title, error, str(self.log))
         return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
+
+
+@lru_cache(maxsize=1)
+def _manifest(content: bytes) -> Manifest:
+    return from_json(content, Manifest)
 
 
 @contextmanager

@@ -1,16 +1,19 @@
 """`millstream plan`, and what `apply` refuses before it starts anything."""
 
 import json
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from millstream.artifacts import manifest_file
 from millstream.compile import compile_project
+from millstream.deployment.definitions import definition_of
 from millstream.deployment.records import new_record
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.checkpoints.deployed import write_manifest
-from millstream.runner.checkpoints.files import checkpoint_folder, write_lock, write_record
+from millstream.runner.checkpoints.files import checkpoint_folder, records_in, write_lock, write_record
 from millstream.stores.files import LocalFiles
 from millstream.topology import compiled_topology, physical_of
 
@@ -18,18 +21,23 @@ CONFIG = "{{ config(materialized='table', unique_key='user_id') }}\n"
 TOTALS = "select user_id, sum(amount) as total, count(*) as n from {{ ref('stg_clicks') }} group by user_id\n"
 
 
-def started(root):
-    """Note what a build notes that starts every model."""
+def started(root, *, only=None, whole=True):
+    """Note what a build notes that starts every model, or `only` some queries; `whole`: all succeeded."""
     compiled = compile_project(root)
     project, files = load_project(root, None, None, None), LocalFiles()
     checkpoints = checkpoints_of(project.target, root)
-    physical = physical_of(compiled_topology(compiled))
+    topology = compiled_topology(compiled)
+    physical = physical_of(topology)
     for query in physical.queries:
-        place, record = checkpoint_folder(checkpoints, query.name), new_record("shop", query, {})
+        if only is not None and query.name not in only:
+            continue
+        definition = definition_of(compiled.manifest, topology.catalog, query.stored).packed()
+        place, record = checkpoint_folder(checkpoints, query.name), new_record("shop", query, {}, definition)
         write_record(files, place, record)
         files.write(f"{place.spark(record)}/offsets/0", b"v1\n{}\n-")
     write_lock(files, checkpoints, physical.lock)
-    write_manifest(files, checkpoints, manifest_file(compiled))
+    if whole:
+        write_manifest(files, checkpoints, manifest_file(compiled))
     return checkpoints
 
 
@@ -89,16 +97,54 @@ def test_as_a_comment(shop, running, run):
 
 
 @pytest.mark.parametrize("content", [b"{}", b"\xff", None])
-def test_without_a_saved_manifest_only_state_is_compared(shop, running, run, content):
-    from pathlib import Path
-
+def test_without_definitions_and_a_saved_manifest_only_state_is_compared(shop, running, run, content):
     path = Path(running) / "manifest.json"
     path.write_bytes(content) if content is not None else path.unlink()
+    for record in records_in(LocalFiles(), running).values():
+        place = checkpoint_folder(running, record.query)
+        write_record(LocalFiles(), place, replace(record, definition=b""))
     edit(shop, TOTALS.replace("sum(", "max("))
     found = run("plan")
     assert (found.code, found.err) == (0, "")
     assert "are unknown, so only their state is compared" in found.out
     assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in found.out
+
+
+SENT = "{{ config(materialized='sink') }}\nselect user_id, amount from {{ ref('stg_clicks') }}\n"
+
+
+def test_a_build_in_which_a_model_failed(shop, run):
+    edit(shop)
+    (shop / "models/sent.sql").write_text(SENT)
+    started(shop, only={"totals"}, whole=False)
+    found = run("plan", "--output", "json").json
+    assert [(each["id"], each["status"]) for each in found["nodes"]] == [("model.sent", "added")]
+    assert [(each["models"], each["status"]) for each in found["queries"]] == [(["sent"], "new")]
+
+
+def test_models_that_were_started_after_the_last_whole_build(shop, running, run):
+    edit(shop, TOTALS.replace("sum(", "max("))
+    started(shop, only={"totals"}, whole=False)
+    assert run("plan").out.startswith("No effect on what runs\n")
+    edit(shop)
+    assert "total: meaning max(amount) → sum(amount)" in run("plan").out
+
+
+def test_a_query_that_keeps_the_older_version_of_a_view(shop, run):
+    edit(shop)
+    (shop / "models/sent.sql").write_text(SENT)
+    started(shop)
+    view = shop / "models/staging/stg_clicks.sql"
+    view.write_text(view.read_text().rstrip() + " and amount > 5\n")
+    started(shop, only={"sent"}, whole=False)
+    found = run("plan", "--output", "json").json
+    assert [(each["name"], each["status"]) for each in found["queries"]] == [("totals", "forward")]
+
+
+def test_a_query_of_dead_letters_that_is_no_longer_needed(shop, running, run):
+    record = replace(records_in(LocalFiles(), running)["totals"], query="dead", models=(), outputs={})
+    write_record(LocalFiles(), checkpoint_folder(running, "dead"), record)
+    assert "dead: removed\n" in run("plan").out
 
 
 def test_a_checkpoint_that_nobody_needs_any_more(shop, running, run):

@@ -6,6 +6,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
+from millstream.artifacts import manifest_file
 from millstream.compile import compile_project
 from millstream.deployment.intents import Regroup
 from millstream.project.folders import checkpoints_of
@@ -27,7 +28,8 @@ def job_of(root, *, target=None, tests=True, **options):
         if isinstance(options.get("intent"), Regroup)
         else local_lock(checkpoints_of(project.target, root))
     )
-    return Job(project, topology, physical_of(topology, lock), lock, **options)
+    manifest = manifest_file(compiled)
+    return Job(project, topology, physical_of(topology, lock), lock, manifest=manifest, **options)
 
 
 def built(root, spark, *, target=None, tests=True, **options):

@@ -84,7 +84,8 @@ def _state_title(found: Review) -> str:
 
 
 def _query(query: QueryChange) -> str:
-    parts = [f"**{code(query.name)}: {query.status}** ({', '.join(map(code, query.models))})\n"]
+    models = f" ({', '.join(map(code, query.models))})" if query.models else ""
+    parts = [f"**{code(query.name)}: {query.status}**{models}\n"]
     parts += [f"- {sentence(each)}" for each in (*query.reasons, *query.notes)]
     if query.stages:
         parts.append(f"- `millstream apply`: {', '.join(query.stages)}")

@@ -87,7 +87,8 @@ def _queries(found: Review) -> Iterator[Line]:
     yield Line("")
     yield Line(f"STATE  {count(found.same_queries, 'query', 'queries')} unchanged", "title")
     for query in found.queries:
-        yield Line(f"{query.name}: {query.status} ({', '.join(query.models)})")
+        models = f" ({', '.join(query.models)})" if query.models else ""
+        yield Line(f"{query.name}: {query.status}{models}")
         yield from (Line(f"    {each}") for each in (*query.reasons, *query.notes))
         if query.stages:
             yield Line(f"    apply: {', '.join(query.stages)}", "quiet")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.deployment.definitions import is_same
 from millstream.deployment.records import Record, new_record, taken_over_tables
 from millstream.deployment.stages import (
     Backfill,
@@ -144,10 +145,12 @@ def _ready(
 
 def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:
     before = opened.record
-    new = new_record(running.job.project.settings.name, query, opened.ids)
     outputs = {model: topic for model, topic in query.stored.items() if model not in out}
+    project, definition = running.job.project.settings.name, running.definition(outputs)
+    new = new_record(project, query, opened.ids, definition)
     new = replace(new, outputs=outputs, left_out=missing_from(before, out))
     if before is not None:
+        defined_before = is_same(before.definition, new.definition)
         new = replace(
             before,
             signature=new.signature,
@@ -157,6 +160,8 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
             outputs=outputs,
             left_out=new.left_out,
             ids=before.ids | opened.ids,
+            definition=before.definition if defined_before else new.definition,
+            defined=before.defined if defined_before else new.defined,
         )
     if new != before:
         checkpoints.write_record(running.files, running.checkpoint(query), new)

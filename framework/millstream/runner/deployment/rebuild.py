@@ -24,7 +24,8 @@ from millstream.runner.queries.start import QueryContext
 def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, QueryContext]:
     """Return the query to run until the swap, and its context; with `apply`, the old version is retained."""
     checkpoint = running.checkpoint(query)
-    new = new_record(running.job.project.settings.name, query, running.ids(query))
+    project, definition = running.job.project.settings.name, running.definition(query.stored)
+    new = new_record(project, query, running.ids(query), definition)
     found = pending_swap.read(running.files, checkpoint)
     digest = _digest(running, query)
     if found is None or found.digest != digest or found.apply != apply:
