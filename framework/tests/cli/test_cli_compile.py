@@ -124,3 +124,31 @@ def test_two_at_a_time_leave_whole_files(run, shop):
     assert [process.wait(60) for process in both] == [0] * 4
     json.loads((shop / "target/manifest.json").read_text())
     assert [path.name for path in (shop / "target").rglob(".*") if path.is_file()] == [MARKER]
+
+
+UNIT_TESTS = """\
+unit_tests:
+  - name: sums
+    model: totals
+    given:
+      - input: ref('stg_clicks')
+        rows:
+          - {user_id: a, amout: 1}
+    expect:
+      rows:
+        - {user_id: a, totl: 1}
+"""
+
+
+def test_columns_that_unit_tests_misname_are_found_without_running_them(run, shop):
+    (shop / "tests").mkdir()
+    (shop / "tests/sums.yml").write_text(UNIT_TESTS)
+    found = run("compile", "--output", "json")
+    assert found.code == 2
+    assert [(each["code"], each["line"], each["help"]) for each in found.json["diagnostics"]] == [
+        ("MS650", 7, "did you mean 'amount'?"),
+        ("MS650", 10, "did you mean 'total'?"),
+    ]
+    assert not (shop / "target/manifest.json").exists()
+    (shop / "tests/sums.yml").write_text(UNIT_TESTS.replace("amout", "amount").replace("totl", "total"))
+    assert run("compile").code == 0
