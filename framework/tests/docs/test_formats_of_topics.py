@@ -89,7 +89,7 @@ def test_asyncapi(run, shop):
 def test_explain(run, shop):
     found = " ".join(run("explain", "--format", "mermaid").out.split())
     for said in (
-        "sink bills by id in avro (confluent), keys avro (confluent) (append)", "decode avro (confluent): id",
+        "sink bills by id in avro (confluent), keys in avro (confluent) (append)", "decode avro (confluent): id",
         "sink parcels in protobuf (confluent) (append)", "decode avro: id",
         "sink rows by id in csv (append)", "decode csv (delimiter",
         "sink events by id (append)",

@@ -273,9 +273,9 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
         if not isinstance(self.materialization, Sink):
             return ""
         value, key = self.materialization.encoding, self.materialization.key_encoding
-        formats = [str(value)] if str(value) != DEFAULT_FORMAT else []
-        formats += [f"keys {key}"] if key is not None else []
-        return f" in {', '.join(formats)}" if formats else ""
+        of_values = f" in {value}" if str(value) != DEFAULT_FORMAT else ""
+        of_keys = f", keys in {key}" if key is not None else ""
+        return of_values + of_keys
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
