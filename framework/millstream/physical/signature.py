@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.materialization import Table
+from millstream.materialization import Sink, Table
 from millstream.physical.dependencies import Dependencies
 from millstream.physical.emit.names import node_name
 from millstream.physical.meanings import Meanings, digest
@@ -90,6 +90,7 @@ class Signatures:
             tuple(sorted(self._dependencies.stored(output, root))),
             (stored.retention or "") if isinstance(stored, Table) else "",
             self._places.get(stored.store or "", "") if isinstance(stored, Table) else "",
+            digest(f"{stored.encoding}, keys {stored.key_encoding}") if isinstance(stored, Sink) else "",
         )
 
     def _rows(self, output: Output, root: Node) -> str:

@@ -176,6 +176,8 @@ class Stored(Struct, frozen=True):
     """How long rows of a table are kept; empty: forever."""
     place: str | None = None
     """Where its table is; empty for a topic."""
+    encoding: str | None = None
+    """Digest of how records of a topic are written: their values, and their keys. Empty for a table."""
 
 
 class Signature(Struct, frozen=True):

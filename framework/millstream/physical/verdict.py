@@ -67,6 +67,8 @@ def _outdated(old: Signature, new: Signature) -> Iterator[str]:
             yield f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"
         elif changed:
             yield f"{name}: {', '.join(changed)}; stored rows stay unchanged"
+        elif was.encoding and now.encoding and was.encoding != now.encoding:
+            yield f"{name}: its records have another format; those of keys without new rows stay as they are"
         elif is_longer(was.retention, now.retention):
             kept = f"kept for {now.retention}" if now.retention else "kept forever"
             yield f"{name}: rows are {kept} instead of {was.retention}; rows that were removed stay removed"

@@ -89,6 +89,14 @@ MATERIALIZED = (
         "another topic of a sink", "m_topic", "rebuild", sink("user", SUMS, "m_topic"),
         "_m_topic'", "_other'",
     ),
+    of_model(
+        "another format of keys", "m_keys", "forward", sink("user", SUMS, "m_keys"),
+        "key='user'", "key='user', key_format='json'",
+    ),
+    of_model(
+        "more partitions of a new topic", "m_parts", "same", sink("user", SUMS, "m_parts"),
+        "key='user'", "key='user', partitions=3",
+    ),
 )  # fmt: skip
 
 
