@@ -5,9 +5,10 @@ The models as written and the bodies of functions have digests of their own (`pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from millstream.expressions import Expression
+from millstream.formats.reading import SCHEMA, reading_of
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Dependency, PhysicalSettings
@@ -27,6 +28,7 @@ from millstream.plan.nodes import (
     Union,
 )
 from millstream.plan.nodes.order import in_order
+from millstream.types import Field
 
 Found = frozenset[Dependency]
 _NONE: Found = frozenset()
@@ -184,7 +186,8 @@ class Dependencies:
             return self._column(output.input, name)
         found = node.column(name)
         read = f"{node.relation.partition('.')[2]}.{name.lower()}"
-        return frozenset((Dependency("type", read, f"{found.type}{'' if found.nullable else ' not null'}"),))
+        own = Dependency("type", read, f"{found.type}{'' if found.nullable else ' not null'}")
+        return frozenset((own, *(_reading(node, name, read) if isinstance(node, Decode) else ())))
 
     def _called(self, functions: Iterable[str]) -> Found:
         return frozenset(
@@ -192,6 +195,17 @@ class Dependencies:
             for name in functions
             for library, version in self._libraries.get(name, {}).items()
         )
+
+
+def _reading(node: Decode, name: str, read: str) -> Iterator[Dependency]:
+    """Yield where a column is in old records, and what it is in those that lack it."""
+    if node.key is not None and node.key.name.lower() == name.lower():
+        facts = reading_of(node.key_format, (Field(node.key.name, node.key.type),), name)
+    else:
+        fields = [Field(column.name, column.type) for column in node.fields]
+        facts = reading_of(node.format, fields, name)
+    for fact, content in facts.items():
+        yield Dependency("schema" if fact == SCHEMA else "reading", f"{fact} of {read}", content)
 
 
 def _joined(found: list[Found]) -> Found:

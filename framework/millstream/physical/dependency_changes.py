@@ -27,8 +27,11 @@ def _by_name(found: Iterable[Dependency]) -> dict[tuple[str, str], Dependency]:
 
 def _changed(old: Dependency, new: Dependency) -> str:
     match new.kind:
-        case "type":
-            return f"{new.name} is {new.content} instead of {old.content}"
+        case "type" | "reading":
+            what = f"the {new.name}" if new.kind == "reading" else new.name
+            return f"{what} is {new.content} instead of {old.content}"
+        case "schema":
+            return f"the {new.name} changed"
         case "seed":
             return f"the rows of seed {new.name} changed"
         case "table":

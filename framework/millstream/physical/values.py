@@ -133,7 +133,7 @@ class PerBatch(Struct, frozen=True, tag="batch"):
     deliveries: tuple[Delivery, ...]
 
 
-DependencyKind = Literal["type", "seed", "table", "test", "stop", "library"]
+DependencyKind = Literal["type", "reading", "schema", "seed", "table", "test", "stop", "library"]
 """A `test` keeps rows out; a `stop` is one that lets no wrong row be stored, and stops the query."""
 
 

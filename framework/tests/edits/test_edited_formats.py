@@ -1,0 +1,61 @@
+"""Edits of formats and schemas after which old records are read differently, although no type changes."""
+
+import json
+
+import pytest
+from edits.test_edited_projects import queries
+from support.shops import Shop
+
+from millstream.deployment.records import Deployed, new_record
+from millstream.deployment.stages import fit
+
+SOURCE = "sources: [{{name: s, topics: [{{name: pairs, {}}}]}}]"
+CSV = "format: csv, columns: [{}]"
+SUFFIXES = {"avro": "avsc", "protobuf": "proto"}
+A, B, C = "{name: a, type: int}", "{name: b, type: int}", "{name: c, type: int}"
+
+
+def avro(**more):
+    fields = [{"name": name, "type": "int"} for name in ("a", "b")]
+    fields.append({"name": "c", "type": "int", "doc": "unused"})
+    for name, value in more.items():
+        fields["abc".index(name)] |= value
+    return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+
+def proto(a, b, c=3):
+    return f'syntax = "proto3"; message R {{ int32 a = {a}; int32 b = {b}; int32 c = {c}; }}'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "reason"),
+    [
+        (CSV.format(f"{A}, {B}, {C}"), CSV.format(f"{B}, {A}, {C}"), "rebuild", "the position of s.pairs.a is 2 instead of 1"),
+        (CSV.format(f"{A}, {B}, {C}"), CSV.format(f"{A}, {B}"), "same", ""),
+        (CSV.format(f"{A}, {B}"), CSV.format(f"{A}, {B}") + ", format_options: {delimiter: ';'}", "forward", "the SQL upstream"),
+        (f"columns: [{A}, {B}]", f"columns: [{A}, {B}], decoding: lenient", "forward", "the SQL upstream"),
+        (avro(), avro(a={"default": 1}), "rebuild", "the default of s.pairs.a is 1 instead of none"),
+        (avro(), avro(a={"aliases": ["old"]}), "rebuild", "the aliases of s.pairs.a is old instead of none"),
+        (avro(), avro(c={"doc": "other", "default": 5}), "same", ""),
+        (proto(1, 2), proto(2, 1), "rebuild", "the number of s.pairs.a is 2 instead of 1"),
+        (proto(1, 2), proto(1, 2, 4), "same", ""),
+    ],
+)  # fmt: skip
+def test_how_old_records_are_read(tmp_path, before, after, verdict, reason):
+    shop = Shop(tmp_path, "")
+    shop.model(
+        "sums",
+        "{{ config(materialized='table', unique_key='a') }} "
+        "select a, sum(b) as total from {{ source('s', 'pairs') }} group by a",
+    )
+    found = []
+    for text in (before, after):
+        name = {"{": "avro", "s": "protobuf"}.get(text[0])
+        if name is not None:
+            shop.write(f"schemas/r.{SUFFIXES[name]}", text)
+        topic = f"format: {name}, schema: schemas/r.{SUFFIXES[name]}" if name else text
+        shop.write("models/s.yml", SOURCE.format(topic))
+        found.append(queries(shop)["model.sums"])
+    told = fit(found[1], new_record("", found[0], {}), Deployed({}))
+    assert told.kind == verdict, told
+    assert reason in " ".join(told.reasons)
