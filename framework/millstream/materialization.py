@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing
+from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, functions_of
 
 
 class _Kind(Struct, frozen=True):
@@ -37,6 +37,11 @@ class _Kind(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The Python functions that encode what it stores."""
         return ()
 
     def stored_name(self, model: str) -> str:
@@ -143,6 +148,10 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     @property
     def keys(self) -> tuple[str, ...]:
         return self.key
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        return functions_of(self.encoding, self.key_encoding)
 
     def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
         return self.topic

@@ -63,7 +63,7 @@ def _type(found: dict[str, Any]) -> str:
         return ", ".join(f"`{choice}`" for choice in found["enum"] if choice is not None)
     if "anyOf" in found:
         parts = [_type(part) for part in found["anyOf"] if part.get("type") != "null"]
-        return " or ".join(dict.fromkeys(parts))
+        return " or ".join(dict.fromkeys(each for part in parts for each in part.split(" or ")))
     kind = found.get("type", "any")
     if isinstance(kind, list):
         return " or ".join(each for each in kind if each != "null")

@@ -64,4 +64,8 @@ MS128 Incompatible schema
     The schema of a sink is not compatible with the pinned versions of its topic's subject, as the subject's
     compatibility level demands: readers would fail, and the registry would refuse it. The message names the
     field and the readers.
+MS129 Function that can't be a format
+    The function of `format: python:…` does not exist, or its type hints don't fit: one that decodes takes
+    `bytes` and returns a dataclass, a TypedDict or a NamedTuple, and one that encodes takes such a row and
+    returns `bytes`. Functions of keys may also return, or take, a single value.
 """)

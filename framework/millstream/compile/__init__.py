@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,11 @@ from millstream.compile.descriptions import inherit_descriptions
 from millstream.compile.follow_up_errors import broken_files, without_followups
 from millstream.compile.snapshot import inputs_digest, read_compiled, store_compiled
 from millstream.errors import Diagnostic
+from millstream.formats import function_of
 from millstream.graph import Node, build_graph, find_cycles
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.project.imports import Imported
-from millstream.project.load import load_files
+from millstream.project.load import load_files, locate_functions
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import Project, Settings, Target
@@ -55,6 +56,8 @@ def compile_project(
     claim(root, settings.target_path)
     key = inputs_digest(root, settings, chosen, merged)
     if not diagnostics and (known := read_compiled(root, folder, key)):
+        if any(map(function_of, _formats(known.manifest.nodes.values()))):
+            locate_functions(root, settings)
         return msgspec.structs.replace(
             known, from_cache=sum(n.kind == "model" for n in known.manifest.nodes.values())
         )
@@ -64,6 +67,12 @@ def compile_project(
     write_cache(folder, cache)
     store_compiled(folder, key, environment, imported, compiled)
     return compiled
+
+
+def _formats(nodes: Iterable[ManifestNode]) -> Iterator[str]:
+    """Yield the formats of values and keys that nodes name."""
+    for node in nodes:
+        yield from (node.config.get(name) or "" for name in ("format", "key_format"))
 
 
 def _compile(

@@ -7,12 +7,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from millstream.compile.node import column_of
-from millstream.formats import KEY, Encoding
+from millstream.formats import KEY, Encoding, functions_of
 from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.project.values import (
     Column,
     DataTest,
     Function,
+    FunctionUse,
     Project,
     RegistryUse,
     SchemaUse,
@@ -52,6 +53,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
         description=topic.description,
         owner=topic.owner,
         meta=topic.meta,
+        functions=functions_of(topic.format, topic.key.format if topic.key else None),
         columns=tuple(
             column_of(column, described.get(column.name.lower()), frozenset())
             for column in relation.columns
@@ -60,7 +62,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
     )
 
 
-def _schema(use: SchemaUse | RegistryUse | None, encoding: Encoding) -> dict[str, Any]:
+def _schema(use: SchemaUse | RegistryUse | FunctionUse | None, encoding: Encoding) -> dict[str, Any]:
     """Return where the schema of values or keys is, and how its id precedes them."""
     framing = {} if encoding.framing == "plain" else {"framing": encoding.framing}
     match use:
@@ -69,7 +71,7 @@ def _schema(use: SchemaUse | RegistryUse | None, encoding: Encoding) -> dict[str
         case SchemaUse():
             message = {"message": encoding.message} if encoding.message else {}
             return {"schema": use.path, **message, **framing}
-        case None:
+        case FunctionUse() | None:
             return framing
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from millstream.compile.cache import Entry
 from millstream.errors import Diagnostic
 from millstream.manifest import Influence, ManifestColumn, ManifestNode
+from millstream.materialization import materialization_of
 from millstream.plan.traits import Traits
 from millstream.project.load import folders
 from millstream.project.values import Column, Project, Reference, SqlFile, Uses
@@ -52,6 +53,7 @@ def model_node(
     file = model.file
     properties = project.properties.get(file.name)
     described = {column.name.lower(): column for column in properties.columns} if properties else {}
+    stored = materialization_of(file.name, model.config)
     return ManifestNode(
         id=model.id,
         kind="model",
@@ -67,7 +69,7 @@ def model_node(
         columns=_model_columns(analysis, relation, described),
         influences=_influences(analysis.rows),
         opaque=analysis.opaque,
-        functions=analysis.functions,
+        functions=tuple(dict.fromkeys((*analysis.functions, *stored.functions))),
         macros=tuple(sorted(name for name in model.uses.names if name in macros)),
         compiled_path=f"compiled/{file.path}",
         checksum=file.digest,

@@ -7,9 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.compile.sink_functions import key_by_function
 from millstream.compile.sink_schemas import derived_files, record_name, refused, schema_texts
 from millstream.errors import did_you_mean
-from millstream.formats import format_of
+from millstream.formats import format_of, function_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.keys import KeyFormat, any_value, misfit
 from millstream.formats.options import wrong_options
@@ -54,6 +55,10 @@ def sink_key(
     if any(column.type == UNKNOWN for column in key.columns):
         message = "the type of its key is unknown"
         return {}, [key.problem("MS124", message, "cast the column to its type", "key_format")]
+    if function_of(sink.key_encoding.name) and not sink.key_schema:
+        schema, problems = key_by_function(sink, key.type, relation, project)
+        found_key = {"written_key_schema": schema.essence, "single_key": schema.single} if schema else {}
+        return found_key, problems
     language = format_of(sink.key_encoding).schemas
     try:
         if sink.key_schema or (language is not None and (language.required or sink.key_framing != "plain")):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from millstream.compile.sink_functions import encoded_by_function
 from millstream.errors import did_you_mean
-from millstream.formats import format_of
+from millstream.formats import format_of, function_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.options import wrong_options
 from millstream.materialization import Sink
@@ -24,6 +25,8 @@ def sink_schema(
     language = format_of(sink.format).schemas
     if wrong := [*_misplaced(sink, relation, language), *_without_place(sink, relation)]:
         return None, wrong
+    if function_of(sink.format) and not sink.schema:
+        return encoded_by_function(sink, relation, project)
     if language is None:
         if not sink.schema:
             return None, []

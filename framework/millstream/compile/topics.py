@@ -14,6 +14,7 @@ from millstream.compile.models import Models
 from millstream.compile.node import Model
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, Note
+from millstream.formats import format_of, function_of
 from millstream.materialization import Sink, materialization_of
 from millstream.project.checks import Lines
 from millstream.text import Location
@@ -60,6 +61,7 @@ def topic_problems(models: Models) -> list[Diagnostic]:
         *(problem for _, _, problem in loops),
         *topics.of_sources(closing),
         *topics.colliding(),
+        *topics.undecodable(),
     ]
 
 
@@ -115,6 +117,21 @@ class _Topics:
                 remedy = f"write to another topic: {self._free(sink)}; or combine both in one sink"
                 note = Note(f"'{other.name}' writes to it here", self._location(other))
                 yield self._at(sink, "MS552", message, remedy, note)
+
+    def undecodable(self) -> Iterator[Diagnostic]:
+        """Yield sinks in formats of Python functions that other models read, but that no function decodes."""
+        readers: dict[str, str] = {}
+        for model in self.models.models.values():
+            for reference in model.references:
+                readers.setdefault(reference.id, model.file.name)
+        for sink in self.sinks:
+            stored = materialization_of(sink.name, sink.model.config)
+            assert isinstance(stored, Sink)
+            if sink.id in readers and function_of(stored.format) and not format_of(stored.encoding).decoder:
+                message = f"'{readers[sink.id]}' reads the topic of '{sink.name}', which no function decodes"
+                remedy = "add a function that decodes it, such as format_options={'decode': 'decode_order'}"
+                location = self.models.option_location(sink.model, "format", "materialized")
+                yield self.lines.diagnostic(location, "MS129", message, remedy)
 
     def loops(self) -> Iterator[tuple[str, str, Diagnostic]]:
         """Yield an error for each loop through topics, with the model and the source that close it."""

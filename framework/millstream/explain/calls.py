@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from millstream.explain.names import node_names, plain
 from millstream.expressions import Expression
-from millstream.plan.nodes import Expand, Filter, Node, Plan, Stateful, conditions_text
+from millstream.formats import format_of
+from millstream.materialization import Sink
+from millstream.plan.nodes import Decode, Expand, Filter, Node, Output, Plan, Stateful, conditions_text
 from millstream.plan.nodes.order import in_order
 
 
@@ -39,6 +41,7 @@ def python_calls(plan: Plan) -> list[Call]:
 def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
     models = tuple(map(plain, node.models))
     name = names[id(node)]
+    yield from _formats(node, models, name, names)
     if node.own_function and isinstance(node, Expand | Stateful):
         runs = f"{ARROW}, state by {', '.join(node.keys)}" if isinstance(node, Stateful) else ARROW
         text = f"{node.function}(…)" if isinstance(node, Stateful) else str(node.call)
@@ -47,6 +50,25 @@ def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
     counted = Counter((function, str(each)) for each in node.expressions for function in each.functions)
     for (function, text), times in counted.items():
         yield Call(function, name, models, text, ARROW, _rows(node.inputs[0], names), times)
+
+
+def _formats(node: Node, models: tuple[str, ...], name: str, names: Mapping[int, str]) -> Iterator[Call]:
+    """Yield the calls of functions that decode or encode records."""
+    match node:
+        case Decode():
+            parts = [("value", format_of(node.format).decoder)] if node.fields else []
+            if node.key is not None or "_key" in node.metadata:
+                parts.append(("key", format_of(node.key_format).decoder))
+            rows = f"records of {names[id(node.input)]}"
+        case Output(materialization=Sink() as sink):
+            parts = [("value", format_of(sink.encoding).encoder)]
+            parts += [("key", format_of(sink.key_encoding).encoder)] if sink.key_encoding else []
+            rows = _rows(node.input, names)
+        case _:
+            return
+    for part, function in parts:
+        if function:
+            yield Call(function, name, models, f"{function}({part})", ARROW, rows)
 
 
 def _rows(node: Node, names: Mapping[int, str]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 if TYPE_CHECKING:
     from millstream.formats.format import Format
@@ -23,10 +23,21 @@ NAMES = (
 )
 """The names of the formats. The module of each name has its `FORMAT`, and is imported on first use."""
 
-if TYPE_CHECKING:
-    FormatName: TypeAlias = str
-else:
-    FormatName = Literal[NAMES]
+BY_FUNCTION = "python:"
+"""Precedes the name of a project's Python function; the module `python` has the format."""
+
+FormatName: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=rf"^({'|'.join(NAMES)}|{BY_FUNCTION}[A-Za-z_]\w*)$",
+        title=f"one of {', '.join(NAMES)}, {BY_FUNCTION}<function>",
+        examples=["json"],
+        extra={"known": NAMES},
+        extra_json_schema={
+            "anyOf": [{"enum": list(NAMES)}, {"type": "string", "pattern": f"^{BY_FUNCTION}"}],
+        },
+    ),
+]
 """A format as a project writes it."""
 
 SCHEMA_SUFFIXES = (".json", ".avsc", ".proto")
@@ -78,6 +89,36 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
         details += [f"{name} {value}" for name, value in self.options]
         return f"{self.name} ({', '.join(details)})" if details else self.name
 
+    @property
+    def identity(self) -> str:
+        """What decides which rows are decoded, in one text; of a function, that includes its body."""
+        return self._with_digest("decode")
+
+    @property
+    def written(self) -> str:
+        """What decides which bytes are encoded, likewise."""
+        return self._with_digest("encode")
+
+    def _with_digest(self, direction: Literal["decode", "encode"]) -> str:
+        if not function_of(self.name):
+            return str(self)
+        from millstream.formats.python.codecs import codecs_of
+
+        codecs = codecs_of(self)
+        found = codecs.decode if direction == "decode" else codecs.encode
+        return f"{self.name} {found.digest if found else ''}"
+
+
+def function_of(name: FormatName) -> str:
+    """Return the Python function that is a format; empty for all other formats."""
+    return name.removeprefix(BY_FUNCTION) if name.startswith(BY_FUNCTION) else ""
+
+
+def functions_of(*encodings: Encoding | None) -> tuple[str, ...]:
+    """Return the Python functions that decode and encode."""
+    own = (each for each in encodings if each is not None and function_of(each.name))
+    return tuple(name for each in own for name in format_of(each).functions)
+
 
 DEFAULT = Encoding()
 KEY = Encoding("string")
@@ -89,5 +130,6 @@ def format_of(encoding: Encoding | FormatName = DEFAULT) -> Format:
     """Return the format of an encoding, or the one of a name with its defaults."""
     if isinstance(encoding, str):
         encoding = Encoding(encoding)
-    found: Format = import_module(f"{__name__}.{encoding.name}").format_of(encoding)
+    module = encoding.name.partition(":")[0]
+    found: Format = import_module(f"{__name__}.{module}").format_of(encoding)
     return found

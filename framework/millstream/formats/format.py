@@ -16,6 +16,18 @@ Item = tuple[str, Expression]
 """A column of a row, by its name."""
 
 
+class DecodingCall(Struct, frozen=True):
+    """A call of a project's Python function that decodes: the name in SQL, and what it returns."""
+
+    name: str
+    function: str
+    fields: tuple[Field, ...]
+    single: bool
+    """It returns one value, not a row."""
+    optional: bool
+    """It may return None, for a record that has no row."""
+
+
 class Decoded(Struct, frozen=True):
     """SQL over the raw columns of a topic."""
 
@@ -31,6 +43,9 @@ class Decoded(Struct, frozen=True):
     """Returns `rows` of a call that fails if a value can't be decoded; it is given the SQL of the record's
     topic, partition and offset, and of what precedes the reason, if anything does. With it, `_bad` is the
     reason, and `why` is empty."""
+    by_function: DecodingCall | None = None
+    """What `rows` calls if it is not a function of Spark or Millstream. Spark calls it for all rows, also
+    within a branch of `if`; what `required` returns gives NULLs for a missing value."""
 
 
 class SparkCodec(Struct, frozen=True):
@@ -162,6 +177,15 @@ class Format(Struct, frozen=True, kw_only=True):
     """What `format_options` may contain."""
     jars: tuple[str, ...] = ()
     """The features of the jar catalog that Spark needs for the format."""
+    encoder: str = ""
+    """The project's Python function that encodes, if it is one."""
+    decoder: str = ""
+    """The project's Python function that decodes, if it is one."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The project's Python functions that it calls."""
+        return tuple(name for name in (self.decoder, self.encoder) if name)
 
     def value_columns(self, names: Sequence[str], keys: Container[str]) -> tuple[str, ...]:
         """Return the columns of a row that are in its value: if single, the first that is not a key."""

@@ -81,6 +81,25 @@ def with_first(expression: Expression, suffix: str, first: Sequence[Piece]) -> E
     return replace(expression, pieces=joined(pieces))
 
 
+def with_first_unless(expression: Expression, suffix: str, condition: Sequence[Piece]) -> Expression:
+    """Let the first argument of calls with a suffix, which is itself a call, be NULL under a condition."""
+    names = {f"{name}{suffix}".lower() for name in expression.functions}
+    pieces: list[Piece] = []
+    parts, depth = _tokens(expression), -1
+    for index, part in enumerate(parts):
+        pieces.append(part)
+        before = parts[index - 1] if index else ""
+        if part == "(" and isinstance(before, str) and before.lower() in names:
+            pieces += ["if(", *condition, ", null, "]
+            depth = 0
+        elif depth >= 0 and part in {"(", ")"}:
+            depth += 1 if part == "(" else -1
+            if depth == 0:
+                pieces.append(")")
+                depth = -1
+    return replace(expression, pieces=joined(pieces))
+
+
 def _tokens(expression: Expression) -> list[Piece]:
     found: list[Piece] = []
     for piece in expression.pieces:

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
+from millstream.formats.format import DecodingCall
 from millstream.materialization import Sink, Table, View
 from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
@@ -16,6 +17,7 @@ from millstream.physical.common_rows import trunk, with_one_decode
 from millstream.physical.dead_letters import topic_of
 from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
+from millstream.physical.format_functions import decoders, encoders
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
@@ -154,7 +156,8 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     # Dead letters keep the headers of their records.
     with_headers = frozenset(each.relation for each in dead_letters)
     reads = sources(order, views, with_headers)
-    functions = _functions(order)
+    decoding, encoding = decoders(order), encoders(recipe.outputs)
+    functions = _functions(order, decoding)
     # Stored models come first.
     stored = (output.model for output in recipe.outputs)
     models = tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
@@ -179,6 +182,8 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
+        decoders=decoding,
+        encoders=encoding,
         chained=has_chain(order),
         nested_calls=nested_calls(order),
         realtime=realtime_obstacles(
@@ -271,10 +276,11 @@ def _target(output: Output) -> Target:
             return ViewOutput(output.model, output.columns)
 
 
-def _functions(order: Sequence[Node]) -> tuple[str, ...]:
+def _functions(order: Sequence[Node], decoding: Sequence[DecodingCall]) -> tuple[str, ...]:
     called = (name for node in order for e in node.expressions for name in e.functions)
     keyed = (node.function for node in order if isinstance(node, Stateful))
-    return tuple(dict.fromkeys((*called, *keyed)))
+    decode = (each.function for each in decoding)
+    return tuple(dict.fromkeys((*called, *keyed, *decode)))
 
 
 def _unions(order: Sequence[Node]) -> int:

@@ -69,8 +69,15 @@ class Passing:
                 return self._filters(node)
             case Decode():
                 # Keys are texts by default, which isn't written: digests of running queries stay the same.
-                key = [] if node.key_format == KEY else [f"key {node.key_format}"]
-                return [*below, node.relation, str(node.format), *key, node.on_bad_record, *node.unique_by]
+                key = [] if node.key_format == KEY else [f"key {node.key_format.identity}"]
+                return [
+                    *below,
+                    node.relation,
+                    node.format.identity,
+                    *key,
+                    node.on_bad_record,
+                    *node.unique_by,
+                ]
             case TopicScan():
                 root = self._roots.get(node.relation)
                 return [node.relation, self.rows(root) if root is not None else ""]

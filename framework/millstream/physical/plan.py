@@ -15,6 +15,7 @@ from millstream.physical.branches import Branch, branches
 from millstream.physical.building import BuiltQuery, Recipe, build, stateful_parts, stateless_parts
 from millstream.physical.cuts import cuts
 from millstream.physical.emit.names import node_name
+from millstream.physical.format_functions import with_encoded
 from millstream.physical.grouping import Group, group
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
 from millstream.physical.query_cache import Keys, QueryCache
@@ -148,7 +149,7 @@ def dead_letters_query(
 
 def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
     outputs = (output for output in plan.outputs if output.materialization.stored_as)
-    return Plan((*references, *outputs))
+    return Plan((*references, *map(with_encoded, outputs)))
 
 
 def _new_name(name: str, used: set[str]) -> str:

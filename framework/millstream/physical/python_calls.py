@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, all_of, any_of, joined
 from millstream.optimizer.calls import Call, calls, with_column
-from millstream.physical.emit.draft import Draft
+from millstream.physical.emit.draft import ENCODED_VALUE, Draft
 from millstream.physical.emit.fuse import unused
 from millstream.types import BOOLEAN, STRING, UNKNOWN
 
@@ -66,7 +66,11 @@ class Calls:
         # Cheap conditions come first, so that a function sees fewer rows.
         for condition in sorted(draft.where, key=lambda each: bool(each.functions)):
             where.append(self._expression(condition, where, own))
-        items = {name: self._expression(each, where, own) for name, each in draft.items.items()}
+        present = [*where, *([] if draft.deleted is None else [_not(draft.deleted)])]
+        items = {
+            name: self._expression(each, present if name == ENCODED_VALUE else where, own)
+            for name, each in draft.items.items()
+        }
         return LiftedDraft(replace(draft, items=items, where=tuple(where)), tuple(dict.fromkeys(own)))
 
     def _expression(self, given: Expression, wanted: Sequence[Expression], own: list[str]) -> Expression:
@@ -128,6 +132,11 @@ def _written(made: _CallColumn) -> Expression:
 
 def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> bool:
     return {each.content for each in conditions}.issuperset(each.content for each in others)
+
+
+def _not(condition: Expression) -> Expression:
+    pieces = joined(("not coalesce(", *condition.pieces, ", false)"))
+    return replace(condition, pieces=pieces, nullable=False, atomic=False)
 
 
 def callable_in_fan_out(expression: Expression) -> bool:

@@ -10,7 +10,7 @@ from millstream.formats import format_of
 from millstream.formats.keys import written_key
 from millstream.materialization import Sink
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import RECORD, Draft, composed
+from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE, RECORD, Draft, composed
 from millstream.plan.nodes import Output
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Row, Type
 
@@ -67,21 +67,30 @@ def _text(text: str, found: Type) -> Expression:
 
 
 def _value(draft: Draft, output: Output) -> Expression:
+    if ENCODED_VALUE in draft.items:
+        return _unless_deleted(draft, draft.items[ENCODED_VALUE])
     found = format_of(sink_of(output).encoding)
-    items = [(name, draft.items[name]) for name in found.value_columns(output.names, output.keys)]
+    names = [name for name in output.names if name != ENCODED_KEY]
+    items = [(name, draft.items[name]) for name in found.value_columns(names, output.keys)]
     encoded = found.spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
-    parts = [each for _, each in items]
-    if draft.deleted is not None:
-        parts.append(draft.deleted)
-        pieces = ("if(", *draft.deleted.pieces, ", null, ", *pieces, ")")
-    return composed(parts, pieces, BINARY)
+    return _unless_deleted(draft, composed([each for _, each in items], pieces, BINARY))
+
+
+def _unless_deleted(draft: Draft, value: Expression) -> Expression:
+    """Let a row that only marks a delete have no value."""
+    if draft.deleted is None:
+        return value
+    pieces = ("if(", *draft.deleted.pieces, ", null, ", *value.pieces, ")")
+    return composed([value, draft.deleted], pieces, BINARY)
 
 
 def _key(draft: Draft, output: Output) -> Expression:
     keys = [(name, draft.items[name]) for name in output.keys]
     if not keys:
         return _text("cast(null as binary)", BINARY)
+    if ENCODED_KEY in draft.items:
+        return draft.items[ENCODED_KEY]
     ((_, first), *others) = keys
     parts = [each for _, each in keys]
     encoding = sink_of(output).key_encoding

@@ -90,7 +90,7 @@ class Signatures:
             tuple(sorted(self._dependencies.stored(output, root))),
             (stored.retention or "") if isinstance(stored, Table) else "",
             self._places.get(stored.store or "", "") if isinstance(stored, Table) else "",
-            digest(f"{stored.encoding}, keys {stored.key_encoding}") if isinstance(stored, Sink) else "",
+            _written(stored) if isinstance(stored, Sink) else "",
         )
 
     def _rows(self, output: Output, root: Node) -> str:
@@ -152,6 +152,11 @@ class Signatures:
                     if self._dependencies.types(over, (each,)) <= columns
                 )
         return found
+
+
+def _written(sink: Sink) -> str:
+    key = sink.key_encoding
+    return digest(f"{sink.encoding.written}, keys {key.written if key else None}")
 
 
 def states_in(order: Iterable[Node]) -> list[Node]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.formats import DEFAULT, Encoding
+from millstream.formats.format import DecodingCall
 from millstream.physical.emit.steps import Step
 from millstream.plan.nodes import Column
 from millstream.types import STRING, Type
@@ -224,6 +225,10 @@ class Query(Struct, frozen=True):
     memory: Memory
     functions: tuple[str, ...] = ()
     """The Python functions that it calls, without duplicates."""
+    decoders: tuple[DecodingCall, ...] = ()
+    """The calls of those that decode records."""
+    encoders: tuple[str, ...] = ()
+    """Those that encode records."""
     chained: bool = False
     """One stateful operator is above another: each has the watermark that the one below passes on."""
     nested_calls: tuple[str, ...] = ()

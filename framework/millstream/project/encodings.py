@@ -7,13 +7,26 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.formats import DEFAULT, KEY, Decoding, Encoding, FormatName, Framing, format_of
+from millstream.formats import (
+    DEFAULT,
+    KEY,
+    Decoding,
+    Encoding,
+    FormatName,
+    Framing,
+    format_of,
+    function_of,
+)
 from millstream.formats.keys import KeyFormat, any_value, misfit
 from millstream.formats.options import text_of, wrong_options
 from millstream.project.columns import ColumnReader
 from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape
-from millstream.project.values import Key, RegistryUse, SchemaUse
+from millstream.project.values import FunctionUse, Key, RegistryUse, SchemaUse
+from millstream.text import Location
 from millstream.types import STRING
+
+_Parts = Sequence[SourceShape | TopicShape | KeyShape]
+"""What says how something is encoded; of several, the last one counts."""
 
 
 def read_encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
@@ -58,7 +71,7 @@ def read_key(
         shape.name,
         given or (columns[0].type if columns else STRING),
         encoding,
-        read_schema_use(reader, shape, topic, shape.format),
+        read_schema_use(reader, shape, topic, shape.format, (shape,)),
         reader.location(shape, "type") if given else None,
     )
     if key.schema is None:
@@ -83,11 +96,14 @@ def _check_type(reader: ColumnReader, shape: KeyShape, key: Key) -> None:
 
 
 def read_schema_use(
-    reader: ColumnReader, shape: TopicShape | KeyShape, topic: str, format_: FormatName | None
-) -> SchemaUse | RegistryUse | None:
-    """Return what describes the values or the keys of a topic."""
+    reader: ColumnReader, shape: TopicShape | KeyShape, topic: str, format_: FormatName | None, parts: _Parts
+) -> SchemaUse | RegistryUse | FunctionUse | None:
+    """Return what describes the values or the keys of a topic; of `parts`, the last one counts."""
     location, message = reader.location(shape, "schema"), shape.message or ""
     key = isinstance(shape, KeyShape)
+    if format_ and (function := function_of(format_)) and not shape.schema:
+        places = [_place(reader, parts, option) for option in ("format", "format_options")]
+        return FunctionUse(function, places[0], places[1], key)
     usual = f"{topic}-{'key' if key else 'value'}"
     match shape.schema:
         case None | "":
@@ -122,15 +138,15 @@ def _subject(reader: ColumnReader, shape: SubjectShape, topic: str, usual: str) 
             return shape.subject or usual
 
 
-_Parts = Sequence[SourceShape | TopicShape | KeyShape]
-"""What says how something is encoded; of several, the last one counts."""
+def _place(reader: ColumnReader, parts: _Parts, option: str) -> Location:
+    part = next((part for part in reversed(parts) if option in part.locations), parts[-1])
+    return reader.location(part, option)
 
 
 def _check_framing(reader: ColumnReader, parts: _Parts, found: Encoding, what: str) -> None:
     if found.framing != DEFAULT.framing and format_of(found).schemas is None:
-        place = next((part for part in reversed(parts) if "framing" in part.locations), parts[-1])
         message = f"{what} in {found} have no schema, and no id of one"
-        reader.at(reader.location(place, "framing"), "MS107", message, "remove it, or change the format")
+        reader.at(_place(reader, parts, "framing"), "MS107", message, "remove it, or change the format")
 
 
 def _format_options(reader: ColumnReader, parts: _Parts, name: str) -> tuple[tuple[str, str], ...]:

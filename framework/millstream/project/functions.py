@@ -92,6 +92,7 @@ def _function(module: Module, node: Def, hints: Hints, digest: str) -> Function:
         parameters=parameters,
         returns=returns.type,
         nullable=returns.nullable,
+        fields=returns.fields,
         table=table,
         keyed=keyed,
         description=description(node),
@@ -124,7 +125,7 @@ def _parameters(module: Module, node: Def, hints: Hints) -> Iterator[Parameter]:
         hint = argument.annotation
         row = hints.rows(hint) if keyed and argument.arg == "rows" else None
         found = hints.read(row if row is not None else hint)
-        yield Parameter(argument.arg, found.type, found.nullable, required)
+        yield Parameter(argument.arg, found.type, found.nullable, required, found.fields)
 
 
 def _example(name: str) -> str:

@@ -19,9 +19,9 @@ DICTS = ("builtins.dict", "typing.Dict", "typing.Mapping", "collections.abc.Mapp
 ROWS = tuple(
     f"{home}.{n}" for home in ("typing", "collections.abc") for n in ("Iterator", "Iterable", "Generator")
 )
-WRAPPERS = ("typing.Final", "typing.Required", "typing.NotRequired", "typing.ReadOnly")
+WRAPPERS = ("typing.Final", "typing.Required", "typing.ReadOnly")
 VAGUE = ("typing.Any", "builtins.object")
-FORMS = ("typing.Optional", "typing.Union", "typing.Annotated", "typing.Literal")
+FORMS = ("typing.Optional", "typing.NotRequired", "typing.Union", "typing.Annotated", "typing.Literal")
 
 REMEDIES = {
     **dict.fromkeys(

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream import types
 from millstream.errors import Diagnostic, at, did_you_mean
@@ -29,6 +30,8 @@ from millstream.types import Type
 class Hint(Struct, frozen=True):
     type: Type
     nullable: bool = False
+    fields: tuple[types.Field, ...] = ()
+    """The fields of a struct, which know whether they can be NULL."""
 
 
 UNKNOWN = Hint(types.UNKNOWN)
@@ -39,7 +42,7 @@ class Hints(Struct):
 
     module: Module
     errors: list[Diagnostic] = []
-    structs: dict[str, Type] = {}
+    structs: dict[str, Hint] = {}
     """Those read so far."""
     path: list[str] = []
     """The names of the structs and aliases that are being read."""
@@ -147,7 +150,7 @@ class Hints(Struct):
     def _named(self, node: ast.Name | ast.Attribute) -> Hint:
         module = self.module
         if isinstance(node, ast.Name) and node.id in module.classes:
-            return Hint(self._struct(node))
+            return self._struct(node)
         if isinstance(node, ast.Name) and node.id in module.aliases:  # it was followed, and led back here
             return self._recursive(node, node.id)
         name, written = module.qualified(node), ast.unparse(node)
@@ -187,7 +190,9 @@ class Hints(Struct):
         written = ast.unparse(node.value)
         match name, parts:
             case "typing.Optional", [inner]:
-                return Hint(self.read(inner).type, nullable=True)
+                return replace(self.read(inner), nullable=True)
+            case "typing.NotRequired", [inner]:
+                return replace(self.read(inner), nullable=True)
             case "typing.Union", [_, *_]:
                 return self._union(node, parts)
             case "typing.Annotated", [inner, *extras]:
@@ -225,7 +230,7 @@ class Hints(Struct):
             remedy = "choose one type; `X | None` is the only union that SQL supports."
             return self.error(node, "MS303", f"`{ast.unparse(node)}` is several types", remedy)
         found = self.read(types_given[0])
-        return Hint(found.type, nullable=found.nullable or len(types_given) < len(members))
+        return replace(found, nullable=found.nullable or len(types_given) < len(members))
 
     def _map(self, key: ast.expr, value: ast.expr) -> Hint:
         found = self.read(key)
@@ -281,15 +286,17 @@ class Hints(Struct):
                 self.errors.append(found)
             return types.UNKNOWN
 
-    def _struct(self, node: ast.Name) -> Type:
+    def _struct(self, node: ast.Name) -> Hint:
         name = node.id
         if name in self.path:
-            return self._recursive(node, name).type
+            return self._recursive(node, name)
         if name not in self.structs:
             self.path.append(name)
             fields = fields_of(self.module, node, self.errors)
-            read = tuple(types.Field(field, self.read(hint).type) for field, hint in fields.items())
-            self.structs[name] = types.Row(read) if read else types.UNKNOWN
+            read = {field: self.read(hint) for field, hint in fields.items()}
+            row = types.Row(tuple(types.Field(field, hint.type) for field, hint in read.items()))
+            nullable = tuple(types.Field(field, hint.type, hint.nullable) for field, hint in read.items())
+            self.structs[name] = Hint(row, fields=nullable) if read else UNKNOWN
             self.path.pop()
         return self.structs[name]
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from millstream.decoding import from_msgpack
 from millstream.errors import Diagnostic, MillstreamError, Note, did_you_mean
 from millstream.formats import SCHEMA_SUFFIXES
+from millstream.formats.python.codecs import FILES
 from millstream.project.checks import Lines, check_project
 from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file
@@ -73,6 +74,22 @@ def load_project(
     if errors := [d for d in (*problems, *more, *others, *found) if d.severity == "error"]:
         raise MillstreamError(*errors)
     return project
+
+
+def locate_functions(root: Path, settings: Settings) -> None:
+    """Let formats find the functions of a project that was not loaded, since nothing in it changed."""
+    found: dict[str, Function] = {}
+    for path in find_files(root, settings.macro_paths, (".py",)):
+        file = read_file(root, path)
+        if not isinstance(file, Diagnostic):
+            functions, _ = read_functions(Text(file.path, file.content))
+            found |= {function.name: function for function in functions}
+    _locate(root, with_imports(found, root)[0].values())
+
+
+def _locate(root: Path, functions: Iterable[Function]) -> None:
+    for function in functions:
+        FILES[function.digest] = (root / function.path, function.path)
 
 
 def load_topics(
@@ -155,6 +172,7 @@ class _Loader(Struct):
         properties = self.properties()
         seeds = self._seeds(properties)
         functions, imported = with_imports(_with_costs(self._functions(), properties), self.root)
+        _locate(self.root, functions.values())
         generators = self._generators()
         schemas = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
         project = Project(
@@ -162,7 +180,7 @@ class _Loader(Struct):
             settings=settings,
             target=self.target,
             vars=self.variables,
-            sources=self._sources(properties, schemas),
+            sources=self._sources(properties, schemas, functions),
             models=models,
             properties=self._once((m for p in properties for m in p.models), "model"),
             seeds=seeds,
@@ -271,9 +289,11 @@ class _Loader(Struct):
     def declared_topics(self, properties: list[PropertiesFile]) -> dict[str, Topic]:
         return self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id)
 
-    def _sources(self, properties: list[PropertiesFile], files: dict[str, File]) -> dict[str, Topic]:
+    def _sources(
+        self, properties: list[PropertiesFile], files: dict[str, File], functions: dict[str, Function]
+    ) -> dict[str, Topic]:
         topics = self.declared_topics(properties)
-        schemas = TopicSchemas(files, self.settings, self.lines, self.memo)
+        schemas = TopicSchemas(files, self.settings, self.lines, self.memo, functions)
         found = {id_: schemas.complete(topic) for id_, topic in topics.items()}
         self.diagnostics += schemas.diagnostics
         return found

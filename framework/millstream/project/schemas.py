@@ -15,9 +15,20 @@ from millstream.formats import NAMES, Encoding, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.project.checks import Lines
 from millstream.project.files import File
+from millstream.project.format_functions import CODE, source_format
+from millstream.project.format_functions import Unusable as UnusableFunction
 from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
 from millstream.project.pins import pins_folder, read_pins
-from millstream.project.values import Column, Key, RegistryUse, SchemaUse, Settings, Topic
+from millstream.project.values import (
+    Column,
+    Function,
+    FunctionUse,
+    Key,
+    RegistryUse,
+    SchemaUse,
+    Settings,
+    Topic,
+)
 from millstream.text import Location
 
 
@@ -25,8 +36,14 @@ class TopicSchemas:
     """Gives topics the columns of their schemas."""
 
     def __init__(
-        self, files: Mapping[str, File], settings: Settings, lines: Lines, memo: MutableMapping[str, bytes]
+        self,
+        files: Mapping[str, File],
+        settings: Settings,
+        lines: Lines,
+        memo: MutableMapping[str, bytes],
+        functions: Mapping[str, Function],
     ) -> None:
+        self._functions = functions
         pins = f"{pins_folder(settings)}/"
         self._files = {path: file for path, file in files.items() if not path.startswith(pins)}
         self._folders = settings.schema_paths
@@ -49,7 +66,7 @@ class TopicSchemas:
         columns = tuple(self._merged(topic, topic.schema.location, found.schema, topic.schema.name))
         return replace(topic, columns=columns, format=found.encoding)
 
-    def _complete_key(self, key: Key, use: SchemaUse | RegistryUse) -> Key | None:
+    def _complete_key(self, key: Key, use: SchemaUse | RegistryUse | FunctionUse) -> Key | None:
         found = self._found(use, key.format)
         if found is None:
             return None
@@ -59,9 +76,11 @@ class TopicSchemas:
             self._report(key.type_location, "MS123", message, "remove the type here, or change the schema")
         return replace(key, type=type_, format=replace(found.encoding, single=found.schema.single))
 
-    def _found(self, use: SchemaUse | RegistryUse, encoding: Encoding) -> PinnedSchema | None:
+    def _found(self, use: SchemaUse | RegistryUse | FunctionUse, encoding: Encoding) -> PinnedSchema | None:
         """Return what a schema says, or report why it can't be used."""
         match use:
+            case FunctionUse():
+                return self._of_function(use, encoding)
             case SchemaUse():
                 return self._of_file(use, encoding)
             case RegistryUse():
@@ -82,6 +101,15 @@ class TopicSchemas:
         if found is None:
             return None
         return PinnedSchema(found, replace(encoding, schema=found.essence, message=found.message))
+
+    def _of_function(self, use: FunctionUse, encoding: Encoding) -> PinnedSchema | None:
+        found = source_format(encoding, self._functions, key=use.key)
+        if isinstance(found, UnusableFunction):
+            if not found.reported:
+                place = use.options if found.other else use.location
+                self._report(place, CODE, found.message, found.remedy)
+            return None
+        return PinnedSchema(found, replace(encoding, schema=found.essence))
 
     def _is_there(self, use: SchemaUse, language: SchemaLanguage) -> bool:
         if use.path not in self._files:

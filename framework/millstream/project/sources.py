@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.errors import did_you_mean
-from millstream.formats import Encoding, format_of
+from millstream.formats import Encoding, format_of, function_of
 from millstream.project.columns import ColumnReader, names
 from millstream.project.encodings import read_encoding, read_key, read_schema_use
 from millstream.project.kafka_places import check_source
@@ -51,7 +51,9 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
-        schema=read_schema_use(reader, shape, shape.topic or shape.name, shape.format or source.format),
+        schema=read_schema_use(
+            reader, shape, shape.topic or shape.name, shape.format or source.format, (source, shape)
+        ),
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
@@ -74,7 +76,7 @@ def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
 def _check_columns(
     reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
 ) -> None:
-    if format_of(format_).columns or "schema" in shape.locations:
+    if format_of(format_).columns or function_of(format_.name) or "schema" in shape.locations:
         return
     language = format_of(format_).schemas
     if language is not None and language.required:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.formats import DEFAULT, KEY, Encoding
 from millstream.project.secrets import Secret
 from millstream.text import Location
-from millstream.types import Type
+from millstream.types import Field, Type
 
 Kind = Literal["model", "source", "seed", "test", "unit_test", "exposure", "metric"]
 
@@ -49,6 +49,20 @@ class Watermark(Struct, frozen=True):
     location: Location
 
 
+class FunctionUse(Struct, frozen=True, tag="function"):
+    """The Python function that decodes a topic's values, or its keys."""
+
+    function: str
+    location: Location
+    options: Location
+    """Where the function for the other direction is named."""
+    key: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.function}()"
+
+
 class SchemaUse(Struct, frozen=True, tag="file"):
     """The file with the schema of a topic's values, or of its keys."""
 
@@ -85,7 +99,7 @@ class Key(Struct, frozen=True):
     name: str
     type: Type
     format: Encoding = KEY
-    schema: SchemaUse | RegistryUse | None = None
+    schema: SchemaUse | RegistryUse | FunctionUse | None = None
     type_location: Location | None = None
     """Where the project declares the type, if it does."""
 
@@ -100,7 +114,7 @@ class Topic(Struct, frozen=True):
     columns: tuple[Column, ...] = ()
     key: Key | None = None
     format: Encoding = DEFAULT
-    schema: SchemaUse | RegistryUse | None = None
+    schema: SchemaUse | RegistryUse | FunctionUse | None = None
     incomplete: bool = False
     """Its schema can't be used: it has more columns than are known."""
     table: bool = False
@@ -185,6 +199,8 @@ class Parameter(Struct, frozen=True):
     type: Type
     nullable: bool = False
     required: bool = True
+    fields: tuple[Field, ...] = ()
+    """The fields of a struct, which know whether they can be NULL."""
 
 
 class Import(Struct, frozen=True):
@@ -205,6 +221,8 @@ class Function(Struct, frozen=True):
     parameters: tuple[Parameter, ...]
     returns: Type
     nullable: bool = False
+    fields: tuple[Field, ...] = ()
+    """The fields of a struct that it returns, which know whether they can be NULL."""
     table: bool = False
     keyed: bool = False
     """Takes `(key, rows, state)`: a table function with keyed state."""

@@ -63,7 +63,10 @@ def meanings(
     `roots` has the plan nodes of these models and of all models upstream.
     """
     functions = {name: function.digest for name, function in catalog.functions.items()}
-    leaves = {id_: f"{t.topic} {t.format} {t.key_type} {t.key_format}" for id_, t in catalog.topics.items()}
+    leaves = {
+        id_: f"{t.topic} {t.format.identity} {t.key_type} {t.key_format.identity}"
+        for id_, t in catalog.topics.items()
+    }
     leaves |= {id_: seeds.get(id_, "") for id_ in catalog.seeds}
     names = {id(root): id_ for id_, root in roots.items()}
     deep = _Depths(functions, roots, {}, leaves)

@@ -41,7 +41,7 @@ def topic(rest, source=""):
 
 
 COLUMNS = "columns: [{name: a, type: string}]"
-KNOWN = "json, csv, xml, avro, protobuf, string, long, binary"
+KNOWN = "json, csv, xml, avro, protobuf, string, long, binary, python:<function>"
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_dbt_s_data_type_is_a_type():
                 "MS107",
                 name,
                 f"'format' must be one of {KNOWN}, not '{name}'",
-                f"use one of {KNOWN}",
+                "write it as in format: json",
             )
-            for name in ("thrift", "python:decode")
+            for name in ("thrift", "python:1a", "python:a-b")
         ),
         (
             f"{COLUMNS}, format: avro",

@@ -20,7 +20,7 @@ from millstream.errors import MillstreamError
 from millstream.formats import Encoding
 from millstream.project.pinned_schemas import chosen, format_named
 from millstream.project.pins import pins_folder
-from millstream.project.values import RegistryUse, SchemaUse, Topic
+from millstream.project.values import FunctionUse, RegistryUse, SchemaUse, Topic
 
 if TYPE_CHECKING:
     from millstream.registry.newer import Newer
@@ -194,7 +194,10 @@ def _of_sink(sink: SinkSchema, schemas: TopicSchemas) -> Row:
 
 
 def _row(
-    topic: Topic, schema: SchemaUse | RegistryUse | None, encoding: Encoding, schemas: TopicSchemas
+    topic: Topic,
+    schema: SchemaUse | RegistryUse | FunctionUse | None,
+    encoding: Encoding,
+    schemas: TopicSchemas,
 ) -> Row | None:
     match schema:
         case SchemaUse(path=path):
@@ -208,7 +211,7 @@ def _row(
             return Row(
                 topic.id, topic.topic, format_, None, subject, version.version, version.id, len(versions)
             )
-        case None:
+        case FunctionUse() | None:
             return None
 
 

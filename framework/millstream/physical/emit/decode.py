@@ -81,7 +81,10 @@ def _rows(part: DecodedPart, node: Decode, records: str, *, fails: bool) -> tupl
         place: list[Piece] = [literal(topic_of(node)), Ref("partition", records), Ref("offset", records)]
         place += [literal(part.prefix)] if part.prefix else []
         required = decoded.required(place)
-        if not part.can_be_null:
+        if decoded.by_function is not None and not part.can_be_null:
+            missing = failure(node, records, (literal("the record has no value"),))
+            return ("if(", given, " is null, ", *missing, ", ", *required, ")")
+        if decoded.by_function is not None or not part.can_be_null:
             return required
         return ("if(", given, " is null, ", *decoded.rows, ", ", *required, ")")
     absent: tuple[Piece, ...] = (" or ", given, " is null") if part.can_be_null else ()

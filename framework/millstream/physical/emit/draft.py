@@ -14,6 +14,15 @@ from millstream.types import BOOLEAN, Type
 DELETED = "_deleted"
 """The column of an upsert relation that marks rows for readers to delete."""
 
+LOCATED = "_at"
+"""The suffix of functions that take the row's location before their arguments.
+
+If the location is NULL, the function is not called and the result is NULL.
+"""
+
+ENCODED_VALUE, ENCODED_KEY = "_encoded_value", "_encoded_key"
+"""The columns of a sink whose values and keys the project's own functions encode."""
+
 RECORD = "_record"
 """The column with the record that a row was decoded from, for errors and dead letters."""
 

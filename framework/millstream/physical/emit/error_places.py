@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined, literal
 from millstream.optimizer.calls import calls, with_column, with_first
+from millstream.physical.emit.draft import LOCATED
 from millstream.physical.emit.fuse import unused
 from millstream.plan.nodes import (
     Aggregate,
@@ -33,12 +34,6 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.types import UNKNOWN
-
-LOCATED = "_at"
-"""The suffix of functions that take the row's location before their arguments.
-
-If the location is NULL, the function is not called and the result is NULL.
-"""
 
 RowLocation = tuple[Piece, ...]
 

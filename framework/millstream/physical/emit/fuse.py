@@ -9,8 +9,20 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, called_function, joined, windows
+from millstream.optimizer.calls import with_first_unless
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, composed, fits, once, within
+from millstream.physical.emit.draft import (
+    ENCODED_VALUE,
+    LOCATED,
+    Draft,
+    Lateral,
+    Source,
+    barrier,
+    composed,
+    fits,
+    once,
+    within,
+)
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN
@@ -66,7 +78,7 @@ def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | No
     if len({call for each in (*items.values(), *draft.where) for call in windows(each)}) > 1:
         return None
     if guarded and draft.deleted is not None:
-        items = {n: e if n in keys else _unless(draft.deleted, e) for n, e in items.items()}
+        items = {n: e if n in keys else _unless(draft.deleted, e, n) for n, e in items.items()}
     return replace(draft, items=items)
 
 
@@ -78,8 +90,10 @@ def _asks_for_time(expression: Expression) -> bool:
 _WINDOW_TIME = re.compile(r"\bwindow_time\s*\(", re.IGNORECASE)
 
 
-def _unless(deleted: Expression, expression: Expression) -> Expression:
+def _unless(deleted: Expression, expression: Expression, name: str) -> Expression:
     """Skip an expression that can fail for rows that only mark a delete."""
+    if name == ENCODED_VALUE:
+        return with_first_unless(expression, LOCATED, deleted.pieces)
     if not expression.raises or expression.functions:
         return expression
     pieces = ("if(", *deleted.pieces, ", null, ", *expression.pieces, ")")

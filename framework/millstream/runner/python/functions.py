@@ -13,24 +13,36 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # add
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
-from millstream.physical.emit.error_places import LOCATED
+from millstream import user_code
+from millstream.expressions import quoted
+from millstream.formats.format import DecodingCall
+from millstream.formats.python import calling, checks
+from millstream.formats.python.wanted import wanted_fields
+from millstream.formats.sql import BAD
+from millstream.physical.emit.draft import LOCATED
 from millstream.physical.python_calls import GUARDED
 from millstream.project.values import Function, Project
-from millstream.runner.python import fitting, worker
+from millstream.runner.python import columns, decoding, fitting, worker
+from millstream.user_code import Source
 
 # Workers of a cluster need no Millstream: pickle sends them these modules.
-for module in (worker, fitting):
+for module in (calling, checks, columns, decoding, fitting, user_code, worker):
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def register(
-    session: SparkSession, project: Project, names: Iterable[str], within: Container[str] = ()
+    session: SparkSession,
+    project: Project,
+    names: Iterable[str],
+    within: Container[str] = (),
+    encoders: Container[str] = (),
 ) -> None:
     """Register functions in a session: under their names, and in the forms that queries call.
 
     Spark may call a deterministic function twice for a row, or for rows that a later filter drops. So all are
     registered as non-deterministic, except those `within` an aggregate or a join condition, where Spark only
-    allows deterministic ones. If a call fails, the query stops, unless the call is in a fan-out.
+    allows deterministic ones. If a call fails, the query stops, unless the call is in a fan-out. `encoders`
+    encode records, and keys of NULL remain NULL.
     """
     for name in names:
         function = project.functions[name]
@@ -39,14 +51,31 @@ def register(
         source = source_of(project, function)
         given = _returned(function)
         arrow = to_arrow_type(DataType.fromDDL(given), timezone="UTC")
-        plain = worker.plain_call(source, name, arrow)
-        located = worker.located_call(source, name, arrow)
-        guarded = worker.guarded_call(source, name, arrow)
+        plain = worker.plain_call(source, name, arrow, skips_null=name in encoders)
+        located = worker.located_call(source, name, arrow, skips_null=name in encoders)
+        guarded = worker.guarded_call(source, name, arrow, skips_null=name in encoders)
         udf = _udf(plain, given)
         session.udf.register(name, udf if name in within else udf.asNondeterministic())
         session.udf.register(f"{name}{LOCATED}", _udf(located, given).asNondeterministic())
         failing = _udf(guarded, f"struct<value:{given},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
+
+
+def register_decoders(session: SparkSession, project: Project, calls: Iterable[DecodingCall]) -> None:
+    """Register the functions that decode records, each with the columns that are read."""
+    for each in calls:
+        source = source_of(project, project.functions[each.function])
+        fields = ", ".join(f"{quoted(field.name or 'key')} {field.type}" for field in each.fields)
+        given = f"array<struct<{f'{fields}, ' if fields else ''}{BAD} string>>"
+        made = decoding.decoding_call(
+            source,
+            each.function,
+            wanted_fields(each.fields),
+            to_arrow_type(DataType.fromDDL(given), timezone="UTC"),
+            optional=each.optional,
+            single=each.single,
+        )
+        session.udf.register(each.name, _udf(made, given).asNondeterministic())
 
 
 def _udf(call: Callable[..., Any], returns: str) -> Any:
@@ -60,6 +89,6 @@ def _returned(function: Function) -> str:
     return f"array<{function.returns}>" if function.table else str(function.returns)
 
 
-def source_of(project: Project, function: Function) -> worker.Source:
+def source_of(project: Project, function: Function) -> Source:
     text = Path(project.root, function.path).read_text(encoding="utf-8")
-    return worker.Source(function.path, text, function.digest)
+    return Source(function.path, text, function.digest)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -25,8 +24,9 @@ from millstream.physical.values import OutputMode
 from millstream.project.values import Function, Project
 from millstream.runner.python import worker
 from millstream.runner.python.functions import source_of
-from millstream.runner.python.worker import FAILED, Source, converter, failure, module_of, plain
+from millstream.runner.python.worker import FAILED
 from millstream.types import Row as Struct
+from millstream.user_code import Source, converter, failure, module_of, plain, struct_of
 
 # Workers of a cluster need no Millstream: pickle sends them this module.
 cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
@@ -190,16 +190,6 @@ def converted_function(source: Source, name: str, indexes: Mapping[str, int]) ->
         return row(**{n: convert(given[i]) if convert else given[i] for n, i, convert in parts})
 
     return ConvertedFunction(function, converter(hints["key"]) or same, row_of, converter(state) or same)
-
-
-def struct_of(hint: Any) -> Any:
-    """Return the class within `Annotated[X, …]` or `X | None`."""
-    while (origin := typing.get_origin(hint)) is not None:
-        inner = typing.get_args(hint)
-        if origin in {typing.Union, types.UnionType}:
-            inner = tuple(each for each in inner if each is not type(None))
-        hint = inner[0]
-    return hint
 
 
 def same(value: Any) -> Any:

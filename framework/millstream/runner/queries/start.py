@@ -121,7 +121,8 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     session = spark.newSession()
     for name, value in context.settings.items():
         session.conf.set(name, value)
-    functions.register(session, context.project, query.functions, query.nested_calls)
+    functions.register(session, context.project, query.functions, query.nested_calls, query.encoders)
+    functions.register_decoders(session, context.project, query.decoders)
     for source in query.sources:
         read(session, source)
     for each in query.reads:

@@ -24,6 +24,7 @@ from millstream.optimizer.driver import optimize
 from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import EmitOptions
+from millstream.physical.format_functions import decoders
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import SourceRead, StaticRead
@@ -95,6 +96,7 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
     order = in_order((output,))
     called = (name for node in order for each in node.expressions for name in each.functions)
     functions.register(session, question.project, dict.fromkeys(called), nested_calls(order))
+    functions.register_decoders(session, question.project, decoders(order))
     for source in sources(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):

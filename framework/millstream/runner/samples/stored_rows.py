@@ -15,6 +15,7 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import EmitOptions
+from millstream.physical.format_functions import decoders
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources
 from millstream.plan.from_sql.catalog import Catalog
@@ -23,6 +24,7 @@ from millstream.plan.nodes import Node
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, traits_of
 from millstream.project.values import Project
+from millstream.runner.python import functions
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
@@ -77,6 +79,7 @@ class StoredRelations(Struct, frozen=True):
         found = in_steps(
             (node,), views.leaf, deletes=changing, reads=views.of, how=EmitOptions(locate_calls=True)
         )
+        functions.register_decoders(session, self.project, decoders(in_order((node,))))
         for source in sources(in_order((node,)), views):
             self._records(session, source)
         for step in found.steps:

@@ -169,7 +169,8 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
     for name, value in trial.settings.items():
         session.conf.set(name, value)
     query = trial.query
-    functions.register(session, trial.project, query.functions, query.nested_calls)
+    functions.register(session, trial.project, query.functions, query.nested_calls, query.encoders)
+    functions.register_decoders(session, trial.project, query.decoders)
     for each in trial.at_rest:
         _at_rest(session, trial.project, each)
     for step in query.steps:

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from millstream.errors import MillstreamError
 from millstream.formats import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.keys import KeyFormat, written_key
-from millstream.formats.values import text_of
+from millstream.formats.values import UnfitError, text_of
 from millstream.materialization import Sink
 from millstream.physical.values import SinkOutput
 from millstream.plan.nodes import Column
@@ -35,7 +36,12 @@ class RecordEncoder:
         self._offsets: dict[tuple[str, int], int] = {}
 
     def records(self, relation: str, topic: str, rows: Iterable[GivenRow]) -> tuple[dict[str, Any], ...]:
-        return tuple(self._record(relation, topic, row) for row in rows)
+        try:
+            return tuple(self._record(relation, topic, row) for row in rows)
+        except UnfitError as error:
+            message = f"a row of {relation.partition('.')[2]} can't be encoded: {error}"
+            remedy = "give the bytes of the record instead: `_value: …`"
+            raise MillstreamError(self.test.problem("MS651", message, remedy)) from None
 
     def _record(self, relation: str, topic: str, row: GivenRow) -> dict[str, Any]:
         partition = row.metadata.get("_partition", 0)

@@ -1,0 +1,71 @@
+"""Python functions that encode the values and keys of sinks: whether they fit the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from millstream.errors import did_you_mean
+from millstream.formats import function_of
+from millstream.formats.format import ReadSchema
+from millstream.materialization import Sink
+from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.format_functions import CODE, Unusable, sink_format
+from millstream.project.values import Project
+from millstream.sql.values import InputRelation
+from millstream.types import UNKNOWN, Type
+
+
+def encoded_by_function(
+    sink: Sink, relation: InputRelation, project: Project
+) -> tuple[ReadSchema | None, list[PlanProblem]]:
+    """Return the columns that a function encodes, or how those of the sink differ."""
+    found = sink_format(sink.encoding, None, project.functions)
+    if isinstance(found, Unusable):
+        return None, list(_unusable(found, relation, "format", "format_options"))
+    return found, list(_untaken(sink, relation, found))
+
+
+def key_by_function(
+    sink: Sink, key: Type, relation: InputRelation, project: Project
+) -> tuple[ReadSchema | None, list[PlanProblem]]:
+    assert sink.key_encoding is not None
+    found = sink_format(sink.key_encoding, key, project.functions)
+    if isinstance(found, Unusable):
+        return None, list(_unusable(found, relation, "key_format", "key_format_options"))
+    return found, []
+
+
+def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterator[PlanProblem]:
+    """Yield how the columns of a sink differ from the fields that a function takes."""
+    if relation.open:
+        return
+    function = f"{function_of(sink.format)}()"
+    fields = {field.name.lower(): field for field in schema.columns}
+    columns = {column.name.lower(): column for column in relation.columns if not column.hidden}
+    keys = {name.lower() for name in sink.key}
+
+    def problem(message: str, remedy: str) -> PlanProblem:
+        return PlanProblem(relation.id, "MS124", message, remedy, option="format")
+
+    for name, column in columns.items():
+        field = fields.get(name)
+        if field is None and name not in keys:
+            names = [each.name for each in schema.columns]
+            hint = did_you_mean(column.name, names, "leave the column out, or add the field")
+            yield problem(f"{function} takes no field '{column.name}'", hint)
+        elif field is not None and UNKNOWN != column.type != field.type:
+            remedy = f"select cast({column.name} as {field.type}) as {column.name}"
+            yield problem(f"'{column.name}' is {column.type}, but {function} takes {field.type}", remedy)
+        elif field is not None and column.nullable and not field.nullable:
+            remedy = f"hint the field `… | None`, or select coalesce({column.name}, …) as {column.name}"
+            yield problem(f"'{column.name}' can be NULL, but {function} takes no None", remedy)
+    for name, field in fields.items():
+        if name not in columns:
+            yield problem(f"{function} takes '{field.name}', which is not a column", "select it")
+
+
+def _unusable(found: Unusable, relation: InputRelation, option: str, other: str) -> Iterator[PlanProblem]:
+    """Yield why a function can't be a format, unless that is reported in its file."""
+    if not found.reported:
+        option = other if found.other else option
+        yield PlanProblem(relation.id, CODE, found.message, found.remedy, option=option)

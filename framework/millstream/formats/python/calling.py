@@ -1,0 +1,56 @@
+"""Calls a function that decodes, for one record.
+
+Spark's Python workers use it too. Those of a cluster have no Millstream: pickle sends them this module.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from millstream.formats.python.checks import MisfitError, is_row, shown
+from millstream.user_code import Source, failure, module_of, struct_of
+
+
+class Decoder(NamedTuple):
+    name: str
+    call: Callable[[bytes], Any]
+    returns: Any
+    """The class of its rows."""
+    optional: bool
+    single: bool
+
+    @property
+    def expected(self) -> str:
+        return str(getattr(self.returns, "__name__", self.returns))
+
+    @property
+    def typed_dict(self) -> bool:
+        return typing.is_typeddict(self.returns)
+
+
+def decoder(source: Source, name: str, *, optional: bool, single: bool) -> Decoder:
+    function = getattr(module_of(source), name)
+    hint = typing.get_type_hints(function, include_extras=True)["return"]
+    return Decoder(name, function, struct_of(hint), optional, single)
+
+
+def row_of(known: Decoder, value: bytes) -> Any:
+    """Return what a function makes of a record's bytes; raise `MisfitError` if it fails.
+
+    None stands for a record that has no row, unless the function returns single values.
+    """
+    try:
+        found = known.call(value)
+    except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
+        raise MisfitError(failure(known.name, error)) from None
+    if found is None:
+        expected = known.optional
+    elif known.single or type(found) is known.returns:
+        expected = True
+    else:
+        expected = is_row(found) if known.typed_dict else isinstance(found, known.returns)
+    if not expected:
+        raise MisfitError(f"{known.name}(): returned {shown(found)}, not {known.expected}")
+    return found

@@ -1,0 +1,42 @@
+"""The functions of a format, as an encoding carries them in `schema`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from millstream.formats import Encoding
+
+
+class CodeRef(Struct, frozen=True):
+    """A function, by its name and the digest of all that it reads."""
+
+    name: str
+    digest: str
+
+
+class Codecs(Struct, frozen=True, omit_defaults=True):
+    """A function for each direction."""
+
+    decode: CodeRef | None = None
+    encode: CodeRef | None = None
+    takes: tuple[str, ...] = ()
+    """The fields of the row that is encoded."""
+    optional: bool = False
+    """The decoder may return None, for a record that is not one of the source."""
+
+
+@cache
+def codecs_of(encoding: Encoding) -> Codecs:
+    return msgspec.json.decode(encoding.schema, type=Codecs) if encoding.schema else Codecs()
+
+
+def schema_of(codecs: Codecs) -> str:
+    return msgspec.json.encode(codecs).decode()
+
+
+FILES: dict[str, tuple[Path, str]] = {}
+"""The files of functions of loaded projects, and their paths there, by the digests of the functions."""

@@ -1,0 +1,143 @@
+"""Calls the functions of a format without Spark: for `produce`, `consume`, `seed` and unit tests."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import typing
+from collections.abc import Mapping
+from datetime import date, datetime, timezone
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from typing import Any
+
+from millstream.formats.format import Fields
+from millstream.formats.python.calling import decoder, row_of
+from millstream.formats.python.checks import (
+    MisfitError,
+    Wanted,
+    field_value,
+    fitting,
+    fitting_field,
+    shown,
+)
+from millstream.formats.python.codecs import FILES, Codecs, CodeRef
+from millstream.formats.python.wanted import wanted, wanted_fields
+from millstream.formats.values import UnfitError, as_mapping, row
+from millstream.user_code import Source, converter, failure, module_of, plain, struct_of
+
+
+@cache
+def _source(ref: CodeRef) -> Source:
+    file, path = FILES[ref.digest]
+    return Source(path, file.read_text(encoding="utf-8-sig"), ref.digest)
+
+
+def decode(codecs: Codecs, value: bytes, fields: Fields, *, single: bool) -> Any:
+    """Return the values of some columns, or a single value; raise `UnfitError` if it is a bad record."""
+    if codecs.decode is None:
+        raise UnfitError("no function decodes it: name one in format_options, such as decode: decode_order")
+    known = decoder(_source(codecs.decode), codecs.decode.name, optional=codecs.optional, single=single)
+    try:
+        found = row_of(known, value)
+        if single:
+            fitting(found, wanted(fields[0].type))
+            return plain(found)
+        if found is None:
+            return None
+        for field in wanted_fields(fields):
+            fitting_field(field_value(found, field.name), field)
+    except MisfitError as error:
+        raise UnfitError(str(error)) from None
+    return {field.name: plain(field_value(found, field.name)) for field in fields}
+
+
+def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes:
+    """Return a row, or a single value, as bytes."""
+    if codecs.encode is None:
+        raise UnfitError("no function encodes it: name one in format_options, such as encode: encode_order")
+    name = codecs.encode.name
+    function = getattr(module_of(_source(codecs.encode)), name)
+    hints = typing.get_type_hints(function, include_extras=True)
+    hint = next(each for parameter, each in hints.items() if parameter != "return")
+    try:
+        if single:
+            given = fitting(_adapted(value, wanted(fields[0].type)), wanted(fields[0].type))
+            convert = converter(hint)
+            argument = convert(given) if convert else given
+        else:
+            argument = _argument(value, fields, hint)
+    except MisfitError as error:
+        raise UnfitError(str(error)) from None
+    try:
+        found = function(argument)
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+        raise UnfitError(failure(name, error)) from None
+    if type(found) is not bytes:
+        raise UnfitError(f"{name}(): returned {shown(found)}, not bytes")
+    return found
+
+
+def _argument(value: Any, fields: Fields, hint: Any) -> Any:
+    """Return a row as an instance of the function's class."""
+    value = as_mapping(value)
+    names = [field.name for field in fields]
+    given = dict(zip(names, row(value, fields), strict=True))
+    missing = {
+        n for n in names if isinstance(value, Mapping) and n.lower() not in {str(k).lower() for k in value}
+    }
+    struct = struct_of(hint)
+    values = {}
+    for field in wanted_fields(fields):
+        if field.name in missing and _has_default(struct, field.name):
+            continue
+        try:
+            values[field.name] = fitting(_adapted(given[field.name], field.type), field.type)
+        except MisfitError as error:
+            raise error.within(field.name) from None
+    convert = converter(hint)
+    assert convert is not None
+    try:
+        return convert(values)
+    except Exception as error:  # noqa: BLE001 - whatever the user's class raises
+        raise MisfitError(failure(struct.__name__, error)) from None
+
+
+def _has_default(struct: Any, name: str) -> bool:
+    if not dataclasses.is_dataclass(struct):
+        return name in getattr(struct, "_field_defaults", {})
+    empty = dataclasses.MISSING
+    own = (field for field in dataclasses.fields(struct) if field.name == name)
+    return any(field.default is not empty or field.default_factory is not empty for field in own)
+
+
+def _adapted(value: Any, given: Wanted) -> Any:
+    """Return a value as YAML, JSON or CSV write it in the type of its column, if that is possible."""
+    try:
+        match given.kind, value:
+            case "decimal", str() | float():
+                return Decimal(str(value))
+            case "floating", str():
+                return float(value)
+            case "timestamp" | "timestamp_ntz", str():
+                found = datetime.fromisoformat(value.replace("Z", "+00:00"))
+                if given.kind == "timestamp_ntz":
+                    return found
+                return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+            case "timestamp", datetime(tzinfo=None):
+                return value.replace(tzinfo=timezone.utc)
+            case "date", str():
+                return date.fromisoformat(value)
+            case "binary", str():
+                return base64.b64decode(value, validate=True)
+            case "array", list() | tuple():
+                return [_adapted(each, given.inner[0]) for each in value]
+            case "map", Mapping():
+                key, held = given.inner
+                return {_adapted(k, key): _adapted(v, held) for k, v in value.items()}
+            case "struct", Mapping():
+                types = dict(given.inner)
+                return {n: _adapted(v, types[n]) if n in types else v for n, v in value.items()}
+    except (ValueError, InvalidOperation):
+        return value
+    return value

@@ -1,0 +1,83 @@
+"""Python functions as formats in queries: those that decode, and columns that those that encode calculate.
+
+sink orders in python:encode_order
+sink orders ← select encode_order(named_struct('id', id, 'total', total)) as _encoded_value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Piece, joined
+from millstream.formats import format_of
+from millstream.formats.format import DecodingCall, Format
+from millstream.materialization import Sink
+from millstream.physical.emit.bad_records import key_of, value_of
+from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE
+from millstream.plan.nodes import Decode, Item, Node, Output, Project
+from millstream.types import BINARY
+
+
+def decoders(order: Iterable[Node]) -> tuple[DecodingCall, ...]:
+    """Return the calls that decode the records of topics, without duplicates."""
+    parts = ((value_of(n, ""), key_of(n, "")) for n in order if isinstance(n, Decode))
+    calls = (part.decoded.by_function for both in parts for part in both if part is not None)
+    return tuple({call.name: call for call in calls if call is not None}.values())
+
+
+def encoders(outputs: Iterable[Output]) -> tuple[str, ...]:
+    """Return the functions that encode the records of sinks."""
+    names = (
+        name
+        for output in outputs
+        if isinstance(output.materialization, Sink)
+        for name in encoders_of(output.materialization)
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def encoders_of(sink: Sink) -> tuple[str, ...]:
+    formats = (sink.encoding, sink.key_encoding)
+    found = (format_of(each).encoder for each in formats if each is not None)
+    return tuple(name for name in found if name)
+
+
+def with_encoded(output: Output) -> Output:
+    """Let a projection below a sink call the functions that encode its values and keys."""
+    sink = output.materialization
+    if not isinstance(sink, Sink) or not encoders_of(sink):
+        return output
+    columns = {column.name: column.expression for column in output.input.columns}
+    encoded = list(_encoded(sink, columns))
+    by_value = any(item.name == ENCODED_VALUE for item in encoded)
+    used = {*output.keys, *(name for each in output.expressions for name in each.columns)}
+    used |= {name for name in (sink.timestamp,) if name}
+    kept = [
+        Item(name, each)
+        for name, each in columns.items()
+        if not by_value or name.lower() in {each.lower() for each in used}
+    ]
+    project = Project(input=output.input, items=(*kept, *encoded), models=(output.model,))
+    return replace(output, input=project)
+
+
+def _encoded(sink: Sink, columns: dict[str, Expression]) -> Iterator[Item]:
+    value = format_of(sink.encoding)
+    if value.encoder:
+        yield Item(ENCODED_VALUE, _call(value, value.spark.encode(tuple(columns.items()))))
+    key = format_of(sink.key_encoding) if sink.key_encoding is not None else None
+    if key is not None and key.encoder:
+        by_name = {name.lower(): name for name in columns}
+        items = [(name, columns[name]) for name in (by_name[each.lower()] for each in sink.key)]
+        match items:
+            case [(_, only)]:  # NULL is no key, also of a struct
+                pieces = joined((f"{key.encoder}(", *only.pieces, ")"))
+            case _:
+                pieces = key.spark.encode(items)
+        yield Item(ENCODED_KEY, _call(key, pieces))
+
+
+def _call(found: Format, pieces: Sequence[Piece]) -> Expression:
+    return Expression(tuple(pieces), BINARY, raises=True, functions=(found.encoder,), atomic=True)

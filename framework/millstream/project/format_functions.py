@@ -1,0 +1,138 @@
+"""Python functions as formats: what they decode and encode, or why they can't."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.errors import did_you_mean
+from millstream.formats import Encoding, function_of
+from millstream.formats.format import ReadSchema
+from millstream.formats.python.codecs import Codecs, CodeRef, schema_of
+from millstream.project.values import Function
+from millstream.types import BINARY, UNKNOWN, Field, Row, Type, types_within
+
+CODE = "MS129"
+_DECODER = "def decode_order(value: bytes) -> Order:"
+_ENCODER = "def encode_order(row: Order) -> bytes:"
+
+
+class Unusable(Struct, frozen=True):
+    """Why a function can't be a format."""
+
+    message: str
+    remedy: str
+    other: bool = False
+    """It is the function for the other direction, which the options name."""
+    reported: bool = False
+    """The function's file has errors, which are reported there."""
+
+
+def source_format(
+    encoding: Encoding, functions: Mapping[str, Function], *, key: bool
+) -> ReadSchema | Unusable:
+    """Return the columns of a source whose values, or keys, a function decodes."""
+    options = dict(encoding.options)
+    if "decode" in options:
+        return Unusable("'decode' is for sinks: the format is the function that decodes", "remove it", True)
+    decode = _decoder(function_of(encoding.name), functions, key=key)
+    if isinstance(decode, Unusable):
+        return decode
+    encode = _encoder(options["encode"], functions, decode.returns) if "encode" in options else None
+    if isinstance(encode, Unusable):
+        return replace(encode, other=True)
+    columns, single = _columns(decode.returns, decode.fields)
+    return ReadSchema(columns, _essence(decode, encode), single=single)
+
+
+def sink_format(
+    encoding: Encoding, key: Type | None, functions: Mapping[str, Function]
+) -> ReadSchema | Unusable:
+    """Return what encoding needs of the functions of a sink, and the columns that they take.
+
+    `key` is the type of a key; None for values, whose columns the caller compares.
+    """
+    options = dict(encoding.options)
+    if "encode" in options:
+        return Unusable("'encode' is for sources: the format is the function that encodes", "remove it", True)
+    encode = _encoder(function_of(encoding.name), functions, key)
+    if isinstance(encode, Unusable):
+        return encode
+    decode = None
+    if "decode" in options:
+        decode = _decoder(options["decode"], functions, key=key is not None)
+    if isinstance(decode, Unusable):
+        return replace(decode, other=True)
+    row = encode.parameters[0]
+    if decode is not None and decode.returns != row.type:
+        message = f"{decode.name}() returns {decode.returns}, but {encode.name}() takes {row.type}"
+        return Unusable(message, "let both have the same class", True)
+    columns, single = _columns(row.type, row.fields)
+    return ReadSchema(columns, _essence(decode, encode), single=single)
+
+
+def _columns(given: Type, fields: tuple[Field, ...]) -> tuple[tuple[Field, ...], bool]:
+    """Return the columns of a value, and whether it is a single one."""
+    match given:
+        case Row(fields=of_type):
+            return fields or of_type, False
+        case _:
+            return (Field("key", given),), True
+
+
+def _essence(decode: Function | None, encode: Function | None) -> str:
+    optional = decode is not None and decode.nullable
+    takes: tuple[str, ...] = ()
+    if encode is not None and isinstance(row := encode.parameters[0].type, Row):
+        takes = tuple(field.name for field in row.fields)
+    return schema_of(Codecs(_ref(decode), _ref(encode), takes, optional))
+
+
+def _ref(function: Function | None) -> CodeRef | None:
+    return CodeRef(function.name, function.digest) if function is not None else None
+
+
+def _decoder(name: str, functions: Mapping[str, Function], *, key: bool) -> Function | Unusable:
+    found = _function(name, functions, _DECODER)
+    if isinstance(found, Unusable):
+        return found
+    takes = [each for each in found.parameters if each.required] or found.parameters[:1]
+    if len(takes) != 1 or takes[0].type != BINARY:
+        return Unusable(f"{name}() does not take the bytes of a record", f"write `{_DECODER}`")
+    if not (key or isinstance(found.returns, Row)):
+        message = f"{name}() returns {found.returns}, not the columns of a row"
+        return Unusable(message, "return a dataclass, a TypedDict or a NamedTuple")
+    return found
+
+
+def _encoder(name: str, functions: Mapping[str, Function], row: Type | None) -> Function | Unusable:
+    found = _function(name, functions, _ENCODER)
+    if isinstance(found, Unusable):
+        return found
+    takes = [each for each in found.parameters if each.required] or found.parameters[:1]
+    if len(takes) != 1:
+        return Unusable(f"{name}() does not take one row", f"write `{_ENCODER}`")
+    if row is None and not isinstance(takes[0].type, Row):
+        message = f"{name}() takes {takes[0].type}, not the columns of a row"
+        return Unusable(message, "take a dataclass, a TypedDict or a NamedTuple")
+    if row is not None and takes[0].type != row:
+        return Unusable(f"{name}() takes {takes[0].type}, not {row}", "change its parameter")
+    if found.returns != BINARY:
+        return Unusable(f"{name}() returns {found.returns}, not bytes", f"write `{_ENCODER}`")
+    return found
+
+
+def _function(name: str, functions: Mapping[str, Function], example: str) -> Function | Unusable:
+    found = functions.get(name)
+    if found is None:
+        hint = did_you_mean(name, functions, f"write `{example}` into a file such as macros/codecs.py")
+        return Unusable(f"the function '{name}' does not exist", hint)
+    if found.table:
+        remedy = "return the row" if not found.keyed else "use a function without state"
+        return Unusable(f"{name}() yields rows, but a record has one", remedy)
+    types = [found.returns, *(each.type for each in found.parameters)]
+    if any(UNKNOWN in types_within(each) for each in types):
+        return Unusable("", "", reported=True)
+    return found

@@ -1,0 +1,144 @@
+"""Calls the user's functions that decode records, in Spark's Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+from millstream.formats.python.calling import Decoder, decoder, row_of
+from millstream.formats.python.checks import EXACT, MisfitError, WantedField, field_value, fitting_field
+from millstream.user_code import Source
+
+NO_VALUE = "the record has no value"
+
+
+class Batch(NamedTuple):
+    """The rows of the records of a batch that could be decoded, and what became of the others."""
+
+    rows: list[Any]
+    places: list[int | None]
+    """For each record that is not dropped: the index of its row, None if it is bad."""
+    kept: list[int]
+    """The indexes of these records."""
+    reasons: dict[int, str]
+    """Why a record is bad, by its index."""
+
+
+def decoding_call(
+    source: Source, name: str, fields: Sequence[WantedField], returns: Any, *, optional: bool, single: bool
+) -> Callable[..., Any]:
+    """Return a function that Spark calls with a column of bytes.
+
+    It returns lists with one struct of the fields and `_bad`, or without any for a record that is dropped.
+    If it is given the topic, partition and offset of each record, a bad record stops the query instead.
+    """
+
+    def call(values: Any, *place: Any) -> Any:
+        known = decoder(source, name, optional=optional, single=single)
+        batch = _batch(values.to_pylist(), known)
+        struct = returns.value_type
+        columns = [_column(batch, each, struct.field(index), known) for index, each in enumerate(fields)]
+        missing = values.is_null() if values.null_count else None
+        if place and (wrong := _first(batch, missing)) is not None:
+            raise RuntimeError(_failure(batch, wrong, place))
+        return _lists(batch, columns, returns, len(values))
+
+    return call
+
+
+def _batch(values: Sequence[bytes | None], known: Decoder) -> Batch:
+    rows: list[Any] = []
+    places: list[int | None] = []
+    kept: list[int] = []
+    reasons: dict[int, str] = {}
+    for index, value in enumerate(values):
+        if value is None:
+            reasons[index] = NO_VALUE
+        else:
+            try:
+                row = row_of(known, value)
+            except MisfitError as error:
+                reasons[index] = str(error)
+            else:
+                if row is None and not known.single:
+                    continue
+                places.append(len(rows))
+                kept.append(index)
+                rows.append(row)
+                continue
+        places.append(None)
+        kept.append(index)
+    return Batch(rows, places, kept, reasons)
+
+
+def _column(batch: Batch, field: WantedField, arrow: Any, known: Decoder) -> Any:
+    """Return the values of a column, and note the records in which one is wrong."""
+    import pyarrow as pa
+
+    values = _values(batch.rows, field.name, known)
+    exact = EXACT.get(field.type.kind) if field.type.text != "float" else None
+    if exact and set(map(type, values)) <= (exact | {type(None)} if field.nullable else exact):
+        try:
+            return pa.array(values, arrow.type)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            pass  # a value doesn't fit: each is checked below, which finds it
+    fitting: list[Any] = []
+    indexes = [index for index, place in zip(batch.kept, batch.places, strict=True) if place is not None]
+    for index, value in zip(indexes, values, strict=True):
+        try:
+            fitting.append(fitting_field(value, field))
+        except MisfitError as error:
+            batch.reasons.setdefault(index, str(error))
+            fitting.append(None)
+    return pa.array(fitting, arrow.type)
+
+
+def _values(rows: list[Any], name: str, known: Decoder) -> list[Any]:
+    if known.single:
+        return rows
+    try:
+        get: Any = itemgetter(name) if known.typed_dict else attrgetter(name)
+        return list(map(get, rows))
+    except (AttributeError, KeyError):
+        return [field_value(row, name) for row in rows]
+
+
+def _first(batch: Batch, missing: Any) -> int | None:
+    """Return the first bad record that has a value."""
+    bad = sorted(batch.reasons)
+    return next((index for index in bad if missing is None or not missing[index].as_py()), None)
+
+
+def _failure(batch: Batch, index: int, place: Sequence[Any]) -> str:
+    topic, partition, offset, *prefix = (column[index].as_py() for column in place)
+    start = f"bad record: topic {topic}, partition {partition}, offset {offset}"
+    return f"{start}: {''.join(prefix)}{batch.reasons[index]}"
+
+
+def _lists(batch: Batch, columns: Sequence[Any], returns: Any, count: int) -> Any:
+    import pyarrow as pa
+
+    struct = returns.value_type
+    parts = list(columns)
+    if len(batch.rows) < len(batch.kept):
+        places = pa.array(batch.places, pa.int32())
+        parts = [column.take(places) for column in columns]
+    reasons: Mapping[int, str] = batch.reasons
+    if reasons:
+        parts.append(pa.array([reasons.get(index) for index in batch.kept], pa.string()))
+    else:
+        parts.append(pa.nulls(len(batch.kept), pa.string()))
+    rows = pa.StructArray.from_arrays(parts, fields=[struct.field(i) for i in range(struct.num_fields)])
+    return pa.ListArray.from_arrays(_offsets(batch, count), rows, type=returns)
+
+
+def _offsets(batch: Batch, count: int) -> Any:
+    import pyarrow as pa
+
+    if len(batch.kept) == count:
+        return pa.array(range(count + 1), pa.int32())
+    kept, offsets = set(batch.kept), [0]
+    for index in range(count):
+        offsets.append(offsets[-1] + (index in kept))
+    return pa.array(offsets, pa.int32())

@@ -1,0 +1,2 @@
+{{ config(materialized='sink') }}
+select order_id from {{ ref('sold') }}

@@ -1,0 +1,293 @@
+"""Formats that are Python functions: their columns, and the same functions without Spark."""
+
+import pickle
+import subprocess
+import sys
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from support.loading import load, told
+
+from millstream.compile import compile_project
+from millstream.formats import Encoding, format_of
+from millstream.formats.python.checks import MisfitError, fitting
+from millstream.formats.python.codecs import FILES
+from millstream.formats.python.wanted import wanted, wanted_fields
+from millstream.formats.values import UnfitError
+from millstream.kafka.generators import fields_of
+from millstream.kafka.readings import of_sink
+from millstream.runner.python import functions
+from millstream.runner.python.decoding import decoding_call
+from millstream.topology import compiled_topology, physical_of
+from millstream.types import Field, parse_type
+from millstream.user_code import Source
+
+FILE = """
+import json
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, NotRequired, TypedDict
+
+
+@dataclass
+class Item:
+    sku: str
+    count: int = 1
+
+
+@dataclass
+class Order:
+    id: Annotated[int, "int"]
+    total: Annotated[Decimal | None, "decimal(10,2)"]
+    at: datetime
+    day: date | None = None
+    items: list[Item] = field(default_factory=list)
+    sizes: dict[str, float] = field(default_factory=dict)
+
+
+def decode_order(value: bytes) -> Order:
+    row = json.loads(value)
+    day = date.fromisoformat(row["day"]) if row.get("day") else None
+    items = [Item(*each) for each in row.get("items", [])]
+    total = None if row.get("total") is None else Decimal(row["total"])
+    return Order(row["id"], total, datetime.fromisoformat(row["at"]), day, items, row.get("sizes", {}))
+
+
+def encode_order(row: Order) -> bytes:
+    items = [[each.sku, each.count] for each in row.items]
+    day = row.day.isoformat() if row.day else None
+    whole = {"id": row.id, "total": None if row.total is None else str(row.total), "at": row.at.isoformat()}
+    return json.dumps({**whole, "day": day, "items": items, "sizes": row.sizes}).encode()
+
+
+class Event(TypedDict):
+    name: str
+    note: NotRequired[str]
+
+
+def decode_event(value: bytes) -> Event | None:
+    return {"name": value.decode()} if value else None
+
+
+def key_of(key: bytes) -> int:
+    return int(key)
+"""
+SOURCES = """
+sources:
+  - name: shop
+    topics:
+      - name: orders
+        format: python:decode_order
+        format_options: {encode: encode_order}
+        key: {name: k, format: "python:key_of"}
+        columns: [{name: TOTAL, description: in euros}, {name: id, type: int}, {name: year, from: year(at)}]
+      - {name: events, format: "python:decode_event"}
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    found, problems = load(tmp_path, {"macros/codecs.py": FILE, "models/shop.yml": SOURCES})
+    assert problems == []
+    return found
+
+
+def test_columns_are_the_fields_of_the_class(project):
+    topic = project.sources["shop.orders"]
+    assert [(c.name, str(c.type or ""), c.nullable, c.description) for c in topic.columns] == [
+        ("id", "int", False, ""),
+        ("total", "decimal(10,2)", True, "in euros"),
+        ("at", "timestamp", False, ""),
+        ("day", "date", True, ""),
+        ("items", "array<struct<sku:string,count:bigint>>", False, ""),
+        ("sizes", "map<string,double>", False, ""),
+        ("year", "", True, ""),
+    ]
+    assert (str(topic.key.type), topic.key.format.single) == ("bigint", True)
+    assert [(c.name, c.nullable) for c in project.sources["shop.events"].columns] == [
+        ("name", False),
+        ("note", True),
+    ]
+
+
+def test_values_of_any_kind_round_trip_without_spark(project):
+    topic = project.sources["shop.orders"]
+    local = format_of(topic.format).local
+    given = {
+        "id": 7,
+        "total": "1.25",
+        "at": "2026-01-02T03:04:05Z",
+        "items": [{"sku": "a", "count": 2}],
+        "sizes": {"x": 1.5},
+    }
+    value = local.encode(given, fields_of(topic))
+    assert local.decode(value, fields_of(topic)) == {
+        "id": 7,
+        "total": Decimal("1.25"),
+        "at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc),
+        "day": None,
+        "items": [{"sku": "a", "count": 2}],
+        "sizes": {"x": 1.5},
+    }
+    key = format_of(topic.key.format).local
+    assert key.decode(b"12", [Field("key", topic.key.type)]) == 12
+    with pytest.raises(UnfitError, match="no function encodes it: name one in format_options"):
+        key.encode(12, [Field("key", topic.key.type)])
+
+
+BAD = {
+    b'{"id": 2147483648, "at": "2026-01-01"}': "field id: 2147483648 is not an int",
+    b'{"id": true, "at": "2026-01-01"}': "field id: True is not an int",
+    b'{"id": 1, "total": "1.255", "at": "2026-01-01"}': "field total: 1.255 is not a decimal(10,2)",
+    b'{"id": 1, "at": "2026-01-01", "items": [["a", "b"]]}': "field items[0].count: 'b' is not a bigint",
+    b'{"id": 1, "at": "2026-01-01", "sizes": {"x": "y"}}': "field sizes['x']: 'y' is not a double",
+    b"x": "decode_order(): JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+}
+
+
+def test_bad_records_have_the_same_reasons_with_and_without_spark(project):
+    topic = project.sources["shop.orders"]
+    fields = [Field(c.name, c.type, c.nullable) for c in topic.columns if c.expression is None]
+    source = Source("macros/codecs.py", FILE, "reasons")
+    types = pa.struct(
+        [
+            ("id", pa.int32()), ("total", pa.decimal128(10, 2)), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32()),
+            ("items", pa.list_(pa.struct([("sku", pa.string()), ("count", pa.int64())]))),
+            ("sizes", pa.map_(pa.string(), pa.float64())), ("_bad", pa.string()),
+        ]
+    )  # fmt: skip
+    call = decoding_call(
+        source, "decode_order", wanted_fields(fields), pa.list_(types), optional=False, single=False
+    )
+    good = b'{"id": 1, "total": "1.5", "at": "2026-01-01T00:00:00", "sizes": {"x": 2}}'
+    found = call(pa.array([good, *BAD, None], pa.binary())).to_pylist()
+    assert found[0][0] | {"sizes": dict(found[0][0]["sizes"])} == {
+        "id": 1, "total": Decimal("1.50"), "at": datetime(2026, 1, 1, tzinfo=timezone.utc), "day": None, "items": [],
+        "sizes": {"x": 2.0}, "_bad": None,
+    }  # fmt: skip
+    for (value, why), (row,) in zip(BAD.items(), found[1:-1], strict=True):
+        assert row["_bad"].startswith(why)
+        with pytest.raises(UnfitError) as error:
+            format_of(topic.format).local.decode(value, fields)
+        assert str(error.value) == row["_bad"]
+    assert found[-1][0]["_bad"] == "the record has no value"
+
+
+def test_none_of_an_optional_row_is_no_record():
+    source, arrow = (
+        Source("macros/codecs.py", FILE, "optional"),
+        pa.struct([("name", pa.string()), ("_bad", pa.string())]),
+    )
+    fields = wanted_fields([Field("name", parse_type("string"), nullable=False)])
+    call = decoding_call(source, "decode_event", fields, pa.list_(arrow), optional=True, single=False)
+    found = call(pa.array([b"a", b"", b"b", b"\xff", b""], pa.binary())).to_pylist()
+    assert [[row["name"] for row in rows] for rows in found] == [["a"], [], ["b"], [None], []]
+
+
+def test_workers_need_no_millstream(tmp_path):
+    fields = wanted_fields([Field("name", parse_type("string"))])
+    arrow = pa.list_(pa.struct([("name", pa.string()), ("_bad", pa.string())]))
+    assert functions.register_decoders  # its module tells pickle what to send
+    call = decoding_call(
+        Source("macros/codecs.py", FILE, "alone"), "decode_event", fields, arrow, optional=True, single=False
+    )
+    (tmp_path / "call").write_bytes(cloudpickle.dumps(call))
+    code = (
+        "import sys, pickle, pyarrow as pa\n"
+        "sys.modules['millstream'] = None\n"
+        "call = pickle.load(open('call', 'rb'))\n"
+        "print(call(pa.array([b'a', b'\\xff', None], pa.binary())).to_pylist())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "'name': 'a', '_bad': None" in done.stdout
+    assert "decode_event(): UnicodeDecodeError" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("type_", "good", "bad"),
+    [
+        ("double", [1, 1.5, float("nan")], [2**53 + 1, True, "1"]),
+        ("float", [1.5], [1e39]),
+        ("tinyint", [-128, 127], [128, -129]),
+        (
+            "decimal(4,2)",
+            [Decimal("99.99"), 1, Decimal("1E+1"), Decimal("0E-9")],
+            [100, Decimal("0.001"), Decimal("NaN")],
+        ),
+        ("date", [date(2026, 1, 1)], [datetime(2026, 1, 1), "2026-01-01"]),  # noqa: DTZ001
+        ("timestamp_ntz", [datetime(2026, 1, 1)], [datetime(2026, 1, 1, tzinfo=timezone.utc)]),  # noqa: DTZ001
+        ("binary", [b"a", bytearray(b"b")], ["a"]),
+        ("string", ["a"], [b"a", "\ud800"]),
+        ("array<int>", [[1, None], (1,)], ["a", [1, "b"]]),
+    ],
+)
+def test_a_value_is_exactly_one_of_its_type_or_bad(type_, good, bad):
+    for value in good:
+        fitting(value, wanted(parse_type(type_)))
+    for value in bad:
+        with pytest.raises(MisfitError):
+            fitting(value, wanted(parse_type(type_)))
+
+
+def test_an_unreadable_hint_is_reported_once(tmp_path):
+    text = "def decode_order(value: bytes):\n    return value\n"
+    files = {
+        "macros/codecs.py": text,
+        "models/shop.yml": SOURCES.partition("        key")[0].replace(
+            "        format_options: {encode: encode_order}\n", ""
+        ),
+    }
+    _, problems = load(tmp_path, files)
+    assert [code for code, *_ in told(problems)] == ["MS302"]
+
+
+def test_an_edit_of_the_function_is_an_edit_of_the_format(tmp_path):
+    def signature(text):
+        load(tmp_path, {"macros/codecs.py": text, "models/shop.yml": SOURCES})
+        model = "{{ config(materialized='table', unique_key='id') }} select id, count(*) as n from {{ source('shop', 'orders') }} group by id"
+        (tmp_path / "models/counts.sql").write_text(model)
+        (tmp_path / "profiles.yml").write_text("shop: {target: local, outputs: {local: {}}}\n")
+        compiled = compile_project(tmp_path)
+        assert [d for d in compiled.diagnostics if d.severity == "error"] == []
+        (query,) = physical_of(compiled_topology(compiled)).queries
+        (operator,) = query.signature.operators
+        return operator
+
+    before, commented = signature(FILE), signature(FILE.replace("def key_of", "# a comment\ndef key_of"))
+    edited = signature(FILE.replace('row["id"]', 'row["id"] + 1', 1))
+    assert commented == before
+    assert edited.facts == before.facts
+    assert edited.below != before.below
+
+
+def test_encodings_are_plain_values(project):
+    encoding = project.sources["shop.orders"].format
+    assert pickle.loads(pickle.dumps(encoding)) == encoding
+    assert encoding.name == "python:decode_order"
+    assert Encoding().identity == "json"
+    assert encoding.identity.startswith("python:decode_order ")
+    assert "encode_order" not in encoding.identity.removeprefix("python:decode_order")
+
+
+def test_a_project_that_did_not_change_finds_its_functions(tmp_path):
+    load(tmp_path, {"macros/codecs.py": FILE, "models/shop.yml": SOURCES})
+    model = "{{ config(materialized='sink', format='python:encode_order', format_options={'decode': 'decode_order'}) }} "
+    (tmp_path / "models/copy.sql").write_text(
+        model + "select id, total, at, day, items, sizes from {{ source('shop', 'orders') }}"
+    )
+    (tmp_path / "profiles.yml").write_text("shop: {target: local, outputs: {local: {}}}\n")
+    assert compile_project(tmp_path).from_cache == 0
+    FILES.clear()
+    compiled = compile_project(tmp_path)
+    assert compiled.from_cache == 1
+    node = compiled.manifest.nodes["model.copy"]
+    assert node.functions == ("decode_order", "encode_order")
+    reading = of_sink(node)
+    row = reading.format.local.decode(b'{"id": 1, "at": "2026-01-01"}', reading.fields)
+    assert (row["id"], row["items"]) == (1, [])
