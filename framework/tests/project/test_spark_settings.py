@@ -1,4 +1,4 @@
-"""Which Spark settings of a target can change rows."""
+"""Which Spark settings of a target can change rows; `runner/test_changing_settings.py` proves it by running them."""
 
 import pytest
 
