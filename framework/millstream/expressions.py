@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import groupby
 
 import msgspec
 from msgspec import Struct
@@ -262,11 +263,11 @@ def _replacement_pieces(ref: Ref, found: Expression, *, alone: bool) -> list[Pie
 def joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
     """Join adjacent texts, so that equal expressions have equal pieces."""
     found: list[Piece] = []
-    for piece in pieces:
-        if isinstance(piece, str) and found and isinstance(before := found[-1], str):
-            found[-1] = before + piece
-        elif piece:
-            found.append(piece)
+    for are_texts, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        if not are_texts:
+            found += group
+        elif text := "".join(map(str, group)):
+            found.append(text)
     return tuple(found)
 
 

@@ -72,7 +72,7 @@ def _misread(sql: str, tokens: list[Token], index: int) -> Problem | None:
     if token is not None:
         suffix = tokens[index + 2]
         token = Token(token.token_type, token.text, token.line, token.col, token.start, suffix.end)
-    return find_misread_literal(sql, token or tokens[index], tokens[:index][-2:])
+    return find_misread_literal(sql, token or tokens[index], tokens[max(0, index - 2) : index])
 
 
 def _special(sql: str, tokens: list[Token], index: int, result: Tokens) -> int | None:

@@ -170,7 +170,9 @@ def test_a_result_that_does_not_fit_is_a_dead_letter_and_a_dead_worker_names_its
     assert counted(results, "dead_letters") == {"odd": {"model.odd": 5}}
     assert [each["n"] for each in shop.values("odd")] == [0, 6]
     letters = received(shop.bootstrap, "events.dead_letter")
-    reasons = [headers(each)["millstream.reason"].partition(" (macros")[0] for each in letters]
+    reasons = [
+        headers(each)["millstream.reason"].removeprefix("odd: ").partition(" (macros")[0] for each in letters
+    ]
     assert sorted(reasons) == [
         "strange(): RuntimeError: os._exit(3) would end the worker",
         "strange(): SystemExit: 3",
