@@ -7,9 +7,8 @@ import sys
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from support.broker import lend
 from support.runs import create_topics, send
-
-from millstream.broker import keep_broker, stop_broker
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
 
@@ -44,13 +43,13 @@ sources:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    """Return a project with records in its topics, whose broker runs until the tests of this file end."""
+def filled(tmp_path_factory, broker_server):
+    """Return a project with records in its topics."""
     root = tmp_path_factory.mktemp("show") / "shop"
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    bootstrap = keep_broker(root).address
+    bootstrap = lend(broker_server, root)
     create_topics(bootstrap, "clicks", "out", partitions=1)
     clicks = [
         ("ann" if n % 2 else "bob", {"id": n, "kind": "ab"[n % 2], "at": f"2026-07-01T12:00:0{n}Z"})
@@ -64,8 +63,7 @@ def filled(tmp_path_factory):
         },
     )
     write_deltalake(root / ".millstream/local/tables/totals", pa.table({"user": ["ann"], "n": [3]}))
-    yield root
-    stop_broker(root, force=True)
+    return root
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""One real broker for all tests of this folder, and the project that it belongs to."""
+"""A project with the broker of all tests."""
 
 import json
 import sys
@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
+from support.broker import lend
 
-from millstream.broker import keep_broker, stop_broker
 from millstream.cli.group import millstream
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
@@ -70,28 +70,27 @@ def ticks(random: Random, now: datetime):
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """Return a project's folder, whose broker goes on until the tests end."""
+    """Return a project's folder."""
     root = tmp_path_factory.mktemp("kafka") / "shop"
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    yield root
-    stop_broker(root, force=True)
+    return root
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def project(shop):
     return load_project(shop, None, None, None)
 
 
-@pytest.fixture(scope="session")
-def cluster(shop):
-    return Cluster(keep_broker(shop).address, embedded=True)
+@pytest.fixture(scope="module")
+def cluster(broker_server, shop):
+    return Cluster(lend(broker_server, shop), embedded=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def admin(cluster):
     return admin_of(cluster)
 

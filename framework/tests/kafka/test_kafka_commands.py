@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import contextmanager
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from millstream.kafka.topics import Topic, create_missing
 
@@ -117,18 +118,12 @@ def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
         (["seed", "clcks"], "MS834", "did you mean 'clicks'?"),
     ],
 )
-def test_mistakes(run, filled, shop, arguments, code, said):
-    found = subprocess.run(
-        [sys.executable, "-m", "millstream", arguments[0], "--project-dir", str(shop), *arguments[1:]],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert found.returncode == 2
-    assert code in found.stderr
-    assert said in found.stderr
-    assert "Traceback" not in found.stderr
+def test_mistakes(run, filled, arguments, code, said):
+    exit_code, _, err = run(*arguments)
+    assert exit_code == 2
+    assert code in err
+    assert said in err
+    assert "Traceback" not in err
 
 
 def test_mistakes_of_consume_are_a_line_of_json_too(run_json, filled):
@@ -169,6 +164,29 @@ def _invoke(shop, command, *arguments):
 
 
 @pytest.fixture
+def next_records(cluster):
+    """Return a function that waits until a topic has so many more records."""
+
+    @contextmanager
+    def of(topic):
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "next"})
+        places = [
+            TopicPartition(topic, each) for each in consumer.list_topics(topic).topics[topic].partitions
+        ]
+        for place in places:
+            place.offset = consumer.get_watermark_offsets(place)[1]
+        consumer.assign(places)
+
+        def wait_for(count):
+            assert len(consumer.consume(count, timeout=60)) == count
+
+        yield wait_for
+        consumer.close()
+
+    return of
+
+
+@pytest.fixture
 def process(shop, filled):
     started = []
 
@@ -204,9 +222,10 @@ def test_follow_goes_on_until_it_is_interrupted(process, put):
     assert (reader.returncode, err) == (0, "")
 
 
-def test_live_traffic_goes_on_until_it_is_interrupted(process):
-    writer = process("produce", "ticks", "--interval", "0.01", "--output", "json")
-    time.sleep(4)
+def test_live_traffic_goes_on_until_it_is_interrupted(process, next_records):
+    with next_records("ticks") as wait_for:
+        writer = process("produce", "ticks", "--interval", "0.01", "--output", "json")
+        wait_for(11)
     writer.send_signal(signal.SIGINT)
     out, err = writer.communicate(timeout=20)
     found = json.loads(out)

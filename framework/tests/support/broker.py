@@ -15,23 +15,22 @@ def broker_server(tmp_path_factory):
 
 @pytest.fixture
 def broker(broker_server, tmp_path):
-    """Make the broker that of the project in `tmp_path`; return its address."""
-    folder = broker_folder(tmp_path)
-    folder.parent.mkdir()
-    folder.symlink_to(broker_server.folder, target_is_directory=True)
-    yield broker_server.address
-    _remove_topics_and_groups(broker_server.address)
+    """Make the broker, emptied, that of the project in `tmp_path`; return its address."""
+    return lend(broker_server, tmp_path)
 
 
-def _remove_topics_and_groups(bootstrap):
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+def lend(server, root):
+    """Let the project in a folder find the server, without topics and consumer groups; return its address."""
+    folder = broker_folder(root)
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to(server.folder, target_is_directory=True)
+    admin = AdminClient({"bootstrap.servers": server.address})
     _done(admin.delete_topics, _topics(admin))
     while _topics(admin):
         pass
-    _done(
-        admin.delete_consumer_groups,
-        [each.group_id for each in admin.list_consumer_groups().result(10).valid],
-    )
+    groups = admin.list_consumer_groups().result(10)
+    _done(admin.delete_consumer_groups, [each.group_id for each in groups.valid])
+    return server.address
 
 
 def _topics(admin):
