@@ -11,20 +11,14 @@ from support.broker import broker, broker_server  # noqa: E402, F401 - fixtures
 from support.postgres import postgres, postgres_server  # noqa: E402, F401 - fixtures
 from support.registry import skipped_for_java  # noqa: E402
 
-TARGET = Target(
-    "tests", "local",
-    {
-        "master": "local[2]",
-        "spark": {
-            "spark.sql.shuffle.partitions": 2,
-            # Many short queries: compiling them to the fastest code takes longer than running them.
-            "spark.driver.extraJavaOptions": Secret(
-                "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dmillstream.tests=swordfish"
-            ),
-            "spark.hadoop.fs.tests.account.id": Secret("swordfish"),
-        },
-    },
-)  # fmt: skip
+SETTINGS = {
+    "spark.sql.shuffle.partitions": 2,
+    # Many short queries: compiling them to the fastest code takes longer than running them.
+    "spark.driver.extraJavaOptions": Secret(
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dmillstream.tests=swordfish"
+    ),
+    "spark.hadoop.fs.tests.account.id": Secret("swordfish"),
+}
 
 
 def pytest_collection_modifyitems(config, items):
@@ -46,11 +40,18 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
-    from millstream.runner.spark.jars import jars_of
-    from millstream.runner.spark.session import start_spark
+    from millstream.runner.spark.jars import jars_for, jars_of
+    from millstream.runner.spark.session import class_archive, start_spark
     from millstream.stores.registry import jar_files
 
-    session = start_spark("tests", TARGET, jars_of(("kafka", *jar_files())), tmp_path_factory.mktemp("spark"))
+    jars = jars_for(Target("tests", "local", {}))
+    # Those of other stores are not on the class path, which is that of commands, as is the archive of classes.
+    others = [each for each in jars_of(tuple(jar_files())) if each not in jars]
+    settings = SETTINGS | {"spark.jars": ",".join(map(str, others))}
+    target = Target("tests", "local", {"master": "local[2]", "spark": settings})
+    archive = class_archive(jars)
+    found = archive if archive and archive.file else None
+    session = start_spark("tests", target, jars, tmp_path_factory.mktemp("spark"), found)
     yield session
     session.stop()
 

@@ -137,8 +137,7 @@ def running_spark(
     Writing takes a while; `caching` is called before it. With `long_running`, the JVM compiles to the fastest
     code, however long that takes.
     """
-    own_jars = Path(pyspark.__file__).parent / "jars"
-    archive = archive_for("spark", java(), [own_jars, *jars]) if is_local(target) else None
+    archive = class_archive(jars) if is_local(target) else None
     spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
     try:
         yield spark
@@ -153,6 +152,11 @@ def running_spark(
                 keep(archive)
             else:
                 drop(archive)
+
+
+def class_archive(jars: Sequence[Path]) -> Archive | None:
+    """Return the archive of the classes of a local Spark with these jars."""
+    return archive_for("spark", java(), [Path(pyspark.__file__).parent / "jars", *jars])
 
 
 _SOON = 2.0
