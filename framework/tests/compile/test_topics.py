@@ -42,7 +42,7 @@ def test_a_loop_over_several_topics_is_named(shop):
     model(shop, "a", "one", "ref('b_rows')")
     model(shop, "b", "two", "source('own', 'first')")
     (shop / "models/b_rows.sql").write_text("select order_id from {{ source('own', 'second') }}")
-    other, loop = compile_project(shop).diagnostics
+    loop, other = compile_project(shop).diagnostics
     assert loop.message == (
         "'b' reads what it writes: model.b → source.own.second ('two') → model.b_rows → model.a "
         "→ source.own.first ('one') → model.b"
