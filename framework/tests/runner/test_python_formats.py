@@ -3,6 +3,7 @@
 import struct
 from collections import Counter
 
+import pytest
 from support.runs import built, create_topics, headers, pairs, problems, received, send, table_rows
 from support.spark import SPARK_WARNINGS
 
@@ -157,17 +158,30 @@ def test_bad_records_of_several_batches_are_dead_letters(shop, first_spark):
     assert told == REASONS
 
 
-def test_a_bad_record_stops_the_query_with_its_place(shop, first_spark):
+@pytest.mark.parametrize(
+    ("value", "code", "why"),
+    [
+        (
+            b"no id",
+            "MS862",
+            "bad record: topic orders, partition 0, offset 1: field id: the value is missing",
+        ),
+        (
+            order(2, "none"),
+            "MS861",
+            "model copy, topic orders, partition 0, offset 1: encode_order(): returned None, whose hint is not optional",
+        ),
+    ],
+)
+def test_a_record_stops_the_query_with_its_place(shop, first_spark, value, code, why):
     write(shop, "fail")
     shop.model("copy", COPY + "select id, name, total, at, tags, k from {{ source('shop', 'orders') }}")
     create_topics(shop.bootstrap, "orders", partitions=1)
-    send(shop.bootstrap, {"orders": [("eu:1", order(1)), ("eu:2", b"no id")]})
+    send(shop.bootstrap, {"orders": [("eu:1", order(1)), ("eu:2", value)]})
     _, told = built(shop.root, first_spark)
     (problem,) = problems(told)
-    assert problem.code == "MS862"
-    assert problem.message.endswith(
-        "bad record: topic orders, partition 0, offset 1: field id: the value is missing"
-    )
+    assert problem.code == code
+    assert why in problem.message
 
 
 def test_rows_that_a_function_can_t_encode(shop, first_spark):
@@ -195,17 +209,6 @@ def test_rows_that_a_function_can_t_encode(shop, first_spark):
         "dead_letter: encode_order(): returned None, whose hint is not optional: binary",
         "dead_letter: encode_order(): ValueError: two lines (macros/codecs.py:45)",
     ]
-    send(shop.bootstrap, {"orders": [("eu:1", each) for each in rows]})
-    shop.model(
-        "fail",
-        f"{{{{ config(materialized='sink', format='python:encode_order', on_bad_record='fail') }}}} {columns}",
-    )
-    _, told = built(shop.root, first_spark)
-    assert {problem.code for problem in problems(told)} == {"MS861"}
-    assert all(
-        "model fail, topic orders, partition 0, offset " in problem.message for problem in problems(told)
-    )
-    assert all("encode_order(): returned None" in problem.message for problem in problems(told))
 
 
 PRICES = """
