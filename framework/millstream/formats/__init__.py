@@ -104,7 +104,7 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
             return str(self)
         from millstream.formats.python.codecs import codecs_of
 
-        codecs = codecs_of(self)
+        codecs = codecs_of(self.schema)
         found = codecs.decode if direction == "decode" else codecs.encode
         return f"{self.name} {found.digest if found else ''}"
 

@@ -141,12 +141,6 @@ def cases(message):
             lambda value: avro(RECORD, value), lambda data, schema: read_avro(schema, data),
             {b"\x02\xff\x02": "the key: field shop: "},
         ),
-        "avro_framed": Case(
-            "{name: k, format: avro, schema: schemas/id.avsc}",
-            "key='k', key_format='avro', key_schema='schemas/id.avsc', key_framing='confluent'", IDS,
-            lambda value: avro(RECORD, value), lambda data, _: data[:5] == b"\0\0\0\0\0" and read_avro(RECORD, data[5:]),
-            {},
-        ),
         "json_framed": Case(
             f"{{name: k, type: '{STRUCT}', format: json, framing: confluent}}", "key='k', key_format='json'", IDS,
             lambda value: b"\0\0\0\0\x07" + json.dumps(value).encode(), lambda data, _: json.loads(data),

@@ -124,19 +124,19 @@ def protos(shop):
 
 
 def test_what_the_registry_refuses_leaves_topic_and_subject_as_they_were(shop, registry, first_spark):
-    sink(shop, "clicks", format="avro")
+    sink(shop, "refused", format="avro")
     send_rows(shop)
     _, told = built(shop.root, first_spark)
     assert problems(told) == []
-    registry.set_compatibility("clicks-value", level="BACKWARD")
-    sink(shop, "clicks", SELECT.replace("as bigint", "as string"), format="avro")
+    registry.set_compatibility("refused-value", level="BACKWARD")
+    sink(shop, "refused", SELECT.replace("as bigint", "as string"), format="avro")
     send_rows(shop)
     with pytest.raises(MillstreamError) as raised:
         built(shop.root, first_spark)
     (problem,) = raised.value.diagnostics
-    assert (problem.code, problem.location.path) == ("MS897", "models/clicks.sql")
-    assert registry.get_versions("clicks-value") == [1]
-    assert len(received(shop.bootstrap, "clicks")) == 2
+    assert (problem.code, problem.location.path) == ("MS897", "models/refused.sql")
+    assert registry.get_versions("refused-value") == [1]
+    assert len(received(shop.bootstrap, "refused")) == 2
 
 
 def test_records_of_an_old_and_a_new_schema_are_read_together(shop, registry, first_spark, monkeypatch):
@@ -165,11 +165,11 @@ def test_without_registering_the_schema_must_be_there(shop, registry, first_spar
         f"shop: {{target: local, outputs: {{local: {{master: 'local[2]', kafka: embedded, "
         f"schema_registry: {{url: '{url}', register: false}}}}}}}}\n",
     )
-    sink(shop, "clicks", format="avro")
+    sink(shop, "unregistered", format="avro")
     send_rows(shop)
     with pytest.raises(MillstreamError) as raised:
         built(shop.root, first_spark)
     assert [(each.code, each.location.path) for each in raised.value.diagnostics] == [
-        ("MS893", "models/clicks.sql")
+        ("MS893", "models/unregistered.sql")
     ]
-    assert "clicks" not in topics(shop)
+    assert "unregistered" not in topics(shop)

@@ -108,7 +108,7 @@ def test_another_ttl_is_another_state(shop, first_spark):
     _, told = built(shop.root, first_spark)
     (problem,) = problems(told)
     assert problem.code == "MS870"
-    assert "ttl" in problem.message
+    assert "time to live" in problem.message
     built(shop.root, first_spark, intent=FullRefresh())
     shop.send(("a", {"id": 2}))
     _, told = built(shop.root, first_spark)

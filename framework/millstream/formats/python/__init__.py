@@ -65,7 +65,7 @@ def _encode(codecs: Codecs, single: bool, items: Sequence[Item]) -> tuple[Piece,
 
 
 def format_of(encoding: Encoding) -> Format:
-    codecs = codecs_of(encoding)
+    codecs = codecs_of(encoding.schema)
     single = encoding.single
 
     def decode_value(value: bytes, fields: Fields) -> Any:

@@ -8,8 +8,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from millstream.formats import Encoding
-
 
 class CodeRef(Struct, frozen=True):
     """A function, by its name and the digest of all that it reads."""
@@ -30,8 +28,9 @@ class Codecs(Struct, frozen=True, omit_defaults=True):
 
 
 @cache
-def codecs_of(encoding: Encoding) -> Codecs:
-    return msgspec.json.decode(encoding.schema, type=Codecs) if encoding.schema else Codecs()
+def codecs_of(schema: str) -> Codecs:
+    """Return the functions that the schema of an encoding names."""
+    return msgspec.json.decode(schema, type=Codecs) if schema else Codecs()
 
 
 def schema_of(codecs: Codecs) -> str:
