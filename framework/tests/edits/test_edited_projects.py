@@ -1,14 +1,30 @@
-"""Edits of files other than a model's own SQL: told from the plan."""
+"""Edits of files other than a model's own SQL: told from the plan, and run as in `test_edited_states`."""
+
+import json
+import re
 
 import pytest
 from edits.projects import EDITS, IMPORTED
-from edits.test_edited_states import OTHERS, PROFILES
-from support.runs import job_of
+from edits.test_edited_states import OTHERS, PROFILES, half
+from support.runs import built, create_topics, job_of, problems, received, send, statuses, table_rows
 from support.shops import Shop
+from support.spark import SPARK_WARNINGS
 
+from millstream.broker import shared_broker
 from millstream.compile import compile_project
+from millstream.deployment.definitions import what_runs
+from millstream.deployment.intents import Update
 from millstream.deployment.records import Deployed, new_record
 from millstream.deployment.stages import fit
+from millstream.project.folders import checkpoints_of
+from millstream.project.load import load_project
+from millstream.runner.checkpoints.deployed import deployed_at
+from millstream.stores.files import LocalFiles
+
+pytestmark = SPARK_WARNINGS
+
+SENT = {"s_sent", "m_keys"}
+"""Sinks whose records stay as they were sent: events, and records under keys of another format."""
 
 
 def write(shop, edits, side):
@@ -37,6 +53,67 @@ def test_the_verdict_of_each_edit(tmp_path):
     after = queries(shop)
     found = {edit.name: told(before, after, f"model.{edit.model}") for edit in edits}
     assert found == {edit.name: edit.verdict for edit in edits}
+
+
+@pytest.mark.long
+def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, first_spark):
+    with shared_broker(tmp_path) as starting:
+        shop = Shop(tmp_path, starting.ready().address)
+        write(shop, EDITS, "before")
+        create_topics(shop.bootstrap, "events", "others", "pairs")
+        send(shop.bootstrap, half(0) | {"pairs": pairs(0)})
+        succeeded(built(shop.root, first_spark)[0])
+        before = models_in(compile_project(shop.root))
+
+        write(shop, EDITS, "after")
+        send(shop.bootstrap, half(1) | {"pairs": pairs(1)})
+        results, events = built(shop.root, first_spark)
+        refused = {each.id for each in results.results if each.status == "error"}
+        wrong = [e.name for e in EDITS if (e.verdict == "same") == (f"model.{e.model}" in refused)]
+        assert wrong == []
+        assert {each.code for each in problems(events)} == {"MS870", "MS871"}
+
+        after = models_in(compile_project(shop.root))
+        assert running(shop) == {id_: (before if id_ in refused else after)[id_] for id_ in after}
+        succeeded(built(shop.root, first_spark, intent=Update(frozenset(refused)))[0])
+        succeeded(built(shop.root, first_spark, target="fresh")[0])
+        unlike = {
+            e.name: (rows(shop, e, "local"), rows(shop, e, "fresh")) for e in EDITS if e.model not in SENT
+        }
+        assert {name: both for name, both in unlike.items() if both[0] != both[1]} == {}
+
+
+def models_in(compiled):
+    """Return the texts of models, by id."""
+    return {id_: node.checksum for id_, node in compiled.manifest.nodes.items() if node.kind == "model"}
+
+
+def running(shop):
+    """Return the texts of the models that run, according to the records of their queries."""
+    checkpoints = checkpoints_of(load_project(shop.root, None, None, None).target, shop.root)
+    records = deployed_at(LocalFiles(), checkpoints).records
+    return models_in(what_runs(records.values(), compile_project(shop.root).manifest, None))
+
+
+def pairs(number):
+    """Return texts that compare as numbers in another way than as texts, and every other time in the same."""
+    found = [(9, 10), (2, 3), (30, 4), (7, 5)]
+    return [("ab"[number], {"a": str(a), "b": str(b)}) for a, b in found] + [("c", {"a": "8", "b": "11"})]
+
+
+def succeeded(results):
+    assert {name for name, status in statuses(results).items() if status != "success"} == set()
+
+
+def rows(shop, edit, target):
+    """Return the rows of a table, or the newest record of each key of a topic."""
+    sql = (shop.root / "models" / f"{edit.model}.sql").read_text()
+    if topic := re.search(r"topic=target.name ~ '(\w+)'", sql):
+        found = {each.key(): json.loads(each.value()) for each in received(shop.bootstrap, target + topic[1])}
+        listed = [*found.values()]
+    else:
+        listed = table_rows(shop.root, f"model.{edit.model}", target)
+    return sorted(json.dumps(row, default=str, sort_keys=True) for row in listed)
 
 
 TARGET = "{{master: 'local[2]', kafka: embedded, grouping: off, {}}}"
