@@ -68,7 +68,7 @@ def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, 
         write(shop, EDITS, "after")
         send(shop.bootstrap, half(1) | {"pairs": pairs(1)})
         results, events = built(shop.root, first_spark)
-        refused = {each.id for each in results.results if each.status == "error"}
+        refused = {each.id for each in results.results if each.status in {"error", "skipped"}}
         wrong = [e.name for e in EDITS if (e.verdict == "same") == (f"model.{e.model}" in refused)]
         assert wrong == []
         assert {each.code for each in problems(events)} == {"MS870", "MS871"}
@@ -96,9 +96,9 @@ def running(shop):
 
 
 def pairs(number):
-    """Return texts that compare as numbers in another way than as texts, and every other time in the same."""
+    """Return numbers that compare in another way than as texts, and every other time in the same."""
     found = [(9, 10), (2, 3), (30, 4), (7, 5)]
-    return [("ab"[number], {"a": str(a), "b": str(b)}) for a, b in found] + [("c", {"a": "8", "b": "11"})]
+    return [("ab"[number], {"a": a, "b": b}) for a, b in found] + [("c", {"a": 8, "b": 11})]
 
 
 def succeeded(results):
