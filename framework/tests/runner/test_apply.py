@@ -102,7 +102,8 @@ def test_what_is_new_goes_when_an_apply_is_taken_back(shop, first_spark):
     assert table_rows(shop.root, "model.firsts") == [{"kind": "x", "first": 1}]
     went_back(shop, first_spark)
     (checkpoints,) = (shop.root / ".millstream").glob("*/checkpoints")
-    assert {path.name for path in checkpoints.iterdir()} == {"build.lock", "groups.lock", "totals"}
+    files = {"build.lock", "groups.lock", "manifest.json"}
+    assert {path.name for path in checkpoints.iterdir()} == {*files, "totals"}
     assert {path.name for path in checkpoints.parent.joinpath("tables").iterdir()} == {"totals"}
 
 
