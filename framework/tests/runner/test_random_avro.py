@@ -18,6 +18,11 @@ from millstream.formats.values import UnfitError
 from millstream.runner.spark.registry import UsedRegistry, use_registry
 
 
+@pytest.fixture(autouse=True, scope="module")
+def ids(first_spark):
+    use_registry(first_spark, UsedRegistry(written={"numbers-value": 7}))
+
+
 @st.composite
 def samples(draw, unions=True):
     schema, values = draw(records(unions=unions))
@@ -99,7 +104,6 @@ def check_writing(spark, drawn):
 
 
 def test_fastavro_reads_what_spark_writes(first_spark):
-    use_registry(first_spark, UsedRegistry(written={"numbers-value": 7}))
     for drawn in batches(samples(), 100):
         check_writing(first_spark, drawn)
 
