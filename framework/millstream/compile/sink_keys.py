@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile.sink_functions import key_by_function
-from millstream.compile.sink_schemas import derived_files, record_name, refused, schema_texts
+from millstream.compile.sink_schemas import record_name, refused
 from millstream.errors import did_you_mean
 from millstream.formats import format_of, function_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
@@ -105,7 +105,7 @@ def _with_schema(
         message = f"keys in {sink.key_format} have no schema"
         return {}, [key.problem("MS122", message, "remove it, or change key_format", "key_schema")]
     if sink.key_schema:
-        texts = schema_texts(project, language)
+        texts = language.own(project.schemas)
         if sink.key_schema not in texts:
             example = f"write {language.name} into schemas/{sink.topic}_key{language.suffix}"
             hint = did_you_mean(sink.key_schema, texts, example)
@@ -120,7 +120,7 @@ def _with_schema(
             message = f"a key in {sink.key_format} needs a schema"
             remedy = f"set key_schema='schemas/{sink.topic}_key{language.suffix}'"
             return {}, [key.problem("MS108", message, remedy, "key_format")]
-        files = derived_files(derived, language)
+        files = language.derived(derived.text, key=True)
         schema, problems = derived, []
     subject = pins.get(sink.subject_of_key or f"{sink.topic}-key")
     option = "key_schema" if sink.key_schema else "key_format"

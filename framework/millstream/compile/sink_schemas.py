@@ -103,13 +103,8 @@ def _of_values(
 ) -> Iterator[PlanProblem]:
     if schema is not None:
         subject = pins.get(sink.value_subject or f"{sink.topic}-value")
-        files = schema_files(sink, language, project) if sink.schema else derived_files(schema, language)
+        files = _files(sink, language, project) if sink.schema else language.derived(schema.text)
         yield from refused(sink.format, files, subject, pins, relation, _option(sink))
-
-
-def derived_files(schema: ReadSchema, language: SchemaLanguage) -> SchemaFiles:
-    path = f"derived{language.suffix}"
-    return SchemaFiles(path, {path: schema.text})
 
 
 def refused(
@@ -141,9 +136,9 @@ def _option(sink: Sink) -> str:
     return "schema" if sink.schema else "format"
 
 
-def schema_files(sink: Sink, language: SchemaLanguage, project: Project) -> SchemaFiles:
+def _files(sink: Sink, language: SchemaLanguage, project: Project) -> SchemaFiles:
     """Return the file that a sink names, with those that it may import."""
-    texts = schema_texts(project, language)
+    texts = language.own(project.schemas)
     return SchemaFiles(sink.schema, texts, project.settings.schema_paths, sink.message)
 
 
@@ -153,15 +148,10 @@ def record_name(topic: str) -> str:
     return f"_{found}" if found[:1].isdigit() else found
 
 
-def schema_texts(project: Project, language: SchemaLanguage) -> dict[str, str]:
-    """Return the files of a language, by path."""
-    return {path: text for path, text in project.schemas.items() if path.endswith(language.suffix)}
-
-
 def _from_file(
     sink: Sink, language: SchemaLanguage, relation: InputRelation, fields: Fields, project: Project
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
-    files = schema_files(sink, language, project)
+    files = _files(sink, language, project)
     if sink.schema not in files.texts:
         hint = did_you_mean(
             sink.schema, files.texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"

@@ -134,6 +134,15 @@ class SchemaLanguage(Struct, frozen=True):
     imports: Callable[[SchemaFiles], Sequence[Import]] | None = None
     """Returns the files that a file refers to itself; None if all that it needs is in its text."""
 
+    def derived(self, text: str, message: str = "", *, key: bool = False) -> SchemaFiles:
+        """Return a schema that was derived from columns, as the only file."""
+        path = f"derived{self.suffix}"
+        return SchemaFiles(path, {path: text}, (), message, key)
+
+    def own(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return those files of a project that are in this language."""
+        return {path: text for path, text in texts.items() if path.endswith(self.suffix)}
+
 
 class Option(Struct, frozen=True):
     """A setting of a format, which is a text."""

@@ -98,7 +98,7 @@ def _columns(noun: str, was: str, now: str) -> str:
     if len(gone) == len(new) == 1:
         return _instead(f"a column of {noun}", gone[0], new[0])
     parts = [f"no longer has {', '.join(map(_shown, gone))}"] if gone else []
-    parts += [f"newly has {', '.join(map(_shown, new))}"] if new else []
+    parts += [f"now has {', '.join(map(_shown, new))}"] if new else []
     return f"{noun} {' and '.join(parts)}"
 
 

@@ -125,8 +125,7 @@ class TopicSchemas:
         return True
 
     def _read(self, use: SchemaUse, language: SchemaLanguage) -> ReadSchema | None:
-        own = {path: file for path, file in self._files.items() if path.endswith(language.suffix)}
-        texts = {path: file.content for path, file in own.items()}
+        texts = language.own({path: file.content for path, file in self._files.items()})
         try:
             files = SchemaFiles(use.path, texts, self._folders, use.message, use.key)
             return self._read_once(language, files)

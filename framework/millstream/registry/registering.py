@@ -26,12 +26,6 @@ class Written(Struct, frozen=True):
     files: SchemaFiles
     location: Location | None
 
-    @property
-    def language(self) -> SchemaLanguage:
-        found = format_of(self.format).schemas
-        assert found is not None  # only formats of schemas have framed values
-        return found
-
 
 def written_schemas(models: Iterable[ModelSpec], project: Project) -> dict[str, Written]:
     """Return the schemas of sinks whose values or keys are preceded by an id; raise if two differ."""
@@ -55,19 +49,28 @@ def _of_model(model: ModelSpec, project: Project) -> Iterator[Written]:
         return
     path = project.models[model.name].path if model.name in project.models else ""
     place = Location(path, 1, 1, 2) if path else None
-    folders = project.settings.schema_paths
 
-    def files(path: str, derived: str, message: str, *, key: bool = False) -> SchemaFiles:
-        if not path:
-            return SchemaFiles("derived", {"derived": derived}, (), message, key)
-        return SchemaFiles(path, dict(project.schemas), folders, message, key)
+    def written(
+        subject: str, format_: str, path: str, derived: str, message: str, *, key: bool = False
+    ) -> Written:
+        language = _language(format_)
+        if path:
+            folders = project.settings.schema_paths
+            files = SchemaFiles(path, language.own(project.schemas), folders, message, key)
+        else:
+            files = language.derived(derived, message, key=key)
+        return Written(subject, format_, files, place)
 
-    if sink.value_subject:
-        own = files(sink.schema, sink.derived_schema, sink.message)
-        yield Written(sink.value_subject, sink.format, own, place)
-    if sink.subject_of_key and sink.key_format:
-        own = files(sink.key_schema, sink.derived_key_schema, sink.key_message, key=True)
-        yield Written(sink.subject_of_key, sink.key_format, own, place)
+    if subject := sink.value_subject:
+        yield written(subject, sink.format, sink.schema, sink.derived_schema, sink.message)
+    if (subject := sink.subject_of_key) and (key := sink.key_format):
+        yield written(subject, key, sink.key_schema, sink.derived_key_schema, sink.key_message, key=True)
+
+
+def _language(format_: str) -> SchemaLanguage:
+    found = format_of(format_).schemas
+    assert found is not None  # only formats of schemas have framed values
+    return found
 
 
 def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool) -> dict[str, int]:
@@ -91,7 +94,7 @@ def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool
 def _registered(
     written: Written, subject: str, files: SchemaFiles, registry: Registry, *, register: bool
 ) -> RegisteredSchema:
-    language = written.language
+    language = _language(written.format)
     references = []
     for needed in language.imports(files) if language.imports else ():
         own = replace(files, path=needed.path)

@@ -91,7 +91,6 @@ def _files(node: ManifestNode, schemas: Schemas) -> SchemaFiles | None:
     if language is None:
         return None
     if path in schemas.texts:
-        own = {name: text for name, text in schemas.texts.items() if name.endswith(language.suffix)}
+        own = language.own(schemas.texts)
         return SchemaFiles(path, own, schemas.folders, str(node.config.get("message") or ""))
-    file = f"derived{language.suffix}"
-    return SchemaFiles(file, {file: derived}) if derived else None
+    return language.derived(derived) if derived else None

@@ -1,6 +1,9 @@
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
 from support.runs import create_topics
 from support.shops import Shop
+
+from millstream.registry.local import registry_url, shared_registry
 
 
 @pytest.fixture
@@ -8,3 +11,13 @@ def shop(tmp_path, broker):
     made = Shop(tmp_path, broker)
     create_topics(made.bootstrap, "events", partitions=1)
     return made
+
+
+@pytest.fixture
+def registry(shop):
+    """A client of a registry that a shop's project uses."""
+    with (
+        shared_registry(shop.root, {}) as server,
+        SchemaRegistryClient({"url": registry_url(server.address)}) as client,
+    ):
+        yield client

@@ -4,15 +4,13 @@ import io
 import json
 
 import fastavro
-import pytest
 from click.testing import CliRunner
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema, SchemaReference
 from support.registry import needs_java
 from support.runs import built, create_topics, headers, problems, received, send
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
-from millstream.registry.local import registry_url, shared_registry
 
 pytestmark = [needs_java, SPARK_WARNINGS]
 
@@ -27,15 +25,6 @@ SECOND = {
         {"name": "id", "type": "int"},
     ],
 }
-
-
-@pytest.fixture
-def registry(shop):
-    with (
-        shared_registry(shop.root, {}) as server,
-        SchemaRegistryClient({"url": registry_url(server.address)}) as client,
-    ):
-        yield client
 
 
 def record(schema_id, row, *schemas):

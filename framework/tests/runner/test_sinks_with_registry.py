@@ -5,7 +5,6 @@ import json
 import pytest
 from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -17,7 +16,6 @@ from support.spark import SPARK_WARNINGS
 from millstream.cli.group import millstream
 from millstream.errors import MillstreamError
 from millstream.formats.protobuf.compiler import compile_protos
-from millstream.registry.local import registry_url, shared_registry
 
 pytestmark = [needs_java, SPARK_WARNINGS]
 
@@ -31,15 +29,6 @@ message Other { int32 x = 1; }
 message Click { optional int64 id = 1; optional string kind = 2; Money more = 3; }
 """
 ROWS = [{"id": 1, "kind": "x", "more": {"a": 1.5}}, {"id": 2, "kind": "ö", "more": {"a": -2.0}}]
-
-
-@pytest.fixture
-def registry(shop):
-    with (
-        shared_registry(shop.root, {}) as server,
-        SchemaRegistryClient({"url": registry_url(server.address)}) as client,
-    ):
-        yield client
 
 
 def sink(shop, name, sql=SELECT, **options):

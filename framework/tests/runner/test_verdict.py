@@ -173,7 +173,7 @@ JOIN = Operator(
             {
                 "left": "source.web.events.id int, source.web.events.user string not null, source.web.events.at timestamp"
             },
-            "the left side newly has `at`",
+            "the left side now has `at`",
         ),
         (
             {"left": "source.web.events.id int, upper(source.web.events.user) string"},
