@@ -19,6 +19,7 @@ from millstream.manifest import Compiled
 from millstream.project.settings import FILE, find_project
 
 if TYPE_CHECKING:
+    from millstream.compile import Check
     from millstream.project.values import Project
     from millstream.review.version import Version
     from millstream.selectors import Selection
@@ -55,7 +56,9 @@ def project_of(common: Common, root: Path) -> Project:
     return load_project(root, common.target, common.vars, common.profiles_dir)
 
 
-def compile_for(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
+def compile_for(
+    common: Common, root: Path, *, use_cache: bool = True, check: Check | None = None
+) -> Compiled:
     """Compile the project, with a progress bar on a terminal."""
     from millstream.compile import compile_project
 
@@ -67,15 +70,21 @@ def compile_for(common: Common, root: Path, *, use_cache: bool = True) -> Compil
             profiles_dir=common.profiles_dir,
             use_cache=use_cache,
             progress=progress,
+            check=check,
         )
     return structs.replace(compiled, diagnostics=tuple(with_lines(compiled.diagnostics, root)))
 
 
 def compile_valid(
-    common: Common, root: Path, *, use_cache: bool = True, result: Mapping[str, object] | None = None
+    common: Common,
+    root: Path,
+    *,
+    use_cache: bool = True,
+    check: Check | None = None,
+    result: Mapping[str, object] | None = None,
 ) -> Compiled:
     """Compile the project; if it has errors, print them with an empty `result`, and end the command."""
-    compiled = compile_for(common, root, use_cache=use_cache)
+    compiled = compile_for(common, root, use_cache=use_cache, check=check)
     end_if_invalid(common, compiled, result)
     return compiled
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage, the number of finished models, and the total."""
+Check = Callable[[Project, Compiled], Iterable[Diagnostic]]
+"""A further check of a project that compiles."""
 
 
 @collector_paused()
@@ -44,28 +46,32 @@ def compile_project(
     profiles_dir: Path | None = None,
     use_cache: bool = True,
     progress: Progress | None = None,
+    check: Check | None = None,
 ) -> Compiled:
-    """Compile the project at `root`; raise `MillstreamError` only if nothing can be analyzed."""
+    """Compile the project at `root`; raise `MillstreamError` only if nothing can be analyzed.
+
+    `check` is only called if its result is not known from the last compile of the same files.
+    """
     settings, diagnostics = read_settings(root)
     merged, problems = merge_variables(settings.vars, variables)
     chosen, more = read_target(root, settings, target, profiles_dir, merged)
     diagnostics = [*diagnostics, *problems, *more]
     folder = root / settings.target_path
     if not use_cache:
-        return _compile(root, settings, chosen, merged, diagnostics, Cache(), progress)[0]
+        return _compile(root, settings, chosen, merged, diagnostics, Cache(), progress, check)[0]
     claim(root, settings.target_path)
     key = inputs_digest(root, settings, chosen, merged)
-    if not diagnostics and (known := read_compiled(root, folder, key)):
+    if not diagnostics and (known := read_compiled(root, folder, key, checked=check is not None)):
         if any(map(function_of, _formats(known.manifest.nodes.values()))):
             locate_functions(root, settings)
         return msgspec.structs.replace(
             known, from_cache=sum(n.kind == "model" for n in known.manifest.nodes.values())
         )
     compiled, cache, environment, imported = _compile(
-        root, settings, chosen, merged, diagnostics, read_cache(folder), progress
+        root, settings, chosen, merged, diagnostics, read_cache(folder), progress, check
     )
     write_cache(folder, cache)
-    store_compiled(folder, key, environment, imported, compiled)
+    store_compiled(folder, key, environment, imported, compiled, checked=check is not None)
     return compiled
 
 
@@ -83,6 +89,7 @@ def _compile(
     diagnostics: list[Diagnostic],
     cache: Cache,
     progress: Progress | None,
+    check: Check | None,
 ) -> tuple[Compiled, Cache, dict[str, str | None], Imported]:
     # These import Jinja, which an unchanged project does not need.
     from millstream.compile.checks import unstored_tests
@@ -109,6 +116,9 @@ def _compile(
         sum(1 for model in models.models.values() if model.entry),
         tests_sql,
     )
+    if check is not None and not any(each.severity == "error" for each in found):
+        more = list(check(project, compiled))
+        compiled = msgspec.structs.replace(compiled, diagnostics=(*compiled.diagnostics, *more))
     for model in models.models.values():
         environment |= model.uses.env
     imported = Imported(project.imported, project.libraries)

@@ -33,6 +33,8 @@ class _Snapshot(Struct, frozen=True):
     """What Python functions import."""
     compiled: msgspec.Raw
     """A `Compiled`, only decoded if the rest matches."""
+    checked: bool = False
+    """A further check had nothing to report."""
     format: str = FORMAT
 
 
@@ -51,10 +53,12 @@ def inputs_digest(root: Path, settings: Settings, target: Target, variables: Map
     return digest_of(hashed.hexdigest(), *given, problems)
 
 
-def read_compiled(root: Path, folder: Path, key: str) -> Compiled | None:
-    """Return the last compile if its inputs and environment are the same."""
+def read_compiled(root: Path, folder: Path, key: str, *, checked: bool) -> Compiled | None:
+    """Return the last compile if its inputs and environment are the same, and it is checked if it must be."""
     found = read_file(folder / _FILE, _Snapshot)
     if found is None or (found.format, found.made_from) != (FORMAT, key):
+        return None
+    if checked and not found.checked:
         return None
     if any(os.environ.get(name) != value for name, value in found.environment.items()):
         return None
@@ -67,12 +71,18 @@ def read_compiled(root: Path, folder: Path, key: str) -> Compiled | None:
 
 
 def store_compiled(
-    folder: Path, key: str, environment: dict[str, str | None], imported: Imported, compiled: Compiled
+    folder: Path,
+    key: str,
+    environment: dict[str, str | None],
+    imported: Imported,
+    compiled: Compiled,
+    *,
+    checked: bool,
 ) -> None:
     """Store a compile without errors; one with errors is always repeated, to report them again."""
     if any(each.severity == "error" for each in compiled.diagnostics):
         with contextlib.suppress(OSError):
             (folder / _FILE).unlink(missing_ok=True)
     else:
-        snapshot = _Snapshot(key, environment, imported, msgspec.Raw(msgspec.msgpack.encode(compiled)))
-        write_file(folder / _FILE, snapshot)
+        encoded = msgspec.Raw(msgspec.msgpack.encode(compiled))
+        write_file(folder / _FILE, _Snapshot(key, environment, imported, encoded, checked))

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,9 +119,6 @@ def test_a_target_that_cannot_be_written_is_told(run, shop):
 
 
 def test_two_at_a_time_leave_whole_files(run, shop):
-    import subprocess
-    import sys
-
     both = [subprocess.Popen([sys.executable, "-m", "millstream", "compile", "-q"]) for _ in range(4)]
     assert [process.wait(60) for process in both] == [0] * 4
     json.loads((shop / "target/manifest.json").read_text())
@@ -152,3 +151,23 @@ def test_columns_that_unit_tests_misname_are_found_without_running_them(run, sho
     assert not (shop / "target/manifest.json").exists()
     (shop / "tests/sums.yml").write_text(UNIT_TESTS.replace("amout", "amount").replace("totl", "total"))
     assert run("compile").code == 0
+
+
+def test_a_command_without_unit_tests_leaves_them_to_be_checked_by_compile(run, shop):
+    (shop / "tests").mkdir()
+    (shop / "tests/sums.yml").write_text(UNIT_TESTS)
+    assert run("ls").code == 0
+    assert run("compile").code == 2
+
+
+def test_an_unchanged_project_is_not_loaded_again(run, shop):
+    (shop / "tests").mkdir()
+    (shop / "tests/sums.yml").write_text(UNIT_TESTS.replace("amout", "amount").replace("totl", "total"))
+    assert run("compile").code == 0
+    code = (
+        "import sys; from millstream.cli.group import millstream\n"
+        "try: millstream.main(['compile'], prog_name='millstream')\nexcept SystemExit as end: print(end.code)\n"
+        "print([m for m in ('jinja2', 'sqlglot', 'millstream.testing.units.check') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-2:] == ["0", "[]"]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from msgspec import structs
 
 from millstream.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
-from millstream.cli.diagnostics import count, with_lines
+from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_valid, end_if_invalid, models_in, project_of, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.manifest import Compiled
 from millstream.project.settings import read_settings
+
+if TYPE_CHECKING:
+    from millstream.errors import Diagnostic
+    from millstream.project.values import Project
 
 
 @cli_command(
@@ -36,8 +39,9 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     """
     start = time.perf_counter()
     root = root_of(common)
-    compiled = compile_valid(common, root, use_cache=not no_cache, result={"models": []})
-    _check_unit_tests(common, root, compiled)
+    compiled = compile_valid(
+        common, root, use_cache=not no_cache, check=_of_unit_tests, result={"models": []}
+    )
     selection = select_nodes(common, compiled, choice)
     ids = [id_ for id_ in selection.ids if id_ in compiled.sql]
     settings, _ = read_settings(root)
@@ -58,15 +62,13 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     return finish(common.style, diagnostics, result=result, text=text, models=models_in(compiled))
 
 
-def _check_unit_tests(common: Common, root: Path, compiled: Compiled) -> None:
-    """End the command if a unit test can't be run as it is written."""
-    if not any(node.kind == "unit_test" for node in compiled.manifest.nodes.values()):
-        return
+def _of_unit_tests(project: Project, compiled: Compiled) -> list[Diagnostic]:
+    """Return why unit tests can't be run as they are written."""
+    if not project.unit_tests:
+        return []
     from millstream.testing.units.check import unit_test_problems
 
-    if problems := unit_test_problems(project_of(common, root), compiled):
-        wrong = structs.replace(compiled, diagnostics=(*compiled.diagnostics, *with_lines(problems, root)))
-        end_if_invalid(common, wrong, {"models": []})
+    return unit_test_problems(project, compiled)
 
 
 def _model(compiled: Compiled, id_: str, target_path: str) -> dict[str, str]:
