@@ -108,9 +108,10 @@ def _compile(
     diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
+    macros = {file.path for file in project.macros}
     compiled = Compiled(
         _manifest(models, order, tests),
-        tuple(sorted(dict.fromkeys(without_followups(found)), key=_by_cause(models, order))),
+        tuple(sorted(dict.fromkeys(without_followups(found, macros)), key=_by_cause(models, order))),
         {model.id: model.sql for model in models.models.values()},
         b"" if any(each.severity == "error" for each in found) else models.catalog(order),
         sum(1 for model in models.models.values() if model.entry),

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from pathlib import PurePath
 
 from millstream.errors import Diagnostic
+from millstream.project.settings import FILE as SETTINGS
 
 # A partly unreadable file may declare what is missing elsewhere.
 _MISSING = frozenset(("MS204", "MS117"))
-_FOLLOWING = {".yml": _MISSING, ".yaml": _MISSING, ".py": frozenset(("MS405", "MS406", "MS407"))}
+_FUNCTIONS = frozenset(("MS405", "MS406", "MS407", "MS117"))
+_FOLLOWING = {".yml": _MISSING, ".yaml": _MISSING, ".py": _FUNCTIONS, ".csv": frozenset(("MS117",))}
 _UNREADABLE = frozenset(("MS102", "MS103"))
 _MALFORMED = _UNREADABLE | {"MS105", "MS106", "MS107", "MS108"}
-_CAUSES = {".yml": _MALFORMED, ".yaml": _MALFORMED, ".py": _UNREADABLE}
+_CAUSES = {
+    ".yml": _MALFORMED,
+    ".yaml": _MALFORMED,
+    ".py": _UNREADABLE,
+    ".csv": _UNREADABLE | {"MS110", "MS118", "MS119"},
+}
+_NO_RELATION = frozenset(("MS102", "MS103", "MS109", "MS110", "MS116", "MS119"))
+"""Errors of a model or seed that is not loaded."""
+_NO_SUCH_RELATION = frozenset(("MS203", "MS117"))
 
 
 def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
-    """Return the YAML and Python files that could not be read completely."""
+    """Return the YAML, Python and CSV files that could not be read completely."""
     return frozenset(
         found.location.path
         for found in diagnostics
@@ -26,22 +37,38 @@ def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
 def _is_cause(found: Diagnostic, path: str) -> bool:
     if found.severity != "error" or path == "profiles.yml":
         return False
-    suffix = path[path.rfind(".") :]
+    suffix = PurePath(path).suffix
     return found.code in _CAUSES.get(suffix, ()) or (suffix == ".py" and found.code.startswith("MS3"))
 
 
-def without_followups(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Remove errors that a broken file elsewhere explains; errors in the broken file itself stay."""
+def without_followups(diagnostics: Iterable[Diagnostic], macros: Collection[str] = ()) -> list[Diagnostic]:
+    """Remove errors that a broken file elsewhere explains; errors in the broken file itself stay.
+
+    `macros` are the paths of the macro files.
+    """
     found = list(diagnostics)
     broken = broken_files(found)
-    macros = any(
-        each.code == "MS201" and each.location and each.location.path.startswith("macros/") for each in found
-    )
-    hidden = frozenset().union(*(_FOLLOWING[path[path.rfind(".") :]] for path in broken))
-    if macros:
+    wrong = [(each.code, each.location.path) for each in found if each.severity == "error" and each.location]
+    hidden = frozenset().union(*(_FOLLOWING[PurePath(path).suffix] for path in broken))
+    wrong_macros = {path for code, path in wrong if path in macros and code != "MS202"}
+    if wrong_macros:
         hidden |= {"MS202"}
-    return [
-        each
-        for each in found
-        if each.code not in hidden or (each.location is not None and each.location.path in broken)
-    ]
+    if any(path == SETTINGS for _, path in wrong):
+        hidden |= {"MS112"}  # the profile has the project's name
+    not_loaded = {
+        PurePath(path).stem
+        for code, path in wrong
+        if code in _NO_RELATION and path.endswith((".sql", ".csv"))
+    }
+
+    def follows(each: Diagnostic) -> bool:
+        path = each.location.path if each.location else ""
+        if path in broken or path in wrong_macros:
+            return False
+        if each.code in hidden:
+            return True
+        if broken and each.code.startswith("MS5") and each.severity == "error":
+            return True  # planned without the options, keys and columns that could not be read
+        return each.code in _NO_SUCH_RELATION and any(f"'{name}'" in each.message for name in not_loaded)
+
+    return [each for each in found if not follows(each)]

@@ -299,6 +299,9 @@ class Models:
         location, line, notes = self.renderer.locate(
             rendered.spans, problem.start, problem.stop, problem.needle
         )
+        if problem.noticed is not None:
+            place, _, _ = self.renderer.locate(rendered.spans, problem.noticed, problem.noticed + 1)
+            notes.append(Note("found here", place))
         return Diagnostic(problem.code, problem.message, location, problem.help, line, tuple(notes))
 
     def _relation(self, model: Model, analysis: Analysis) -> InputRelation:

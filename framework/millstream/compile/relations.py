@@ -31,7 +31,9 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     return InputRelation(f"source.{topic.id}", tuple(columns), is_open)
 
 
-def seed_relation(seed: Seed) -> InputRelation:
+def seed_relation(seed: Seed, broken: frozenset[str] = frozenset()) -> InputRelation:
+    if seed.path in broken:
+        return InputRelation(f"seed.{seed.name}", (), open=True)
     return InputRelation(f"seed.{seed.name}", tuple(map(_declared, seed.columns)))
 
 
@@ -42,4 +44,4 @@ def _declared(column: Column) -> RelationColumn:
 def input_relations(project: Project, broken: frozenset[str]) -> dict[str, InputRelation]:
     """Return every source and seed by node id."""
     found = {f"source.{topic.id}": topic_relation(topic, broken) for topic in project.sources.values()}
-    return found | {f"seed.{seed.name}": seed_relation(seed) for seed in project.seeds.values()}
+    return found | {f"seed.{seed.name}": seed_relation(seed, broken) for seed in project.seeds.values()}

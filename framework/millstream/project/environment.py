@@ -94,6 +94,8 @@ class TracingEnvironment(LimitedEnvironment):
         )
         # As in dbt, lists may be built with `{% do names.append(…) %}`; a template's objects are its own.
         self._tag_spans: dict[str, tuple[list[int], list[int]]] = {}
+        self._long_texts: dict[str, list[tuple[int, int | None]]] = {}
+        """Where each tag begins, and its first text that spans lines."""
 
     # -- called by generated code
 
@@ -134,6 +136,13 @@ class TracingEnvironment(LimitedEnvironment):
                 opened.pop()
         return opened[-1] if opened else None
 
+    def long_text(self, name: str, offset: int) -> int | None:
+        """Return where the first text that spans lines begins in the tag before an offset."""
+        tags = self._long_texts.get(name, [])
+        index = bisect_right([start for start, _ in tags], offset) - 1
+        found = tags[index][1] if index >= 0 else None
+        return found if found is not None and found < offset else None
+
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
     ) -> TokenStream:
@@ -147,6 +156,7 @@ class TracingEnvironment(LimitedEnvironment):
         starts: list[int] = []
         stops: list[int] = []
         self._tag_spans[name or ""] = (starts, stops)
+        tags = self._long_texts[name or ""] = []
         position = significant = 0
         begun = False
         tokens = self.lexer.tokeniter(source, name, filename, state)
@@ -162,11 +172,14 @@ class TracingEnvironment(LimitedEnvironment):
             position = start + len(value)
             if token in {"variable_begin", "block_begin"}:
                 begun = True
+                tags.append((start, None))
             elif token in {"variable_end", "block_end"}:
                 if not begun:
                     stops.append(significant)
                 begun = False
             elif token != "whitespace":  # noqa: S105
+                if token == "string" and "\n" in value and tags and tags[-1][1] is None:  # noqa: S105
+                    tags[-1] = (tags[-1][0], start)
                 if begun:
                     starts.append(start)
                     begun = False

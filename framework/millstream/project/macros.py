@@ -126,6 +126,13 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
     elif text.content[offset:].lstrip("-+ \n").startswith(("%}", "}}")):
         # Something is missing before the end of a tag: show the tag.
         offset = max(0, len(text.content[:offset].rstrip("-+ \n")) - 1)
+    if (opened := environment.long_text(text.path, offset)) is not None:
+        # Everything after a quote that is not closed is read inside out, up to the last quote of the file.
+        message = f"this quote may not be closed: {message}"
+        note = Note("found here", text.location(offset, offset + 1))
+        return at(
+            text, opened, opened + 1, "MS201", message, "close the quote before the end of its line", note
+        )
     start, stop = environment.tag_span(text.path, offset)
     for kind, known in (("filter", environment.filters), ("test", environment.tests)):
         if message.startswith(f"No {kind} named "):

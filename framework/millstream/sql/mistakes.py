@@ -40,12 +40,16 @@ def _nothing_follows(token: Token) -> Problem:
     return Problem("MS401", f"nothing follows {word}", token.start, token.end + 1, remedy, token.text)
 
 
-def start_of_unclosed(sql: str) -> int:
-    """Return where the unclosed quote or comment begins."""
+_QUOTES = frozenset(("'", '"', "`"))
+
+
+def start_of_unclosed(sql: str) -> tuple[int, int | None]:
+    """Return where the unclosed quote or comment begins, and the first text before it that spans lines."""
     position, opened = 0, 0
+    spanning: int | None = None
     while position < len(sql):
         here = sql[position]
-        closing = {"'": "'", '"': '"', "`": "`"}.get(here)
+        closing: str | None = here if here in _QUOTES else None
         if sql.startswith("--", position):
             closing, here = "\n", "--"
         elif sql.startswith("/*", position):
@@ -58,9 +62,11 @@ def start_of_unclosed(sql: str) -> int:
         while position < len(sql) and not sql.startswith(closing, position):
             position += 2 if sql[position] == "\\" and closing in "'\"" else 1
         if position >= len(sql) and closing != "\n":
-            return opened
+            return opened, spanning if closing != "*/" else None
+        if spanning is None and closing in _QUOTES and "\n" in sql[opened:position]:
+            spanning = opened
         position += len(closing)
-    return max(0, len(sql) - 1)
+    return max(0, len(sql) - 1), None
 
 
 def find_unfinished_clause(tokens: list[Token]) -> Problem | None:

@@ -38,9 +38,13 @@ def tokenize(sql: str) -> Tokens | Problem:
     except TokenError:
         if (bad := bad_bytes(sql)) is not None:
             return bad
-        start = start_of_unclosed(sql)
+        start, spanning = start_of_unclosed(sql)
         sign = "*/" if sql.startswith("/*", start) else sql[start : start + 1]
         message, remedy = "a string, name or comment is not closed", f"add {sign} at its end"
+        if spanning is not None:
+            # After a missing quote, each quote that opens a text closes one, up to the last.
+            remedy = f"add {sql[spanning]} before the end of its line"
+            return Problem("MS401", message, spanning, spanning + 1, remedy, noticed=start)
         return Problem("MS401", message, start, start + 1, remedy)
     if len(tokens) > 1 and tokens[0].token_type == TokenType.TABLE:
         # `TABLE orders` is `SELECT * FROM orders`.

@@ -22,6 +22,8 @@ class Problem(Struct, frozen=True):
     help: str = ""
     needle: str = ""
     """The wrong name, as written."""
+    noticed: int | None = None
+    """Where the error shows if `start` is its likely cause."""
 
 
 class ResultColumn(Struct, frozen=True):

@@ -3,29 +3,10 @@
 from pathlib import Path
 
 import pytest
+from support.dependent_models import FILES
 
 from millstream.compile import compile_project
 
-FILES = {
-    "pyproject.toml": '[tool.millstream]\nname = "p"\n[tool.millstream.models]\nunbounded_state = "accept"\n',
-    "models/s.yml": """
-sources:
-  - name: app
-    topics:
-      - name: events
-        columns: [{name: id, type: string}, {name: score, type: double}, {name: at, type: timestamp}]
-        watermark: {column: at, delay: 10 seconds}
-""",
-    "models/z_first.sql": "select e.id, e.score, e.at, struct(e.id as a) as part from {{ source('app', 'events') }} as e",
-    "models/windows.sql": "{{ config(materialized='table', unique_key=['begin', 'id']) }} select window.start as begin, window.end as stop, f.id, count(*) as n from {{ ref('z_first') }} as f group by window(f.at, '5 seconds'), f.id",
-    "models/aliases.sql": "{{ config(materialized='table', unique_key='id') }} select f.id, sum(f.score) as total, count(*) as n, total / n as mean from {{ ref('z_first') }} as f group by f.id having mean > 1",
-    "models/stars.sql": "with s as (select f.* except (score), f.score * 2 as more from {{ ref('z_first') }} as f) select s.* except (at) from s",
-    "models/all_stars.sql": "select * except (at) from {{ ref('z_first') }}",
-    "models/parts.sql": "select f.part.* except (a), f.id from {{ ref('z_first') }} as f",
-    "models/later.sql": "select s.id, s.more from {{ ref('stars') }} as s where s.id is not null",
-    "models/joined.sql": "select a.id, at, more from {{ ref('z_first') }} as a join {{ ref('later') }} as l on a.id = l.id and a.at = l.id",
-    "models/d.yml": "models: [{name: stars, columns: [{name: id}, {name: more}]}, {name: windows, columns: [{name: begin, tests: [not_null]}]}]",
-}
 BROKEN = [
     ("models/z_first.sql", "e.score,", "e.scorex,", "MS402"),
     ("models/z_first.sql", "e.id, ", "e.id e.score ", "MS401"),
@@ -58,3 +39,46 @@ def test_causes_come_first(tmp_path: Path) -> None:
     (tmp_path / "models/all_stars.sql").write_text("select nofunction(1) as x from {{ ref('z_first') }}")
     paths = [str(found.location and found.location.path) for found in compile_project(tmp_path).diagnostics]
     assert paths.index("models/z_first.sql") < paths.index("models/all_stars.sql")
+
+
+MACROS = "{%- macro twice(x) -%}\n{{ x }} * 2\n{%- endmacro -%}\n"
+MORE = FILES | {
+    "models/s.yml": FILES["models/s.yml"]
+    + "models:\n  - name: keyed\n    config: {materialized: table, unique_key: id}\n",
+    "models/keyed.sql": "select z.id, count(*) as n from {{ ref('z_first') }} as z group by z.id",
+    "models/seeded.sql": "select c.code, half(c.n) as n, {{ twice('c.n') }} as m from {{ ref('codes') }} as c",
+    "macros/twice.sql": MACROS,
+    "macros/half.py": "def half(x: int | None) -> int:\n    return (x or 0) // 2\n",
+    "macros/half.yml": "functions: [{name: half, cost: low}]\n",
+    "seeds/codes.csv": "code,n\na,1\n",
+    "seeds/codes.yml": "seeds: [{name: codes, columns: [{name: code, type: string}, {name: n, type: int}]}]\n",
+    "models/stored.sql": "{{ config(materialized='table', unique_key='code') }} select c.code, count(*) as n from {{ ref('z_first') }} as z join {{ ref('codes') }} as c on z.id = c.code group by c.code",
+    "profiles.yml": "p: {target: local, outputs: {local: {master: 'local[2]', kafka: embedded}}}\n",
+}
+CHANGED = [
+    ("models/z_first.sql", "", "MS116"),
+    ("models/z_first.sql", b"\xff", "MS103"),
+    ("seeds/codes.csv", "", "MS118"),
+    ("seeds/codes.csv", "code,n\na,1,2\n", "MS118"),
+    ("seeds/codes.csv", 'code,"n\na,1\n', "MS118"),
+    ("macros/half.py", "def half(x: int | None) -> int:\n", "MS310"),
+    ("macros/twice.sql", "{% include 'x' %}" + MACROS, "MS207"),
+    ("macros/twice.sql", MACROS.replace("{%- macro twice(x) -%}", "{{ env_var('HOME') }}"), "MS201"),
+    ("models/s.yml", FILES["models/s.yml"] + "models:\n   - name: keyed\n  x\n", "MS105"),
+    ("pyproject.toml", "[tool.millstream]\nname = 99999999999999999999999999\n", "MS107"),
+]
+
+
+@pytest.mark.parametrize(("path", "content", "code"), CHANGED)
+def test_what_a_broken_file_declares_is_not_missed(
+    tmp_path: Path, path: str, content: str | bytes, code: str
+) -> None:
+    for name, text in MORE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [each for each in compile_project(tmp_path).diagnostics if each.severity == "error"] == []
+    (tmp_path / path).write_bytes(content.encode() if isinstance(content, str) else content)
+    for _ in range(2):
+        found = [each for each in compile_project(tmp_path).diagnostics if each.severity == "error"]
+        assert {each.location and each.location.path for each in found} == {path}
+        assert code in {each.code for each in found}

@@ -12,3 +12,7 @@ STREAMED = int(os.environ.get("MILLSTREAM_STREAMING_PROJECTS", "60"))
 """Random projects that run on Spark in several micro-batches."""
 FIRST = int(os.environ.get("MILLSTREAM_STREAMING_FIRST", "0"))
 """The first of them, so that a long search goes on, or runs in two processes."""
+MUTANTS = int(os.environ.get("MILLSTREAM_MUTANTS", "300"))
+"""Projects with a mistake that are compiled."""
+MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))
+"""The first of them."""

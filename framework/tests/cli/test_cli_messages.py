@@ -1,0 +1,60 @@
+"""Errors whose place or cause is not where they are noticed: the message says both."""
+
+import pytest
+
+SOURCE = "from {{ source('web', 'clicks') }} as c\n"
+FAR = "\n" * 18
+
+
+def only_error(run):
+    found = [e for e in run("compile", "--output", "json").json["diagnostics"] if e["severity"] == "error"]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "column", "noticed"),
+    [
+        (f"{{{{ config(materialized='view) }}}}\nselect c.kind{FAR}\n{SOURCE}", "MS201", 24, (21, 30)),
+        (f"{{{{ config(tags=['a, 'b']) }}}}\nselect c.kind{FAR}\n{SOURCE}", "MS201", 23, (21, 30)),
+        (f"{{% set x = 'a %}}\nselect c.kind{FAR}\n{SOURCE}where c.kind <> {{{{ x }}}}\n", "MS201", 12, (21, 30)),
+        (f"select 'a as x, c.kind{FAR}\nfrom {{{{ ref('stg_clicks') }}}} as c\nwhere c.kind = 'b'", "MS401", 8, (21, 18)),
+        (f'select "a as x, c.kind{FAR}\nfrom {{{{ ref("stg_clicks") }}}} as c\nwhere c.kind = "b"', "MS401", 8, (21, 18)),
+    ],
+)  # fmt: skip
+def test_a_quote_missing_in_line_1_is_shown_there(run, shop, content, code, column, noticed):
+    (shop / "models/x.sql").write_text(content)
+    found = only_error(run)
+    assert (found["code"], found["line"], found["column"]) == (code, 1, column)
+    assert [(each["line"], each["column"]) for each in found["notes"]] == [noticed]
+
+
+def test_a_text_that_may_span_lines_is_none_of_the_mistake(run, shop):
+    (shop / "models/x.sql").write_text(f"select 'a\nb' as x, c.kind\n{SOURCE}where c.kind = 'b\n")
+    found = only_error(run)
+    assert (found["line"], [each["line"] for each in found["notes"]]) == (1, [4])
+    (shop / "models/x.sql").write_text(f"select 'a b' as x, c.kind\n{SOURCE}where c.kind = 'b\n")
+    found = only_error(run)
+    assert (found["line"], found["notes"]) == (3, [])
+
+
+def test_an_include_has_a_remedy_of_millstream(run, shop):
+    (shop / "models/x.sql").write_text("{% include 'models/totals.sql' %}")
+    found = only_error(run)
+    assert found["code"] == "MS207"
+    assert "macros" in found["help"]
+
+
+def test_five_hundred_conditions_are_too_deep_and_no_recursion(run, shop):
+    (shop / "models/x.sql").write_text("{% if true %}" * 500 + "select 1 as a" + "{% endif %}" * 500)
+    found = only_error(run)
+    assert "call each other" not in found["message"]
+    assert found["path"] == "models/x.sql"
+
+
+def test_a_letter_that_looks_like_another_is_named(run, shop):
+    (shop / "models/x.sql").write_text("select c.kind from {{ s\u043eurce('web', 'clicks') }} as c")
+    found = only_error(run)
+    assert found["code"] == "MS202"
+    assert "did you mean 'source'?" in found["help"]
+    assert "CYRILLIC SMALL LETTER O" in found["help"].upper()

@@ -1,0 +1,114 @@
+"""Random mistakes in three projects: what `compile` says of them, how long it takes, and that the cache changes nothing.
+
+`MILLSTREAM_MUTANTS=2000 uv run pytest framework/tests/mutants -m long -s` tries 2,000, and `MILLSTREAM_MUTANTS_FIRST` says which.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mutants.causes import unexplained
+from support.long import MUTANTS, MUTANTS_FIRST
+
+WORKERS = min(2, os.cpu_count() or 1)
+FOLDER = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mutants")
+    last = MUTANTS_FIRST + MUTANTS
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MILLSTREAM_")}
+    running = []
+    for worker in range(WORKERS):
+        lines = folder / f"{worker}.jsonl"
+        numbers = [str(MUTANTS_FIRST + worker), str(last), str(WORKERS)]
+        command = [sys.executable, "-m", "mutants.trial", *numbers, str(folder / str(worker)), str(lines)]
+        running.append((subprocess.Popen(command, cwd=FOLDER, env=environment), lines))
+    assert [process.wait() for process, _ in running] == [0] * WORKERS
+    found = [json.loads(line) for _, lines in running for line in lines.read_text().splitlines()]
+    assert len(found) == MUTANTS
+    report(found)
+    return found
+
+
+def report(trials):
+    wrong = [each for each in trials if each["errors"]]
+    codes = Counter(each["errors"][0]["code"] for each in wrong)
+    suffixes = Counter(Path(each["path"]).suffix for each in trials)
+    lines = [
+        f"{len(trials)} mutants: {', '.join(f'{count} {suffix}' for suffix, count in suffixes.items())}",
+        f"{len(wrong)} have errors, the first one in the mutated file in {sum(map(located, wrong))}",
+        f"the first errors: {', '.join(f'{code} {count}' for code, count in sorted(codes.items()))}",
+        f"largest process: {max(each['peak'] for each in trials) >> 20} MB",
+    ]
+    sys.stdout.write("\n" + "\n".join(lines) + "\n")
+
+
+def located(trial):
+    """Return whether the first error is in the mutated file, or at a call of its macro, which a note names."""
+    first = trial["errors"][0]
+    return trial["path"] in {first["path"], *first["notes"]}
+
+
+def named(trials):
+    return [(t["number"], t["project"], t["path"], t["mistake"], t["ended"], t["errors"][:3]) for t in trials]
+
+
+@pytest.mark.long
+def test_no_mistake_is_an_internal_error(trials):
+    assert named(each for each in trials if each["internal"] or each["traceback"]) == []
+
+
+@pytest.mark.long
+def test_no_mistake_takes_long_or_needs_much_memory(trials):
+    assert named(each for each in trials if each["ended"] or each["peak"] > 1 << 30) == []
+
+
+@pytest.mark.long
+def test_the_cache_changes_nothing(trials):
+    assert named(each for each in trials if not each["agree"]) == []
+
+
+@pytest.mark.long
+def test_one_mistake_has_no_false_cascade(trials):
+    assert [(each["unexplained"], *named([each])) for each in trials if each["unexplained"]] == []
+
+
+@pytest.mark.long
+def test_the_first_error_is_in_the_mutated_file(trials):
+    """Where a mutated file is right in itself, and only its readers are wrong, the errors are theirs."""
+    wrong = [each for each in trials if any(each["path"] in {e["path"], *e["notes"]} for e in each["errors"])]
+    assert len(wrong) > len(trials) / 2
+    assert sum(map(located, wrong)) >= 0.97 * len(wrong)
+
+
+FILES = {
+    "models/a.sql": "select 1 as x from {{ source('app', 'events') }}",
+    "models/b.sql": "select a.x from {{ ref('a') }} as a",
+    "models/c.sql": "select b.x from {{ ref('b') }} as b",
+    "models/other.sql": "select 1 as y",
+    "models/c.yml": "models: [{name: c}]",
+}
+
+
+@pytest.mark.parametrize(
+    ("erring", "wrong"),
+    [
+        ({"models/a.sql"}, set()),
+        ({"models/a.sql", "models/b.sql"}, {"models/b.sql"}),
+        ({"models/b.sql"}, set()),
+        ({"models/c.sql"}, set()),
+        ({"models/c.yml"}, set()),
+        ({"models/b.sql", "models/c.sql"}, {"models/c.sql"}),
+        ({"models/other.sql"}, {"models/other.sql"}),
+    ],
+)
+def test_what_explains_an_error(erring, wrong):
+    assert unexplained(FILES, "models/a.sql", FILES["models/a.sql"], erring) == wrong
