@@ -103,14 +103,17 @@ def compiled_topology(
     if not tests:
         models = {id_: spec.untested for id_, spec in catalog.models.items()}
         catalog = structs.replace(catalog, models=models)
+    found = topology_of(catalog)
+    return with_figures(found, measured(results, found.written, hints_of(catalog)))
+
+
+def topology_of(catalog: Catalog) -> Topology:
+    """Return the plan of a catalog without figures of builds."""
     written = written_models(catalog)
-    plan = written.plan
     optimization = catalog.target.get("optimization")
     rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
-    declared = hints_of(catalog)
-    found = Topology(catalog, optimize(plan, rules, declared, off), roots=written.roots)
-    return with_figures(found, measured(results, plan, declared))
+    return Topology(catalog, optimize(written.plan, rules, hints_of(catalog), off), roots=written.roots)
 
 
 def with_figures(topology: Topology, figures: Measured) -> Topology:

@@ -28,6 +28,7 @@ class Deployment(Struct, frozen=True):
 def plan_deployment(
     common: Common, root: Path, compiled: Compiled, job: Job, *, accept_forward: bool, ask_kafka: bool = False
 ) -> Deployment:
+    from millstream.deployment.keeping import with_kept
     from millstream.review.deployment import deployment, rebuilds
     from millstream.review.version import version_of
     from millstream.runner.checkpoints.deployed import deployed
@@ -36,9 +37,10 @@ def plan_deployment(
     running = deployed(job.project, root / ".millstream")
     now = version_of("the working tree", compiled, root)
     physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
+    kept = with_kept(job.topology, physical, running)
     known = statistics_of(common, root, now, ask_kafka=ask_kafka)
     review = deployment(
-        running, _deployed_version(running, compiled), now, physical, known, accept_forward=accept_forward
+        running, _deployed_version(running, compiled), now, kept, known, accept_forward=accept_forward
     )
     return Deployment(review, rebuilds(review, accept_forward=accept_forward), not running.records)
 

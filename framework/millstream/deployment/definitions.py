@@ -65,6 +65,18 @@ def is_same(old: bytes, new: bytes) -> bool:
     return old == new or _unpacked(old) == _unpacked(new)
 
 
+def running_catalog(records: Iterable[Record]) -> Catalog | None:
+    """Return the models that run as they were written when their queries were started; None if unknown."""
+    found = _running(records)
+    return None if found is None else found.catalog
+
+
+def _running(records: Iterable[Record]) -> Definition | None:
+    parts = [(record, _unpacked(record.definition)) for record in sorted(records, key=lambda r: r.defined)]
+    known = [(record, found) for record, found in parts if found is not None]
+    return _merged(known) if known and len(known) == len(parts) else None
+
+
 def what_runs(
     records: Iterable[Record], now: Manifest, saved: tuple[Manifest, Catalog] | None
 ) -> Compiled | None:
@@ -73,9 +85,7 @@ def what_runs(
     What no query reads, and tests, exposures and metrics are those of the project that was `saved` when all
     of its models were started, or of the project as it is `now`.
     """
-    parts = [(record, _unpacked(record.definition)) for record in sorted(records, key=lambda r: r.defined)]
-    known = [(record, found) for record, found in parts if found is not None]
-    running = _merged(known) if known and len(known) == len(parts) else None
+    running = _running(records)
     if running is None:
         return None
     if saved is not None:

@@ -6,7 +6,7 @@ operator computes is followed down to columns of sources, with digests for the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from millstream.physical.emit.names import node_name
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Dependency, Operator, PhysicalSettings, Stored
-from millstream.plan.nodes import Aggregate, Filter, Join, Node, Output, Plan
+from millstream.plan.nodes import Aggregate, Filter, Join, Node, Output, Plan, Project
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 
@@ -138,7 +138,17 @@ class Signatures:
             if isinstance(state, Aggregate) and state.emit == "on_close":
                 keys = self._dependencies.types(state.input, (key.expression for key in state.keys))
                 found |= self._conditions_on(keys, state.input)
+                found |= {text for root in upstream.roots for text in self._conditions_above(state, root)}
         return found
+
+    def _conditions_above(self, state: Aggregate, root: Node) -> Iterator[str]:
+        """Yield the conditions above a state that only read its keys: Spark applies them below it."""
+        keys = frozenset(key.name.lower() for key in state.keys)
+        for node in in_order((root,)):
+            if isinstance(node, Filter):
+                for each in node.conditions:
+                    if _reads_only(node.input, each.folded, state, keys):
+                        yield self._written_meanings.of(node.input, each)
 
     def _conditions_on(self, columns: frozenset[str], root: Node) -> set[str]:
         """Return the conditions upstream that read no other columns of sources."""
@@ -152,6 +162,21 @@ class Signatures:
                     if self._dependencies.types(over, (each,)) <= columns
                 )
         return found
+
+
+def _reads_only(node: Node, columns: frozenset[str], state: Aggregate, keys: frozenset[str]) -> bool:
+    """Return whether columns of a node are computed from the keys of a state below it."""
+    while node is not state:
+        match node:
+            case Project():
+                made = [item.expression for item in node.items if item.name.lower() in columns]
+                columns = frozenset[str]().union(*(each.folded for each in made))
+                node = node.input
+            case Filter():
+                node = node.input
+            case _:
+                return False
+    return bool(columns) and columns <= keys
 
 
 def _written(sink: Sink) -> str:

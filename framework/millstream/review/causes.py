@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from millstream.graph import reach
 from millstream.manifest import Manifest, ManifestNode
+from millstream.meaning import ModelMeaning, ModelMeanings, meanings
 from millstream.plan.nodes import Node
-from millstream.review.meaning import ModelMeaning, ModelMeanings, meanings
 from millstream.topology import Topology
 
 Causes = frozenset[str]

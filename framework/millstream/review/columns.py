@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from millstream.manifest import ManifestColumn, ManifestNode
+from millstream.meaning import ModelMeanings
 from millstream.physical.differences import plain
 from millstream.review.causes import Comparison
-from millstream.review.meaning import ModelMeanings
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from millstream.deployment.keeping import Kept
 from millstream.deployment.records import Deployed
 from millstream.manifest import Compiled
-from millstream.physical.plan import Physical
 from millstream.physical.verdict import needs_rebuild
 from millstream.review.compare import levels_of, review, with_state
 from millstream.review.replay import Statistics
@@ -26,14 +26,14 @@ def deployment(
     running: Deployed,
     old: Version | None,
     new: Version,
-    physical: Physical,
+    kept: Kept,
     known: Statistics,
     *,
     accept_forward: bool,
 ) -> Review:
     """Return what changes on a target; `old` is the version that was started there, if it is known."""
     manifest = new.manifest
-    queries = deployed_changes(running, physical, known, accept_forward=accept_forward)
+    queries = deployed_changes(running, kept, known, accept_forward=accept_forward)
     changed = tuple(each for each in queries if each.status != "same" or each.notes)
     base = Base(f"what runs on {manifest.target}")
     if old is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.manifest import ManifestNode
+from millstream.meaning import ModelMeaning
 from millstream.project.settings import read_settings
 from millstream.review.causes import Causes, Comparison, MeaningChange, compare_meanings
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
 from millstream.review.inputs import input_changes, other_changes
-from millstream.review.meaning import ModelMeaning
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, structs
 
 from millstream.deployment.intents import Apply
+from millstream.deployment.keeping import Kept, kept_form
 from millstream.deployment.records import Deployed, Record, new_record
 from millstream.deployment.stages import chain, fit, name_of, stages
 from millstream.physical.commands import forward_command
@@ -27,6 +28,8 @@ class Running(Struct, frozen=True):
     old: Physical
     new: Physical
     groups: tuple[Groups, Groups]
+    kept: tuple[str, ...] = ()
+    """Ids of the models of the newer version that keep the SQL of the older one."""
 
 
 def running(old: Topology, new: Topology) -> Running:
@@ -42,7 +45,10 @@ def running(old: Topology, new: Topology) -> Running:
         for groups in (before, after):
             names.update(name for name, models in groups.models.items() if not changed.isdisjoint(models))
     first = physical_of(old, only=names)
-    return Running(first, physical_of(new, first.lock, names), (before, after))
+    deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
+    second = physical_of(new, first.lock, names)
+    kept = kept_form(new, second, deployed, old.catalog, only=names)
+    return Running(first, kept.physical, (before, after), kept.models)
 
 
 def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
@@ -50,17 +56,19 @@ def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, 
     records = {query.name: new_record("", query, {}) for query in found.old.queries}
     homes = {model: name for name, models in found.groups[0].models.items() for model in models}
     remaining = {model for models in found.groups[1].models.values() for model in models}
-    return tuple(_changes(Deployed(records), homes, found.new, remaining, statistics, Apply()))
+    deployed, intent = Deployed(records), Apply()
+    return tuple(_changes(deployed, homes, found.new, remaining, statistics, intent, found.kept))
 
 
 def deployed_changes(
-    running: Deployed, new: Physical, statistics: Statistics, *, accept_forward: bool
+    running: Deployed, kept: Kept, statistics: Statistics, *, accept_forward: bool
 ) -> tuple[QueryChange, ...]:
     """Return how running queries change, and those that would count records twice that are sent again."""
+    new = kept.physical
     homes = {model: name for name, record in running.records.items() for model in record.stored}
     remaining = {model for query in new.queries for model in query.stored}
     intent = Apply(accept_forward=accept_forward)
-    found = list(_changes(running, homes, new, remaining, statistics, intent))
+    found = list(_changes(running, homes, new, remaining, statistics, intent, kept.models))
     rebuilt = {each.name for each in found if needs_rebuild(each.status, accept_forward=accept_forward)}
     readers = with_readers((query for query in new.queries if query.name in rebuilt), new.queries)
     return tuple(
@@ -83,6 +91,7 @@ def _changes(
     remaining: Collection[str],
     statistics: Statistics,
     intent: Apply,
+    kept: Collection[str],
 ) -> Iterator[QueryChange]:
     deployment = stages(new.queries, running, intent, new.queries)
     before = dict(sorted(running.records.items()))
@@ -92,6 +101,8 @@ def _changes(
             change = _new(query, homes, new, statistics)
         else:
             change = _existing(fit(query, was, running), was, query, new, statistics)
+            notes = (f"{model} means the same, and keeps the SQL that runs" for model in _both(query, kept))
+            change = structs.replace(change, notes=(*change.notes, *notes))
         yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
     yield from (_removed(each, remaining) for each in before.values())
 
@@ -111,6 +122,10 @@ def _existing(
         command=forward_command(now) if verdict.kind == "forward" else "",
         replay=replay(now, new, statistics) if verdict.kind in {"rebuild", "forward"} else None,
     )
+
+
+def _both(query: Query, models: Collection[str]) -> tuple[str, ...]:
+    return plain(model for model in query.stored if model in models)
 
 
 def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:

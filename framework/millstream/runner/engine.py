@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from millstream.broker import shared_broker
 from millstream.decoding import from_json
 from millstream.deployment.definitions import definition_of
-from millstream.deployment.intents import Regroup
+from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
+from millstream.deployment.keeping import with_kept
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
@@ -27,13 +28,13 @@ from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
 from millstream.runner.checkpoints import dead_letter_offsets
+from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import (
     CheckpointFolder,
     checkpoint_folder,
     clear_unbegun,
     last_begun,
     last_done,
-    read_lock,
     read_record,
 )
 from millstream.runner.checkpoints.swap import settle_all
@@ -190,7 +191,7 @@ def engine(
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
         settle_all(files, tables, checkpoints)
-        job = _with_lock(job, files, checkpoints)
+        job = _fitted(job, files, checkpoints)
         yield Engine(
             job,
             spark,
@@ -221,14 +222,21 @@ def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
     return BoundedSemaphore(max(2, spark.sparkContext.defaultParallelism))
 
 
-def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
-    """Plan the queries again if the stored groups differ from those that the plan is based on."""
-    if isinstance(job.intent, Regroup):
-        return job
-    lock = read_lock(files, checkpoints)
-    if lock is None or lock == job.lock:
-        return job
-    return replace(job, physical=physical_of(job.topology, lock))
+def _fitted(job: Job, files: Files, checkpoints: str) -> Job:
+    """Plan the queries again if the stored groups are others, or if SQL that runs must be kept."""
+    match job.intent:
+        case Regroup() | FullRefresh():
+            return job
+        case Update(rebuild=rebuilt):
+            pass
+        case Apply():
+            rebuilt = frozenset()
+    deployed = deployed_at(files, checkpoints)
+    physical = job.physical
+    if deployed.lock is not None and deployed.lock != job.lock:
+        physical = physical_of(job.topology, deployed.lock)
+    kept = with_kept(job.topology, physical, deployed, rebuilt)
+    return replace(job, topology=kept.topology, physical=kept.physical)
 
 
 def _jars(job: Job, tell: Tell) -> list[Path]:

@@ -11,6 +11,8 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import Update
+from millstream.deployment.keeping import kept_form
+from millstream.deployment.records import Deployed, new_record
 from millstream.physical.verdict import verdict
 
 pytestmark = SPARK_WARNINGS
@@ -53,17 +55,21 @@ def write(shop, edits, side):
         shop.model(name_of(edit), getattr(edit, side))
 
 
-def queries(shop):
-    """Return the query of each model."""
-    return {output.model: query for query in job_of(shop.root).physical.queries for output in query.outputs}
+def by_model(physical):
+    return {output.model: query for query in physical.queries for output in query.outputs}
 
 
 def test_the_verdict_of_each_edit(tmp_path):
     shop = Shop(tmp_path, "")
     write(shop, EDITS, "before")
-    before = queries(shop)
+    old = job_of(shop.root)
     write(shop, EDITS, "after")
-    after = queries(shop)
+    new = job_of(shop.root)
+    running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
+    before, after = (
+        by_model(old.physical),
+        by_model(kept_form(new.topology, new.physical, running, old.catalog).physical),
+    )
     told = {
         edit.name: verdict(before[model].signature, after[model].signature).kind
         for edit in EDITS

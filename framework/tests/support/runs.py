@@ -20,7 +20,7 @@ from millstream.topology import compiled_topology, physical_of
 
 def job_of(root, *, target=None, tests=True, **options):
     compiled = compile_project(root, target=target)
-    assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
+    assert [each for each in compiled.diagnostics if each.severity == "error"] == []
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled, tests=tests)
     lock = (

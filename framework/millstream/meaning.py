@@ -63,13 +63,9 @@ def meanings(
     `roots` has the plan nodes of these models and of all models upstream.
     """
     functions = {name: function.digest for name, function in catalog.functions.items()}
-    leaves = {
-        id_: f"{t.topic} {t.format.identity} {t.key_type} {t.key_format.identity}"
-        for id_, t in catalog.topics.items()
-    }
-    leaves |= {id_: seeds.get(id_, "") for id_ in catalog.seeds}
+    leaves = leaves_of(catalog, seeds)
     names = {id(root): id_ for id_, root in roots.items()}
-    deep = _Depths(functions, roots, {}, leaves)
+    deep = Depths(functions, roots, {}, leaves)
     own: dict[str, ModelMeaning] = {}
     whole: dict[str, ModelMeaning] = {}
     for id_, root in roots.items():
@@ -77,13 +73,22 @@ def meanings(
             continue
         model = catalog.models[id_]
         if id_ in edited:
-            ends = _Depths({}, {}, {key: name for key, name in names.items() if name != id_}, {})
+            ends = Depths({}, {}, {key: name for key, name in names.items() if name != id_}, {})
             own[id_] = _meaning(ends, root, model)
         whole[id_] = _meaning(deep, root, model)
     return ModelMeanings(own, whole)
 
 
-def _meaning(depths: _Depths, root: Node, model: ModelSpec) -> ModelMeaning:
+def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> dict[str, str]:
+    """Return facts about sources and seeds besides their names; `seeds` has digests of rows by id."""
+    topics = {
+        id_: f"{t.topic} {t.format.identity} {t.key_type} {t.key_format.identity}"
+        for id_, t in catalog.topics.items()
+    }
+    return topics | {id_: seeds.get(id_, "") for id_ in catalog.seeds}
+
+
+def _meaning(depths: Depths, root: Node, model: ModelSpec) -> ModelMeaning:
     rejected = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
     return ModelMeaning(
         " but not ".join((depths.rows(root), *rejected)),
@@ -92,7 +97,7 @@ def _meaning(depths: _Depths, root: Node, model: ModelSpec) -> ModelMeaning:
     )
 
 
-class _Depths(Meanings):
+class Depths(Meanings):
     """Meanings of columns and rows, expressed down to given relations."""
 
     def __init__(
