@@ -22,6 +22,10 @@ GOOD = {
     b'{"b": "AQI="}': {"b": b"\x01\x02"},
     b'{"s": {"z": [1, 2]}}': {"s": '{"z":[1,2]}'},
     b'{"s": 1.50}': {"s": "1.50"},
+    b'{"s": {"z": [1.50, 0.12345678901234567890, 1e400]}}': {
+        "s": '{"z":[1.50,0.12345678901234567890,1E+400]}'
+    },
+    b'{"a": 1.0, "n": {"k": [-2e1, 0e9]}}': {"a": 1, "n": {"k": [-20, 0]}},
     b'{"x": "-Infinity"}': {"x": float("-inf")},
     '{"s": "𝄞é"}'.encode(): {"s": "𝄞é"},
     b'{"s": "\\ud834\\udd1e"}': {"s": "𝄞"},
@@ -52,6 +56,9 @@ BAD = {
     b'{"t": "12:30"}': "field t: '12:30' is not a timestamp",
     b'{"a": 3000000000}': "field a: '3000000000' is not an int",
     b'{"a": 1.5}': "field a: '1.5' is not an int",
+    b'{"a": 3e9}': "field a: '3e9' is not an int",
+    b'{"m": {"q": 1e999999999}}': "field m.q: '1e999999999' is not a bigint",
+    b'{"s": {"z": "\\ud800"}}': 'field s: \'{"z":"\\ud800"}\' is not a valid text: it has half of a surrogate pair',
     b'{"a": "1"}': "field a: '1' is not an int",
     b'{"a": {}}': "field a: an object is not an int",
     b'{"n": {"k": [1, "x"]}}': "field n.k[1]: 'x' is not an int",

@@ -97,23 +97,25 @@ interface JsonReader {
     }
     StringWriter out = new StringWriter();
     try (JsonGenerator copy = Texts.FACTORY.createGenerator(out)) {
-      copy.copyCurrentStructure(parser);
+      copy.copyCurrentStructureExact(parser); // numbers keep all digits, also those that no double holds
     }
-    return UTF8String.fromString(out.toString());
+    char[] text = out.toString().toCharArray();
+    return Texts.utf8(text, 0, text.length);
   }
 
   static long whole(JsonParser parser, JsonToken token, DataType type, long least, long most)
       throws IOException, BadValue {
-    if (token != JsonToken.VALUE_NUMBER_INT) {
+    if (!token.isNumeric()) {
       throw unexpected(parser, type);
     }
     try {
-      long found = parser.getLongValue();
+      // In JSON, 1.0 and 1e0 are the same number as 1.
+      long found = token == JsonToken.VALUE_NUMBER_INT ? parser.getLongValue() : parser.getDecimalValue().longValueExact();
       if (found >= least && found <= most) {
         return found;
       }
-    } catch (InputCoercionException error) {
-      // more than 64 bits
+    } catch (InputCoercionException | ArithmeticException error) {
+      // more than 64 bits, or a fraction
     }
     throw unexpected(parser, type);
   }
