@@ -6,7 +6,9 @@ from decimal import Decimal
 
 from google.protobuf import duration_pb2, struct_pb2, timestamp_pb2, wrappers_pb2
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
+from grpc_tools import protoc
 
 from millstream.formats.protobuf.schema import message_type
 
@@ -266,3 +268,19 @@ def comparable(value):
             return value.astimezone(timezone.utc)
         case _:
             return value
+
+
+def messages_of(folder, files):
+    """Compile files by Google's own compiler; return a function from the name of a message to its class."""
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    out = folder / "set"
+    google = str(protoc.__file__).rpartition("/")[0] + "/_proto"
+    paths = [str(folder / name) for name in files]
+    assert protoc.main(["", f"-I{folder}", f"-I{google}", "--include_imports", f"-o{out}", *paths]) == 0
+    pool = DescriptorPool()
+    for file in FileDescriptorSet.FromString(out.read_bytes()).file:
+        pool.Add(file)
+    return lambda name: GetMessageClass(pool.FindMessageTypeByName(name))
