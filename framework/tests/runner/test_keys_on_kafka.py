@@ -3,6 +3,7 @@
 import io
 import json
 import struct
+from xml.etree import ElementTree as ET
 
 import fastavro
 import pytest
@@ -50,6 +51,20 @@ def read_avro(schema, data):
     value = fastavro.schemaless_reader(source, fastavro.parse_schema(schema), None)
     assert source.read() == b""
     return value
+
+
+def xml(value):
+    element = ET.Element("{urn:shop}id")
+    for name, each in value.items():
+        ET.SubElement(element, f"{{urn:shop}}{name}").text = str(each)
+    return ET.tostring(element)
+
+
+def read_xml(data, _):
+    element = ET.fromstring(data)
+    assert element.tag == "{urn:shop}id"
+    found = {each.tag.removeprefix("{urn:shop}"): each.text or "" for each in element}
+    return found | {"number": int(found["number"])}
 
 
 def written_schema(root, model):
@@ -152,12 +167,31 @@ def cases(message):
             lambda value: message(**value).SerializeToString(), read_message,
             {b"\x0a\x01\xff": "the key: field shop: the text is not UTF-8"},
         ),
+        "protobuf_framed": Case(
+            "{name: k, format: protobuf, schema: schemas/id.proto, framing: confluent}",
+            "key='k', key_format='protobuf', key_schema='schemas/id.proto'", IDS,
+            lambda value: b"\0\0\0\0\x07\0" + message(**value).SerializeToString(), read_message,
+            {
+                b"\0\0\0\0\x07\x02\x02": "the key: the value has message indexes 1, not 0 of message shop.Id",
+                b"\x0a\x01a": "the key: the value has 3 bytes, and no id of a schema",
+            },
+        ),
         "csv": Case(
             f"{{name: k, type: '{STRUCT}', format: csv, format_options: {{delimiter: ';'}}}}",
             "key='k', key_format='csv', key_format_options={'delimiter': ';'}", [{"shop": "a;b", "number": 1}],
             lambda value: f'"{value["shop"]}";{value["number"]}'.encode(),
             lambda data, _: {"shop": data.decode().split('"')[1], "number": int(data.decode().rpartition(";")[2])},
             {b"a;x": "the key: field number: 'x' is not a bigint"},
+        ),
+        "xml": Case(
+            f"{{name: k, type: '{STRUCT}', format: xml, format_options: {{row_tag: id, namespace: 'urn:shop'}}}}",
+            "key='k', key_format='xml', key_format_options={'row_tag': 'id', 'namespace': 'urn:shop'}", IDS,
+            xml, read_xml,
+            {
+                b"<id xmlns='urn:shop'><number>x</number></id>": "the key: field number: 'x' is not a bigint",
+                b"<id xmlns='urn:other'/>": "the key: the element 'id' is not in the namespace urn:shop",
+                b"<id": "the key: not XML: ",
+            },
         ),
     }  # fmt: skip
 
