@@ -218,7 +218,7 @@ def _row(
 def table(rows: list[Row]) -> str:
     if not rows:
         return "no topic has a schema"
-    lines = [("SOURCE", "TOPIC", "SCHEMA", "FORMAT", "VERSION", "ID")]
+    lines = [("USED BY", "TOPIC", "SCHEMA", "FORMAT", "VERSION", "ID")]
     for row in rows:
         version = "" if row.version is None else str(row.version)
         pinned = str(row.id) if row.id is not None else ("" if row.file else "not pinned")
