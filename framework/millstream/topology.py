@@ -17,6 +17,7 @@ from millstream.measured import Measured, measured, with_measured
 from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
+from millstream.optimizer.rules import SHARING
 from millstream.optimizer.rules.delay_costly import delay_costly
 from millstream.physical.lock import Lock
 from millstream.physical.plan import (
@@ -30,6 +31,7 @@ from millstream.physical.plan import (
 from millstream.physical.query_cache import QueryCache
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import PhysicalSettings, Query
+from millstream.plan.apart import with_own_nodes
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.catalog import Hints as CatalogHints
 from millstream.plan.from_sql.plan import Models, build_models
@@ -44,6 +46,8 @@ class Topology(Struct, frozen=True):
     """Figures from builds, used for those that YAML does not declare."""
     kept: QueryCache | None = None
     """Queries of an earlier plan, to reuse."""
+    apart: frozenset[str] = frozenset()
+    """Models that share nothing with others."""
     roots: dict[str, Node] = {}
     """By model: its rows as written, before they are stored."""
 
@@ -107,13 +111,16 @@ def compiled_topology(
     return with_figures(found, measured(results, found.written, hints_of(catalog)))
 
 
-def topology_of(catalog: Catalog) -> Topology:
-    """Return the plan of a catalog without figures of builds."""
+def topology_of(catalog: Catalog, apart: frozenset[str] = frozenset()) -> Topology:
+    """Return the plan of a catalog without figures of builds; models that are `apart` share nothing."""
     written = written_models(catalog)
+    plan = with_own_nodes(written.plan, apart) if apart else written.plan
     optimization = catalog.target.get("optimization")
     rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
-    return Topology(catalog, optimize(written.plan, rules, hints_of(catalog), off), roots=written.roots)
+    off |= {model: off.get(model, frozenset()) | SHARING for model in apart}
+    optimized = optimize(plan, rules, hints_of(catalog), off)
+    return Topology(catalog, optimized, apart=apart, roots=written.roots)
 
 
 def with_figures(topology: Topology, figures: Measured) -> Topology:

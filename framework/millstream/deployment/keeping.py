@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, structs
 
 from millstream.deployment.definitions import running_catalog
+from millstream.deployment.newer_models import running_in, with_newer_apart
 from millstream.deployment.records import Deployed
 from millstream.deployment.stages import fit
 from millstream.expressions import Read
@@ -35,6 +36,9 @@ def with_kept(
     The other models are planned as they are written, also if the SQL that runs has the same rows, and those
     that are `rebuilt`.
     """
+    apart = with_newer_apart(topology, running_in(running))
+    if apart is not topology:
+        topology, physical = apart, physical_of(apart, running.lock)
     unfit = _unfit(physical, running)
     old = running_catalog(running.records.values()) if unfit else None
     if old is None:
@@ -57,7 +61,7 @@ def kept_form(
     if not found:
         return Kept(topology, physical)
     catalog = _with_models(topology.catalog, found)
-    kept = with_figures(topology_of(catalog), topology.measured)
+    kept = with_figures(topology_of(catalog, topology.apart), topology.measured)
     planned = physical_of(kept, running.lock, only)
     # What was kept must not change how other queries fit.
     if not _unfit(planned, running) < unfit:

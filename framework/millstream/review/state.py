@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
+from millstream.deployment import newer_models
 from millstream.deployment.intents import Apply
 from millstream.deployment.keeping import Kept, kept_form
+from millstream.deployment.newer_models import with_newer_apart
 from millstream.deployment.records import Deployed, Record, new_record
 from millstream.deployment.stages import chain, fit, name_of, stages
 from millstream.physical.commands import forward_command
@@ -35,6 +37,8 @@ class Running(Struct, frozen=True):
 def running(old: Topology, new: Topology) -> Running:
     """Return the queries of an older version, and of the newer version deployed on it: groups stay."""
     before = groups_of(old)
+    homes = {model: name for name, models in before.models.items() for model in models}
+    new = with_newer_apart(new, newer_models.Running(before.lock, homes))
     after = groups_of(new, before.lock)
     settings, others = physical_settings(old.catalog), physical_settings(new.catalog)
     if (settings.timezone, settings.spark) != (others.timezone, others.spark):

@@ -55,5 +55,10 @@ RULES: tuple[Rule, ...] = (
 OPT_IN: frozenset[str] = frozenset(("merge_aggregates",))
 """Rules that `optimization: all` leaves out: they must be selected by name."""
 
+SHARING: frozenset[str] = frozenset(
+    ("bypass_topics", "merge_aggregates", "share_equal", "share_renamed", "share_repartition")
+)
+"""Rules by which models use nodes of others."""
+
 ALWAYS: frozenset[str] = frozenset(("drop_watermarks",))
 """Rules that `optimization: none` also applies: when windows close must not depend on it."""
