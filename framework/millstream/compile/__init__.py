@@ -109,9 +109,11 @@ def _compile(
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
     macros = {file.path for file in project.macros}
+    behind = models.renderer.library.paths_behind
+    calls = {each.file.path: behind(each.uses.names) for each in models.models.values() if each.diagnostics}
     compiled = Compiled(
         _manifest(models, order, tests),
-        tuple(sorted(dict.fromkeys(without_followups(found, macros)), key=_by_cause(models, order))),
+        tuple(sorted(dict.fromkeys(without_followups(found, macros, calls)), key=_by_cause(models, order))),
         {model.id: model.sql for model in models.models.values()},
         b"" if any(each.severity == "error" for each in found) else models.catalog(order),
         sum(1 for model in models.models.values() if model.entry),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 
 from millstream.errors import Diagnostic
@@ -11,9 +11,10 @@ from millstream.project.settings import FILE as SETTINGS
 # A partly unreadable file may declare what is missing elsewhere.
 _MISSING = frozenset(("MS204", "MS117"))
 _FUNCTIONS = frozenset(("MS405", "MS406", "MS407", "MS117"))
-_FOLLOWING = {".yml": _MISSING, ".yaml": _MISSING, ".py": _FUNCTIONS, ".csv": frozenset(("MS117",))}
+_DECLARED = _MISSING | {"MS203"}  # `lookup_map` finds topics, too
+_FOLLOWING = {".yml": _DECLARED, ".yaml": _DECLARED, ".py": _FUNCTIONS, ".csv": frozenset(("MS117",))}
 _UNREADABLE = frozenset(("MS102", "MS103"))
-_MALFORMED = _UNREADABLE | {"MS105", "MS106", "MS107", "MS108"}
+_MALFORMED = _UNREADABLE | {"MS105", "MS106", "MS107", "MS108", "MS109", "MS110", "MS111"}
 _CAUSES = {
     ".yml": _MALFORMED,
     ".yaml": _MALFORMED,
@@ -41,10 +42,14 @@ def _is_cause(found: Diagnostic, path: str) -> bool:
     return found.code in _CAUSES.get(suffix, ()) or (suffix == ".py" and found.code.startswith("MS3"))
 
 
-def without_followups(diagnostics: Iterable[Diagnostic], macros: Collection[str] = ()) -> list[Diagnostic]:
+def without_followups(
+    diagnostics: Iterable[Diagnostic],
+    macros: Collection[str] = (),
+    calls: Mapping[str, Collection[str]] | None = None,
+) -> list[Diagnostic]:
     """Remove errors that a broken file elsewhere explains; errors in the broken file itself stay.
 
-    `macros` are the paths of the macro files.
+    `macros` are the paths of the macro files, and `calls` has those that each model calls, by its path.
     """
     found = list(diagnostics)
     broken = broken_files(found)
@@ -67,6 +72,8 @@ def without_followups(diagnostics: Iterable[Diagnostic], macros: Collection[str]
             return False
         if each.code in hidden:
             return True
+        if each.code == "MS401" and not wrong_macros.isdisjoint((calls or {}).get(path, ())):
+            return True  # what the macro's text leaves open shows where the model's text goes on
         if broken and each.code.startswith("MS5") and each.severity == "error":
             return True  # planned without the options, keys and columns that could not be read
         return each.code in _NO_SUCH_RELATION and any(f"'{name}'" in each.message for name in not_loaded)

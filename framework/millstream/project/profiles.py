@@ -17,7 +17,7 @@ from millstream.project.kafka_places import check_clients
 from millstream.project.schema import Reader, Shape
 from millstream.project.secrets import Secret, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
-from millstream.project.target_shapes import TablesShape, TargetShape
+from millstream.project.target_shapes import KafkaShape, TablesShape, TargetShape
 from millstream.project.values import Settings, Target
 from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, span
@@ -27,6 +27,7 @@ from millstream.text import Text
 
 FILE = "profiles.yml"
 _PUBLIC = frozenset({"master", "timezone", "trigger", "optimization"})
+_SERVER = re.compile(r"(?:\w+://)?(?:\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d{0,3})(, *[1-9]\d{0,3})?\])?|local-cluster\[[\d, ]+\]|yarn|[a-z][\w+.-]*://\S+"
 )
@@ -37,7 +38,7 @@ def read_target(
     root: Path, settings: Settings, target: str | None, profiles_dir: Path | None, variables: dict[str, Any]
 ) -> tuple[Target, list[Diagnostic]]:
     """Choose the target; only its values are rendered, since others may need variables that are not set."""
-    fallback = Target(settings.profile, target or "local", DEFAULT)
+    fallback = Target(settings.profile, target or "local", DEFAULT, None, settings.env_vars)
     found = _file(root, profiles_dir)
     if isinstance(found, Diagnostic):
         return fallback, [found]
@@ -90,7 +91,7 @@ def _read(
     _check(reader, shape)
     check_clients(reader, output, shape)
     found = with_timezone(_settings_of(shape))
-    return Target(settings.profile, name, found, reader.locate(output)), reader.diagnostics
+    return Target(settings.profile, name, found, reader.locate(output), settings.env_vars), reader.diagnostics
 
 
 def _choose(reader: Reader, node: Node | None, profile: str, target: str | None) -> tuple[str, Node] | None:
@@ -198,6 +199,8 @@ def _check(reader: Reader, shape: TargetShape) -> None:
         else:
             remedy = "write kafka: {bootstrap_servers: …}"
             report(shape, "kafka", "MS107", "'kafka' must be embedded or a mapping", remedy)
+    elif problem := _check_servers(kafka):
+        report(kafka, "bootstrap_servers", "MS107", *problem)
     if (master := _revealed(shape.master)) and not _MASTER.fullmatch(master):
         remedy = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
         report(shape, "master", "MS107", f"'{master}' is not a Spark master", remedy)
@@ -215,6 +218,19 @@ def _check(reader: Reader, shape: TargetShape) -> None:
             if not getattr(tables, key):
                 message = f"tables in {store.title} need '{key}'"
                 report(tables, "store", "MS108", message, f"add {key}: {example}")
+
+
+def _check_servers(kafka: Any) -> tuple[str, str] | None:
+    """Return what is wrong with an address in `bootstrap_servers`; none from the environment is shown."""
+    given: Any = kafka.bootstrap_servers if isinstance(kafka, KafkaShape) else None
+    if given is None:
+        return None
+    for each in _revealed(given).split(","):
+        found = _SERVER.fullmatch(each.strip())
+        if found is None or not 0 < int(found[1]) < 65536:
+            named = "an address" if isinstance(given, Secret) else f"'{each.strip()}'"
+            return f"{named} in 'bootstrap_servers' is not host:port", "write kafka.example:9092"
+    return None
 
 
 def _revealed(value: str | Secret) -> str:

@@ -293,6 +293,8 @@ class Target(Struct, frozen=True):
     name: str
     settings: dict[str, Any]
     location: Location | None = None
+    env_vars: tuple[str, ...] = ()
+    """The environment variables that the project declares, which its functions may read."""
 
 
 LOCAL_PARTITIONS = 4

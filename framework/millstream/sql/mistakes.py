@@ -5,7 +5,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.sql.values import Problem
 
 _NEED_CONTENT = frozenset(
-    (TokenType.SELECT, TokenType.DISTINCT, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.WHERE)
+    (
+        TokenType.SELECT,
+        TokenType.DISTINCT,
+        TokenType.GROUP_BY,
+        TokenType.ORDER_BY,
+        TokenType.WHERE,
+        TokenType.ON,
+        TokenType.USING,
+    )
 )
 
 
@@ -34,9 +42,12 @@ def find_stray_token(token: Token, previous: list[Token]) -> Problem | None:
 
 def _nothing_follows(token: Token) -> Problem:
     word = token.text.upper()
-    remedy = {"SELECT": "name columns after it", "WHERE": "write a condition after it, or remove it"}.get(
-        word, "name columns after it, or remove it"
-    )
+    remedy = {
+        "SELECT": "name columns after it",
+        "WHERE": "write a condition after it, or remove it",
+        "ON": "write a condition after it",
+        "IN": "write the values after it, in parentheses",
+    }.get(word, "name columns after it, or remove it")
     return Problem("MS401", f"nothing follows {word}", token.start, token.end + 1, remedy, token.text)
 
 
@@ -71,4 +82,5 @@ def start_of_unclosed(sql: str) -> tuple[int, int | None]:
 
 def find_unfinished_clause(tokens: list[Token]) -> Problem | None:
     """Return the error of an empty clause at the end."""
-    return _nothing_follows(tokens[-1]) if tokens and tokens[-1].token_type in _NEED_CONTENT else None
+    last = tokens[-1].token_type if tokens else None
+    return _nothing_follows(tokens[-1]) if last in _NEED_CONTENT or last == TokenType.IN else None

@@ -38,6 +38,22 @@ def test_a_text_that_may_span_lines_is_none_of_the_mistake(run, shop):
     assert (found["line"], found["notes"]) == (3, [])
 
 
+@pytest.mark.parametrize(
+    ("end", "word"),
+    [
+        ("join {{ ref('stg_clicks') }} as s on", "ON"),
+        ("join {{ ref('stg_clicks') }} as s on where c.kind = 'a'", "ON"),
+        ("join {{ ref('stg_clicks') }} as s using", "USING"),
+        ("where c.kind in", "IN"),
+        ("where", "WHERE"),
+    ],
+)
+def test_a_clause_without_content(run, shop, end, word):
+    (shop / "models/x.sql").write_text(f"select c.kind {SOURCE}{end}")
+    found = only_error(run)
+    assert (found["code"], found["message"], found["line"]) == ("MS401", f"nothing follows {word}", 2)
+
+
 def test_an_include_has_a_remedy_of_millstream(run, shop):
     (shop / "models/x.sql").write_text("{% include 'models/totals.sql' %}")
     found = only_error(run)

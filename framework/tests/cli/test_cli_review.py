@@ -95,7 +95,7 @@ def test_no_path_of_this_machine_is_told(shop, run):
 
 def test_secrets_are_not_told(shop, run, monkeypatch):
     monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
-    profile = "shop: {target: far, outputs: {far: {kafka: {bootstrap_servers: a, sasl_password: \"{{ env_var('SHOP_PASSWORD') }}\"}}}}"
+    profile = "shop: {target: far, outputs: {far: {kafka: {bootstrap_servers: 'a:9092', sasl_password: \"{{ env_var('SHOP_PASSWORD') }}\"}}}}"
     (shop / "profiles.yml").write_text(profile)
     edit(shop)
     for output in ("text", "json", "markdown"):

@@ -185,7 +185,7 @@ def test_a_repository_inside_a_repository(shop, run):
 
 def test_a_password_in_a_profile_that_changes(shop, run):
     profile = (
-        "shop: {target: far, outputs: {far: {kafka: {bootstrap_servers: a, sasl_password: %s}, "
+        "shop: {target: far, outputs: {far: {kafka: {bootstrap_servers: 'a:9092', sasl_password: %s}, "
         "tables: {store: postgres, url: 'postgresql://me:%s@host/shop'}}}}\n"
     )
     (shop / "profiles.yml").write_text(profile % ("hunter2", "swordfish"))

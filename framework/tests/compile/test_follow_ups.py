@@ -64,6 +64,7 @@ CHANGED = [
     ("macros/half.py", "def half(x: int | None) -> int:\n", "MS310"),
     ("macros/twice.sql", "{% include 'x' %}" + MACROS, "MS207"),
     ("macros/twice.sql", MACROS.replace("{%- macro twice(x) -%}", "{{ env_var('HOME') }}"), "MS201"),
+    ("models/s.yml", FILES["models/s.yml"].replace("id, type", "1e999, type"), "MS110"),
     ("models/s.yml", FILES["models/s.yml"] + "models:\n   - name: keyed\n  x\n", "MS105"),
     ("pyproject.toml", "[tool.millstream]\nname = 99999999999999999999999999\n", "MS107"),
 ]

@@ -89,7 +89,7 @@ PROJECT = {
     [
         (
             "profiles.yml",
-            "shop:\n  outputs:\n    local:\n      kafka:\n        bootstrap_servers: x\n        producer: {lingr.ms: 1}\n",
+            "shop:\n  outputs:\n    local:\n      kafka:\n        bootstrap_servers: x:9092\n        producer: {lingr.ms: 1}\n",
             ("profiles.yml", 6, 20),
         ),
         (

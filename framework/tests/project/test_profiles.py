@@ -138,11 +138,18 @@ def test_a_choice_that_can_not_be_made(
         ("kafka: embeded", "MS107", "embeded", "did you mean 'embedded'?"),
         ("kafka: {servers: x}", "MS106", "servers", "write bootstrap_servers: …"),
         (
-            "kafka: {bootstrap_servers: x, security_protocol: SASL_TLS}",
+            "kafka: {bootstrap_servers: 'x:9092', security_protocol: SASL_TLS}",
             "MS107",
             "SASL_TLS",
             "did you mean 'SASL_SSL'?",
         ),
+        ("kafka: {bootstrap_servers: nohost}", "MS107", "nohost", "write kafka.example:9092"),
+        ("kafka: {bootstrap_servers: 'a:9092,b'}", "MS107", "'a:9092,b'", "write kafka.example:9092"),
+        ("kafka: {bootstrap_servers: 'a:0'}", "MS107", "'a:0'", None),
+        ("kafka: {bootstrap_servers: 'a:65536'}", "MS107", "'a:65536'", None),
+        ("kafka: {bootstrap_servers: ':9092'}", "MS107", "':9092'", None),
+        ("kafka: {bootstrap_servers: 'a b:9092'}", "MS107", "'a b:9092'", None),
+        ("kafka: {bootstrap_servers: 'a:9092,'}", "MS107", "'a:9092,'", None),
         ("trigger: 5s", "MS107", "5s", "write it as in trigger: 5 seconds"),
         ("trigger: realtme", "MS107", "realtme", "did you mean 'realtime'?"),
         ("optimization: al", "MS107", "al", "write it as in optimization: all"),
@@ -191,8 +198,8 @@ def test_settings_may_come_from_the_environment(
 @pytest.mark.parametrize(
     "body",
     [
-        "kafka: {bootstrap_servers: x, sasl_password: swordfish}",
-        "kafka: {bootstrap_servers: x, ssl_key_password: swordfish}",
+        "kafka: {bootstrap_servers: 'x:9092', sasl_password: swordfish}",
+        "kafka: {bootstrap_servers: 'x:9092', ssl_key_password: swordfish}",
         "spark: {spark.hadoop.fs.s3a.secret.key: swordfish}",
         "tables: {store: postgres, url: 'postgresql://ann:swordfish@db/shop'}",
     ],
@@ -204,9 +211,27 @@ def test_a_secret_that_is_written_out_is_a_warning_and_masked(tmp_path: Path, bo
     assert "swordfish" not in repr(found)
 
 
+@pytest.mark.parametrize(
+    "servers", ["a:9092", "a:9092, b.example:1", "[::1]:9092", "127.0.0.1:65535", "SASL_SSL://a:9092"]
+)
+def test_addresses_that_are_good(tmp_path: Path, servers: str) -> None:
+    assert settings(tmp_path, f"kafka: {{bootstrap_servers: '{servers}'}}")[1] == []
+
+
+def test_an_address_from_the_environment_is_checked_but_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKERS", "swordfish")
+    _, (problem,) = settings(tmp_path, "kafka: {bootstrap_servers: \"{{ env_var('BROKERS') }}\"}")
+    assert problem.message == "an address in 'bootstrap_servers' is not host:port"
+    assert "swordfish" not in problem.line
+
+
 def test_a_mistake_beside_a_secret_does_not_show_it(tmp_path: Path) -> None:
-    _, problems = settings(tmp_path, "mastr: x, kafka: {bootstrap_servers: x, sasl_password: [swordfish]}")
-    _, more = settings(tmp_path, "kafka: {bootstrap_servers: x, sasl_password: swordfish}, mastr: x")
+    _, problems = settings(
+        tmp_path, "mastr: x, kafka: {bootstrap_servers: 'x:9092', sasl_password: [swordfish]}"
+    )
+    _, more = settings(tmp_path, "kafka: {bootstrap_servers: 'x:9092', sasl_password: swordfish}, mastr: x")
     assert told(more)[-1] == ("MS106", "mastr")
     assert "swordfish" not in repr(more)
     assert len(problems) == 2
