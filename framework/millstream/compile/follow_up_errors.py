@@ -11,8 +11,7 @@ from millstream.project.settings import FILE as SETTINGS
 # A partly unreadable file may declare what is missing elsewhere.
 _MISSING = frozenset(("MS204", "MS117"))
 _FUNCTIONS = frozenset(("MS405", "MS406", "MS407", "MS117"))
-_DECLARED = _MISSING | {"MS203"}  # `lookup_map` finds topics, too
-_FOLLOWING = {".yml": _DECLARED, ".yaml": _DECLARED, ".py": _FUNCTIONS, ".csv": frozenset(("MS117",))}
+_FOLLOWING = {".yml": _MISSING, ".yaml": _MISSING, ".py": _FUNCTIONS, ".csv": frozenset(("MS117",))}
 _UNREADABLE = frozenset(("MS102", "MS103"))
 _MALFORMED = _UNREADABLE | {"MS105", "MS106", "MS107", "MS108", "MS109", "MS110", "MS111"}
 _CAUSES = {
@@ -74,6 +73,8 @@ def without_followups(
             return True
         if each.code == "MS401" and not wrong_macros.isdisjoint((calls or {}).get(path, ())):
             return True  # what the macro's text leaves open shows where the model's text goes on
+        if broken and each.code == "MS203" and "lookup_map" in each.line:
+            return True  # it may be a topic
         if broken and each.code.startswith("MS5") and each.severity == "error":
             return True  # planned without the options, keys and columns that could not be read
         return each.code in _NO_SUCH_RELATION and any(f"'{name}'" in each.message for name in not_loaded)

@@ -287,7 +287,15 @@ class Models:
         return analysis
 
     def analysed(self, rendered: Rendered) -> Analysis:
-        return self._analyze(rendered.sql, self._lookup, lambda: [*self.project.models, *self.project.seeds])
+        known = {reference.id for reference in rendered.references}
+
+        def find(parts: tuple[str, ...]) -> InputRelation | None:
+            found = self._lookup(parts)
+            # Without `ref`, as with `this`, the model has no edge in the graph, and no place in its order.
+            unplaced = found is not None and found.id.startswith("model.") and found.id not in known
+            return None if unplaced else found
+
+        return self._analyze(rendered.sql, find, lambda: [*self.project.models, *self.project.seeds])
 
     def _analyze(self, sql: str, find: Find, names: Callable[[], list[str]]) -> Analysis:
         # Imports sqlglot, which an unchanged project does not need.

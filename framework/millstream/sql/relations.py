@@ -134,7 +134,7 @@ class Relations:
             self.scope.reads.add(found.id)
             open_ = found.id if found.open else ""
             return Relation(parts[-1], bound_columns(found), open_, parts[:-1], input=Scan(found.id))
-        if len(parts) < 2 or parts[0].lower() not in _ROOTS:
+        if len(parts) < 2 or parts[0].lower() not in _ROOTS or parts[-1] in self.inputs.names():
             self._unknown_table(node, parts)
         self.findings.marks.not_split(f"{'.'.join(parts)} is unknown")
         return Relation(parts[-1], [], "?")

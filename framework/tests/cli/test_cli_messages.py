@@ -54,6 +54,16 @@ def test_a_clause_without_content(run, shop, end, word):
     assert (found["code"], found["message"], found["line"]) == ("MS401", f"nothing follows {word}", 2)
 
 
+@pytest.mark.parametrize(
+    ("relation", "name"),
+    [("{{ this }}", "x"), ("models.totals", "totals"), ("models.stg_clicks", "stg_clicks")],
+)
+def test_a_model_is_read_with_ref(run, shop, relation, name):
+    (shop / "models/x.sql").write_text(f"select r.* from {relation} as r")
+    found = only_error(run)
+    assert (found["code"], found["help"]) == ("MS404", f"write {{{{ ref('{name}') }}}}")
+
+
 def test_an_include_has_a_remedy_of_millstream(run, shop):
     (shop / "models/x.sql").write_text("{% include 'models/totals.sql' %}")
     found = only_error(run)

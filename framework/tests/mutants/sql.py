@@ -59,6 +59,11 @@ def _tokens(text: str) -> list[re.Match[str]]:
     return [each for each in _TOKEN.finditer(text) if each.lastgroup != "comment"]
 
 
+def _words(text: str) -> list[re.Match[str]]:
+    """Return the words; all tokens if a file is nothing but Jinja."""
+    return [each for each in _tokens(text) if each.lastgroup == "word"] or _tokens(text)
+
+
 def _put(text: str, found: re.Match[str], other: str) -> str:
     return text[: found.start()] + other + text[found.end() :]
 
@@ -82,7 +87,7 @@ def _swapped(text: str, random: Random) -> tuple[str, str]:
 
 
 def _typo(text: str, random: Random) -> tuple[str, str]:
-    found = random.choice([each for each in _tokens(text) if each.lastgroup == "word"])
+    found = random.choice(_words(text))
     word = found[0]
     at = random.randrange(len(word))
     homoglyphs = {"a": "\u0430", "e": "\u0435", "o": "\u043e", "c": "\u0441"}
@@ -99,7 +104,7 @@ def _typo(text: str, random: Random) -> tuple[str, str]:
 
 def _other(text: str, random: Random) -> tuple[str, str]:
     """Put a word where another one is."""
-    words = [each for each in _tokens(text) if each.lastgroup == "word"]
+    words = _words(text)
     return "other_word", _put(text, random.choice(words), random.choice(words)[0])
 
 
