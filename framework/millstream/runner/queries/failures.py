@@ -117,7 +117,7 @@ def problem_of(who: str, error: BaseException, log: str) -> Diagnostic:
     for known in _KNOWN:
         if match := known.pattern.search(text):
             return Diagnostic(known.code, f"{who}: {known.message(match)}", None, known.remedy)
-    return Diagnostic("MS860", f"{who}: {_shortest(text)}", None, f"see Spark's log: {log}")
+    return Diagnostic("MS860", f"{who}: {_shortest(text)}{_in_python(text)}", None, f"see Spark's log: {log}")
 
 
 @contextmanager
@@ -139,6 +139,26 @@ _WRAPPERS = re.compile(r"\[(?:STREAM_FAILED|FOREACH_BATCH_USER_FUNCTION_ERROR)\]
 _RAISED_IN_PYTHON = re.compile(
     r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n)+(?!py4j)[\w.]*?(\w+: [^\n]+)"
 )
+
+
+_FRAME = re.compile(r'File "([^"\n]+)", line (\d+), in ([\w<>]+)')
+_LIBRARIES = re.compile(
+    r"(?:^|/)(?:pyspark|py4j|pyarrow|pandas|site-packages|dist-packages|millstream)/|^<|/lib/python3"
+)
+
+
+def _in_python(text: str) -> str:
+    """Return where in Python it was raised: in the project's own code, or in what called it."""
+    if not _RAISED_IN_PYTHON.search(text):
+        return ""
+    frames = _FRAME.findall(text.rpartition("Traceback (most recent call last):")[2])
+    if not frames:
+        return ""
+    own = [frame for frame in frames if not _LIBRARIES.search(frame[0])]
+    ours = [frame for frame in frames if "/millstream/" in frame[0]]
+    path, line, function = (own or ours or frames)[-1]
+    where = "" if own else "a Python worker, not a function of the project: "
+    return f" (in {where}{function}, {'/'.join(path.split('/')[-2:])}:{line})"
 
 
 def _shortest(text: str) -> str:
