@@ -140,6 +140,11 @@ def with_figures(topology: Topology, figures: Measured) -> Topology:
     return structs.replace(topology, optimized=optimized, measured=figures)
 
 
+def with_apart(topology: Topology, models: frozenset[str]) -> Topology:
+    """Return the plan in which some models have nodes and queries of their own."""
+    return with_figures(topology_of(topology.catalog, models), topology.measured)
+
+
 @collector_paused()
 def physical_of(
     topology: Topology, lock: Lock | None = None, only: Collection[str] | None = None

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, structs
 
 from millstream.deployment.definitions import running_catalog
-from millstream.deployment.newer_models import running_in, with_newer_apart
+from millstream.deployment.newer_models import newer_models
 from millstream.deployment.records import Deployed
 from millstream.deployment.stages import fit
 from millstream.expressions import Read
@@ -16,7 +16,7 @@ from millstream.physical.plan import Physical
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.same_rows import same_rows
 from millstream.sql.query import Scan
-from millstream.topology import Topology, physical_of, topology_of, with_figures, written_models
+from millstream.topology import Topology, physical_of, topology_of, with_apart, with_figures, written_models
 
 
 class Kept(Struct, frozen=True):
@@ -36,9 +36,9 @@ def with_kept(
     The other models are planned as they are written, also if the SQL that runs has the same rows, and those
     that are `rebuilt`.
     """
-    apart = with_newer_apart(topology, running_in(running))
-    if apart is not topology:
-        topology, physical = apart, physical_of(apart, running.lock)
+    if newer := _newer(physical, running):
+        topology = with_apart(topology, newer)
+        physical = physical_of(topology, running.lock)
     unfit = _unfit(physical, running)
     old = running_catalog(running.records.values()) if unfit else None
     if old is None:
@@ -67,6 +67,13 @@ def kept_form(
     if not _unfit(planned, running) < unfit:
         return Kept(topology, physical)
     return Kept(kept, planned, tuple(found))
+
+
+def _newer(physical: Physical, running: Deployed) -> frozenset[str]:
+    records = running.records.items()
+    started = [(name, record) for name, record in records if name not in running.never_started]
+    homes = {model: name for name, record in started for model in record.stored}
+    return newer_models({query.name: query.stored for query in physical.queries}, running.lock, homes)
 
 
 def _unfit(physical: Physical, running: Deployed) -> set[str]:

@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from msgspec import Struct
-
-from millstream.deployment.records import Deployed
 from millstream.physical.lock import Lock
-from millstream.physical.plan import Groups
-from millstream.topology import Topology, groups_of, topology_of, with_figures
 
 
-class Running(Struct, frozen=True):
-    """The groups with state that run, and which query stores each model."""
+def newer_models(
+    queries: Mapping[str, Collection[str]], lock: Lock | None, homes: Mapping[str, str]
+) -> frozenset[str]:
+    """Return the models that must have queries of their own, which start with the first records.
 
-    lock: Lock | None
-    homes: Mapping[str, str]
-
-
-def running_in(deployed: Deployed) -> Running:
-    records = deployed.records.items()
-    started = [(name, record) for name, record in records if name not in deployed.never_started]
-    return Running(deployed.lock, {model: name for name, record in started for model in record.stored})
-
-
-def with_newer_apart(topology: Topology, running: Running) -> Topology:
-    """Return the plan in which newer models have nodes and queries of their own.
-
-    They start with the first records of their sources, and the running query continues as it is.
+    `queries` has the models that each planned query would store, `lock` the groups with state that run, and
+    `homes` the query that stores each model now.
     """
-    if running.lock is None or not running.lock.groups:
-        return topology
-    newer = _newer(groups_of(topology, running.lock), running.lock, running.homes)
-    if not newer:
-        return topology
-    return with_figures(topology_of(topology.catalog, newer), topology.measured)
+    return frozenset(_newer(queries, lock or Lock(), homes))
 
 
-def _newer(groups: Groups, lock: Lock, homes: Mapping[str, str]) -> frozenset[str]:
-    found: set[str] = set()
+def _newer(queries: Mapping[str, Collection[str]], lock: Lock, homes: Mapping[str, str]) -> Iterator[str]:
     for group in lock.groups:
-        models = groups.models.get(group.name, ())
+        models = queries.get(group.name, ())
         others = [model for model in models if homes.get(model) != group.name]
         if len(others) < len(models):
-            found.update(others)
-    return frozenset(found)
+            yield from others

@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
-from millstream.deployment import newer_models
 from millstream.deployment.intents import Apply
 from millstream.deployment.keeping import Kept, kept_form
-from millstream.deployment.newer_models import with_newer_apart
+from millstream.deployment.newer_models import newer_models
 from millstream.deployment.records import Deployed, Record, new_record
 from millstream.deployment.stages import chain, fit, name_of, stages
 from millstream.physical.commands import forward_command
@@ -21,7 +20,7 @@ from millstream.review.changed_queries import differing
 from millstream.review.outputs import plain
 from millstream.review.replay import Statistics, replay
 from millstream.review.values import QueryChange
-from millstream.topology import Topology, groups_of, physical_of, physical_settings
+from millstream.topology import Topology, groups_of, physical_of, physical_settings, with_apart
 
 
 class Running(Struct, frozen=True):
@@ -38,8 +37,10 @@ def running(old: Topology, new: Topology) -> Running:
     """Return the queries of an older version, and of the newer version deployed on it: groups stay."""
     before = groups_of(old)
     homes = {model: name for name, models in before.models.items() for model in models}
-    new = with_newer_apart(new, newer_models.Running(before.lock, homes))
     after = groups_of(new, before.lock)
+    if newer := newer_models(after.models, before.lock, homes):
+        new = with_apart(new, newer)
+        after = groups_of(new, before.lock)
     settings, others = physical_settings(old.catalog), physical_settings(new.catalog)
     if (settings.timezone, settings.spark) != (others.timezone, others.spark):
         names = {*before.models, *after.models}

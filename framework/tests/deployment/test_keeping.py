@@ -12,6 +12,7 @@ from millstream.deployment.keeping import with_kept
 from millstream.deployment.records import Deployed, new_record
 from millstream.deployment.stages import fit
 from millstream.manifest import Manifest
+from millstream.topology import physical_of
 
 VIEW = (
     "{{ config(materialized='view') }}\n"
@@ -35,7 +36,7 @@ def planned(shop, models, *, before=None, rebuilt=()):
         shop.model(name, sql)
     job = job_of(shop.root)
     running = before or Deployed({})
-    kept = with_kept(job.topology, job.physical, running, rebuilt)
+    kept = with_kept(job.topology, physical_of(job.topology, running.lock), running, rebuilt)
     records = running.records
     found = {
         q.name: fit(q, records[q.name], running).kind for q in kept.physical.queries if q.name in records
