@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -29,6 +30,7 @@ from millstream.types import (
 
 _TYPES = {"string": STRING, "integer": BIGINT, "number": DOUBLE, "boolean": BOOLEAN}
 _FORMATS = {"date": DATE, "date-time": TIMESTAMP}
+_CHOICES = ("oneOf", "anyOf")
 _CONNECT = {"int8": TINYINT, "int16": SMALLINT, "int32": INT, "int64": BIGINT, "float32": FLOAT}
 """`connect.type`, which Kafka Connect and Confluent's tools add to numbers."""
 
@@ -100,6 +102,8 @@ def _absolute(part: Any, name: str) -> Any:
 class _Reader:
     def __init__(self, schema: Any, others: Mapping[str, str]) -> None:
         self.schemas = {"": schema}
+        if isinstance(schema, Mapping) and isinstance(own := schema.get("$id"), str):
+            self.schemas[own.rstrip("#")] = schema
         self.others = others
 
     def required(self, schema: Any) -> frozenset[str]:
@@ -115,13 +119,15 @@ class _Reader:
     def type_of(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Type, bool]:
         """Return the type of a schema, and whether null is allowed."""
         schema, above = self.merged(schema, path, above)
-        for word in ("oneOf", "anyOf"):
-            if word in schema:
-                return self.one_of(schema[word], path, above)
         kinds = schema.get("type", _implied(schema))
         names = [kinds] if isinstance(kinds, str) else list(kinds)
         nullable = "null" in names or not names
         names = [name for name in names if name != "null"]
+        choices = [each for word in _CHOICES for each in schema.get(word, ())]
+        if choices and set(names) <= {"object"}:
+            base = {name: each for name, each in schema.items() if name not in _CHOICES}
+            found, null = self.one_of(base if names else {}, choices, path, above)
+            return found, nullable if names else null
         if set(names) == {"integer", "number"}:
             names = ["number"]
         if len(names) > 1:
@@ -163,13 +169,21 @@ class _Reader:
             raise SchemaError(path, "its objects have no properties")
         return Map(STRING, self.type_of(values, f"{path}{{}}", above)[0])
 
-    def one_of(self, choices: Sequence[Any], path: str, above: Sequence[str]) -> tuple[Type, bool]:
-        found = [self.type_of(each, path, above) for each in choices if not _is_null(each)]
-        types = list(dict.fromkeys(kind for kind, _ in found))
-        if len(types) != 1:
-            listed = ", ".join(str(kind) for kind in types)
-            raise SchemaError(path, f"its values have several types: {listed}")
-        return types[0], len(found) < len(choices) or any(nullable for _, nullable in found)
+    def one_of(
+        self, base: Mapping[str, Any], choices: Sequence[Any], path: str, above: Sequence[str]
+    ) -> tuple[Type, bool]:
+        """Return the type of values that fit one of several schemas, and a base that all have.
+
+        Objects have the properties of all.
+        """
+        found: list[tuple[Type, bool]] = []
+        for choice in choices:
+            if _is_null(choice):
+                continue
+            more, inner = self.merged(choice, path, above)
+            found.append(self.type_of(_joined(base, more), path, inner))
+        null = len(found) < len(choices) or any(nullable for _, nullable in found)
+        return _united([kind for kind, _ in found], path) if found else STRING, null
 
     def merged(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Mapping[str, Any], Sequence[str]]:
         """Follow `$ref` and join `allOf`."""
@@ -194,17 +208,57 @@ class _Reader:
 
     def referred(self, reference: str, path: str) -> Any:
         schema, _, pointer = reference.partition("#")
+        pointer = unquote(pointer)
         if schema not in self.schemas:
             if schema not in self.others:
                 raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
             self.schemas[schema] = _absolute(_decoded(self.others[schema]), schema)
         found = self.schemas[schema]
+        if pointer and not pointer.startswith("/"):
+            found = next(_anchored(found, pointer), None)
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, Mapping) or name not in found:
-                raise SchemaError(path, f"'{reference}' does not exist")
-            found = found[name]
+            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            elif isinstance(found, Mapping):
+                found = found.get(name)
+            else:
+                found = None
+        if found is None:
+            raise SchemaError(path, f"'{reference}' does not exist")
         return found
+
+
+def _anchored(part: Any, name: str) -> Iterator[Any]:
+    """Yield the part of a schema with an anchor; before `$anchor`, it was an `$id`."""
+    match part:
+        case dict():
+            if part.get("$anchor") == name or part.get("$id") == f"#{name}":
+                yield part
+            for each in part.values():
+                yield from _anchored(each, name)
+        case list():
+            for each in part:
+                yield from _anchored(each, name)
+
+
+def _united(types: Sequence[Type], path: str) -> Type:
+    """Return the type of values that have one of several types: structs have the fields of all."""
+    unique = list(dict.fromkeys(types))
+    match unique:
+        case [found]:
+            return found
+        case [one, other] if {one, other} == {BIGINT, DOUBLE}:
+            return DOUBLE
+        case [Row(), *others] if all(isinstance(each, Row) for each in others):
+            fields: dict[str, list[Type]] = {}
+            for each in unique:
+                for field in each.fields if isinstance(each, Row) else ():
+                    fields.setdefault(field.name, []).append(field.type)
+            start = f"{path}." if path else ""
+            return Row(tuple(Field(name, _united(given, f"{start}{name}")) for name, given in fields.items()))
+    listed = ", ".join(map(str, unique))
+    raise SchemaError(path, f"its values have several types: {listed}")
 
 
 def _implied(schema: Mapping[str, Any]) -> list[str]:
@@ -236,7 +290,7 @@ def _kind(value: Any) -> str:
 
 
 def _is_null(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and schema.get("type") == "null"
+    return isinstance(schema, Mapping) and schema.get("type", _implied(schema)) in ("null", ["null"])
 
 
 def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,10 +43,27 @@ def columns(properties, **more):
         ({"allOf": [{"$ref": "#/definitions/one"}, {"properties": {"y": {"type": "integer"}}}]}, "struct<x:string,y:bigint>"),
         ({}, "string"),
         (True, "string"),
+        ({"type": "string", "oneOf": [{"format": "date"}, {"format": "date-time"}]}, "string"),
+        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "double"),
+        ({"anyOf": [{"type": "integer"}, {"const": None}]}, "bigint"),
+        ({"oneOf": [{"enum": [None]}, {"type": "string"}]}, "string"),
+        ({"oneOf": [{"type": "null"}]}, "string"),
+        ({"properties": {"x": {"type": "integer"}}, "anyOf": [{"required": ["x"]}, {"minProperties": 1}]}, "struct<x:bigint>"),
+        ({"oneOf": [{"$ref": "#/definitions/one"}, {"properties": {"y": {"type": "integer"}}}]}, "struct<x:string,y:bigint>"),
+        ({"allOf": [{"properties": {"y": {"type": "integer"}}}, {"oneOf": [{"$ref": "#/definitions/one"}, {"type": "object"}]}]}, "struct<y:bigint,x:string>"),
+        ({"oneOf": [{"properties": {"x": {"$ref": "#/definitions/one"}}}, {"properties": {"x": {"properties": {"z": {"type": "boolean"}}}}}, {"type": "null"}]}, "struct<x:struct<x:string,z:boolean>>"),
+        ({"$ref": "#/definitions/a%20b"}, "boolean"),
+        ({"$ref": "#named"}, "boolean"),
+        ({"$ref": "#/definitions/list/allOf/1"}, "bigint"),
     ],
 )  # fmt: skip
 def test_a_schema_is_a_type(schema, type_):
-    definitions = {"money/eur": {"type": "number"}, "one": {"properties": {"x": {"type": "string"}}}}
+    definitions = {
+        "money/eur": {"type": "number"},
+        "one": {"properties": {"x": {"type": "string"}}},
+        "a b": {"$id": "#named", "type": "boolean"},
+        "list": {"allOf": [{}, {"type": "integer"}]},
+    }
     assert columns({"a": schema}, definitions=definitions) == (Field("a", parse_type(type_)),)
 
 
@@ -54,6 +71,12 @@ def test_a_schema_is_a_type(schema, type_):
     ("schema", "field", "reason"),
     [
         ({"type": ["string", "integer"]}, "a", "its values have several types: string, integer"),
+        ({"$ref": "#nowhere"}, "a", "'#nowhere' does not exist"),
+        (
+            {"oneOf": [{"properties": {"x": {"type": each}}} for each in ("string", "boolean")]},
+            "a.x",
+            "its values have several types: string, boolean",
+        ),
         (
             {"oneOf": [{"type": "string"}, {"type": "integer"}]},
             "a",
