@@ -162,7 +162,10 @@ def _decode(layout: _Layout, value: bytes, fields: Fields) -> Any:
         found = fromstring(text)  # noqa: S314 - entities need a document type, which is refused
     except ParseError as error:
         raise UnfitError(f"not an XML element: {error}") from None
-    return _row(_within(found, layout), {field.name: field.type for field in fields})
+    try:
+        return _row(_within(found, layout), {field.name: field.type for field in fields})
+    except RecursionError:
+        raise UnfitError("its elements are nested too deeply") from None
 
 
 def _within(root: Element, layout: _Layout) -> Element:

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from millstream.formats import DEFAULT_FORMAT, NAMES, Encoding, format_of
+from millstream.formats.values import UnfitError
 from millstream.machine.jars import read_catalog
 from millstream.plan.from_sql.catalog import Catalog, TopicSpec
 from millstream.project.jsonschema import json_schemas
@@ -46,6 +47,17 @@ def test_rows_are_read_back(name, value):
     fields = [Field("a", parse_type("bigint")), Field("b", parse_type("string"))]
     local = format_of(name).local
     assert local.decode(local.encode(value, fields), fields) == value
+
+
+def test_a_deep_value_is_a_bad_record():
+    fields = [Field("a", parse_type("bigint"))]
+    values = {
+        "json": b'{"x": %s%s}' % (b"[" * 9000, b"]" * 9000),
+        "xml": b"<r>%s%s</r>" % (b"<x>" * 9000, b"</x>" * 9000),
+    }
+    for name, value in values.items():
+        with pytest.raises(UnfitError, match=r"deep|depth"):
+            format_of(name).local.decode(value, fields)
 
 
 def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
