@@ -1,0 +1,50 @@
+"""Java's console tools: `kafka-console-consumer` and `kafka-console-producer`, from the jars of the local broker."""
+
+import subprocess
+
+from millstream.machine.jars import Jar, fetch
+from millstream.machine.java import java
+
+TOOLS = Jar(
+    "org.apache.kafka",
+    "kafka-tools",
+    "4.1.2",
+    "cb7aedcd2e418b86079c4b35257c8e37800eea84723c78c8b90f535bd589888e",
+    615926,
+)
+"""Of the broker's version; it is no part of a broker."""
+DESERIALIZER = "org.apache.kafka.common.serialization.{}Deserializer"
+
+
+def _run(main, *arguments, given=b""):
+    jars = [*fetch(["broker"])["broker"], *fetch(["tools"], catalog={"tools": (TOOLS,)})["tools"]]
+    command = [java().program, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), main]
+    done = subprocess.run([*command, *arguments], input=given, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def consumed(bootstrap, topic, number, *, key="String", value="String"):
+    """Return keys and values as the console consumer prints them, sorted."""
+    printed = ["print.key=true", "key.separator=|", "null.literal=<null>"]
+    properties = [part for each in printed for part in ("--property", each)]
+    output = _run(
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning"),
+        *("--max-messages", str(number), "--timeout-ms", "60000", *properties),
+        *("--property", f"key.deserializer={DESERIALIZER.format(key)}"),
+        *("--property", f"value.deserializer={DESERIALIZER.format(value)}"),
+    )
+    return sorted(tuple(line.split("|", 1)) for line in output.decode().splitlines())
+
+
+def produce(bootstrap, topic, records):
+    """Send keys and values, which are texts or None, by the console producer."""
+    lines = ["|".join("<null>" if each is None else each for each in record) for record in records]
+    properties = ["parse.key=true", "key.separator=|", "null.marker=<null>"]
+    _run(
+        "org.apache.kafka.tools.ConsoleProducer",
+        *("--bootstrap-server", bootstrap, "--topic", topic),
+        *(part for each in properties for part in ("--property", each)),
+        given="".join(f"{line}\n" for line in lines).encode(),
+    )
