@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.fates import chain_of, with_fates
 from millstream.optimizer.context import Hints
-from millstream.plan.nodes import Decode, Filter, Output, Plan, TopicScan
+from millstream.plan.nodes import Filter, Plan
 from millstream.results import Came, Counted, Kept, RunResults
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
@@ -31,21 +31,13 @@ class Measured(Struct, frozen=True):
     """By id, the counts behind a figure: records, and those of them that were kept, or seconds."""
 
 
-class _Chain(Struct, frozen=True):
-    """The operators between two topics, if each record gives at most one."""
-
-    source: str
-    filters: tuple[str, ...]
-    """The models whose filters it passes."""
-    digest: str
-
-
 # -- counts of a build
 
 
 def with_counts(results: RunResults, before: RunResults | None, plan: Plan) -> RunResults:
     """Add the counts of a build to those of earlier ones; `plan` is the plan as written."""
     old = before.counted if before else Counted()
+    results = replace(results, results=with_fates(results.results, plan))
     return replace(results, counted=Counted(_kept(results, before, plan), _arrived(results, before, old)))
 
 
@@ -60,14 +52,15 @@ def _kept(results: RunResults, before: RunResults | None, plan: Plan) -> dict[st
             continue
         if each.query in joined and each.id not in known:
             continue  # joining the query, it may have got older records as well
-        chain = _chain(outputs[each.id], outputs, each.reads)
+        chain = chain_of(outputs[each.id], outputs, each.reads)
         if chain is None:
             continue
         last = found.get(each.id)
         same = last is not None and (last.source, last.digest) == (chain.source, chain.digest)
+        more = each.backfilled.get(chain.source, 0)
         read, written = (last.read, last.written) if last is not None and same else (0, 0)
         found[each.id] = Kept(
-            chain.source, read + each.reads[chain.source], written + each.rows_written, chain.digest
+            chain.source, read + each.reads[chain.source] + more, written + each.rows_written, chain.digest
         )
     return found
 
@@ -99,30 +92,6 @@ def _arrived(results: RunResults, before: RunResults | None, old: Counted) -> di
     return found
 
 
-def _chain(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, int]) -> _Chain | None:
-    """Follow a model to the topic that its query reads; None if rows are created, joined or grouped."""
-    filters: dict[str, None] = {}
-    digests = [output.input.fingerprint]
-    node = output.input
-    while True:
-        match node:
-            case Filter():
-                filters |= dict.fromkeys(node.models)
-                node = node.input
-            case Decode() if not node.unique_by:
-                node = node.input
-            case _ if node.one_to_one:
-                (node,) = node.inputs
-            case TopicScan() if node.relation in reads:
-                digest = blake2b("\n".join(digests).encode(), digest_size=12).hexdigest()
-                return _Chain(node.relation, tuple(filters), digest)
-            case TopicScan() if node.relation in outputs:
-                node = outputs[node.relation].input  # its topic is written, but not read
-                digests.append(node.fingerprint)
-            case _:
-                return None
-
-
 # -- figures
 
 
@@ -137,7 +106,7 @@ def measured(results: RunResults | None, plan: Plan, declared: Hints | None = No
     outputs = {output.model: output for output in plan.outputs}
     for id_, kept in sorted(results.counted.kept.items()):
         if id_ in outputs and kept.read >= LEAST_ROWS:
-            chain = _chain(outputs[id_], outputs, {kept.source: kept.read})
+            chain = chain_of(outputs[id_], outputs, {kept.source: kept.read})
             if chain is not None and (chain.source, chain.digest) == (kept.source, kept.digest):
                 shares[id_] = (chain.filters, kept)
     keeps, counts = _solved(shares, declared.keeps if declared else {})

@@ -18,6 +18,20 @@ _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())
 
 
+class Fates(Struct, frozen=True):
+    """What became of each record that a model read: `read` is the sum of all others."""
+
+    read: int
+    written: int
+    filtered: int
+    """Left out by filters, tombstones and data tests with `severity: drop`, or, in a backfill, because they
+    can't be decoded, which was reported when they were first read."""
+    skipped: int
+    dead_letters: int
+    failed: int
+    """Of a batch that did not complete, and not written; the next build reads them again."""
+
+
 class ModelResult(Struct, frozen=True):
     """The result of one model, or of a reference topic that is stored as a table."""
 
@@ -39,6 +53,12 @@ class ModelResult(Struct, frozen=True):
     """Records that became dead letters, by the same ids."""
     tests: dict[str, int] = {}
     """Rows that failed its data tests before they were stored, by id of the test."""
+    unfinished: dict[str, int] = {}
+    """Records of a batch that did not complete, by the same ids as `reads`; the next build repeats it."""
+    backfilled: dict[str, int] = {}
+    """Records that it read again because it joined the query, by the same ids; they are not in `reads`."""
+    fates: Fates | None = None
+    """None if records can't be counted one by one: their rows are grouped, joined or stored in tables."""
 
 
 class Kept(Struct, frozen=True):

@@ -1,5 +1,7 @@
 """One Spark for all tests, with a session of its own for each file."""
 
+import os
+
 import pytest
 
 from millstream.project.secrets import Secret
@@ -48,7 +50,12 @@ def first_spark(tmp_path_factory):
     # Those of other stores are not on the class path, which is that of commands, as is the archive of classes.
     others = [each for each in jars_of(tuple(jar_files())) if each not in jars]
     settings = SETTINGS | {"spark.jars": ",".join(map(str, others))}
-    target = Target("tests", "local", {"master": "local[2]", "spark": settings})
+    target = Target(
+        "tests", "local", {"master": "local[2]", "spark": settings}, env_vars=("MILLSTREAM_TESTS_REGION",)
+    )
+    # One that Spark must not see, and one that the project declares.
+    os.environ["MILLSTREAM_TESTS_TOKEN"] = "swordfish"
+    os.environ["MILLSTREAM_TESTS_REGION"] = "north"
     archive = class_archive(jars)
     found = archive if archive and archive.file else None
     session = start_spark("tests", target, jars, tmp_path_factory.mktemp("spark"), found)

@@ -48,7 +48,7 @@ from millstream.runner.spark.registry import use_registry, used_registry
 from millstream.runner.spark.session import lost, running_spark
 from millstream.runner.spark.settings import session_settings
 from millstream.runner.spark.target_lock import checkpoints_lock, target_lock
-from millstream.runner.topics import Kafka, make_ready
+from millstream.runner.topics import Kafka, check_sources, make_ready
 from millstream.runner.values import Job, Setup, Tell
 from millstream.stores.files import Files, files_of
 from millstream.topology import physical_of
@@ -170,6 +170,8 @@ def engine(
     log = own / "log"
     with ExitStack() as stack:
         stack.enter_context(target_lock(own, project.target.name))
+        if not is_embedded(project.target):
+            check_sources(job, queries)
         jars = _jars(job, tell) if spark is None else []
         broker = stack.enter_context(shared_broker(root)) if is_embedded(project.target) else None
         registry = stack.enter_context(used_registry(project, job.catalog, _sinks_of(queries)))

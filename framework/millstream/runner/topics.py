@@ -99,8 +99,6 @@ def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell
     cluster = cluster_of(target, bootstrap, job.project.root)
     admin = admin_of(cluster)
     read, written = read_topics(queries, job.project), written_topics(queries)
-    if broker is None:
-        _check_sources(admin, read)
     created = create_missing(admin, [*read, *written] if broker else written)
     filled = _fill(job, admin, read, tell) if broker else {}
     for each in differences(admin, [*read, *written]):
@@ -122,7 +120,10 @@ def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str
     return fill_empty(admin, job.project, names, progress=progress) if names else {}
 
 
-def _check_sources(admin: Admin, read: Sequence[Topic]) -> None:
+def check_sources(job: Job, queries: Sequence[Query]) -> None:
+    """Raise if a topic of a source does not exist, before anything is started: nobody here may create it."""
+    admin = admin_of(cluster_of(job.project.target, None, job.project.root))
+    read = read_topics(queries, job.project)
     existing = admin.metadata().topics
     remedy = "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target"
     messages = [f"the topic '{t.name}' of a source does not exist" for t in read if t.name not in existing]

@@ -19,6 +19,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
+from millstream.runner.commands.build import build
 from millstream.runner.spark.target_lock import target_lock
 
 pytestmark = SPARK_WARNINGS
@@ -330,6 +331,16 @@ def test_topics_of_sources_are_not_created_elsewhere(shop, first_spark):
     shop.model("totals", TOTALS)
     with pytest.raises(MillstreamError, match="MS872: the topic 'evnts' of a source does not exist"):
         built(shop.root, first_spark)
+
+
+def test_a_missing_topic_is_reported_before_anything_is_started(shop):
+    shop.write("profiles.yml", KAFKA.format(bootstrap=shop.bootstrap))
+    shop.source(topic="evnts")
+    shop.model("totals", TOTALS)
+    told = []
+    with pytest.raises(MillstreamError, match="MS872"):
+        build(job_of(shop.root), shop.root / ".millstream", told.append)
+    assert told == []
 
 
 def test_a_kafka_that_does_not_answer(shop, first_spark):

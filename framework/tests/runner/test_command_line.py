@@ -1,9 +1,13 @@
-"""No secret is in a command line, where every user of the machine can read it."""
+"""No secret is in a command line or in the environment of a process that does not need it."""
 
 from pathlib import Path
 
 import pytest
 from pyspark import SparkContext
+
+from millstream.machine.environment import for_java, for_spark
+from millstream.machine.server.folder import ServerFolder
+from millstream.machine.server.state import read_pid
 
 
 @pytest.fixture
@@ -18,6 +22,44 @@ def test_spark_has_settings_that_no_command_line_shows(spark, conf):
     assert spark._jvm.System.getProperty("millstream.tests") == "swordfish"
     assert "spark.master=local[2]" in arguments
     assert not [each for each in arguments if "swordfish" in each]
+
+
+def environment(pid):
+    content = Path(f"/proc/{pid}/environ").read_bytes().decode()
+    return dict(each.partition("=")[::2] for each in content.split("\0") if each)
+
+
+def test_the_jvm_and_its_workers_see_only_what_they_need(spark):
+    pids = [SparkContext._gateway.proc.pid, *seen_by_workers(spark, "__import__('os').getpid()")]
+    for pid in pids:
+        found = environment(pid)
+        assert "MILLSTREAM_TESTS_TOKEN" not in found
+        assert "swordfish" not in found.values()
+        assert found["MILLSTREAM_TESTS_REGION"] == "north"
+        assert found["PATH"]
+    assert len(pids) > 1
+    assert {*seen_by_workers(spark, "__import__('os').environ.get('MILLSTREAM_TESTS_TOKEN', '')")} == {""}
+
+
+def seen_by_workers(spark, expression):
+    seen = spark.range(2).rdd.map(lambda _: eval(expression)).collect()
+    return [*dict.fromkeys(seen)]
+
+
+def test_the_broker_sees_only_what_it_needs(broker_server):
+    found = environment(read_pid(ServerFolder(broker_server.folder, "broker")))
+    assert "MILLSTREAM_TESTS_TOKEN" not in found
+    assert found["PATH"]
+
+
+def test_what_is_needed():
+    given = {
+        "PATH": "/bin", "LC_ALL": "C", "SPARK_HOME": "/s", "PYTHONPATH": "/p", "AWS_SECRET_ACCESS_KEY": "a", "PGPASS": "b",
+        "DB_PWD": "c", "GITHUB_PAT": "d", "STRIPE_KEY": "e", "REGION": "f", "https_proxy": "g",
+    }  # fmt: skip
+    assert [*for_java(given)] == ["PATH", "LC_ALL"]
+    found = for_spark(given, ("REGION",))
+    assert {*given} - {*found} == {"PGPASS", "DB_PWD", "GITHUB_PAT", "STRIPE_KEY"}
 
 
 def test_the_file_with_java_options_is_gone(spark):

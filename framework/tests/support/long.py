@@ -16,3 +16,5 @@ MUTANTS = int(os.environ.get("MILLSTREAM_MUTANTS", "300"))
 """Projects with a mistake that are compiled."""
 MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))
 """The first of them."""
+ACCOUNTS = int(os.environ.get("MILLSTREAM_ACCOUNTS", "4"))
+"""Builds of random good and bad records in all formats and policies, whose counts must add up."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.archive import drop, keep
+from millstream.machine.environment import for_java
 from millstream.machine.locks import is_locked, lock, opened
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.log import logged
@@ -21,9 +22,6 @@ from millstream.machine.server.state import State, read_pid, read_state, write_s
 _PATIENCE = 15.0
 """Seconds for a server to stop by itself; the broker usually takes 0.2."""
 _AGAIN = 0.5
-_NEEDED = frozenset(
-    {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "LD_LIBRARY_PATH"}
-)
 
 
 def is_alive(folder: ServerFolder) -> bool:
@@ -59,7 +57,7 @@ def _spawn(folder: ServerFolder, script: str) -> None:
         subprocess.run(  # noqa: S603
             ["/bin/sh", "-c", script],
             cwd=folder.path,
-            env=_environment(),
+            env=for_java(os.environ),  # a server outlives this command
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -67,11 +65,6 @@ def _spawn(folder: ServerFolder, script: str) -> None:
             start_new_session=True,  # Ctrl-C in a terminal must not stop the server
             check=True,
         )
-
-
-def _environment() -> dict[str, str]:
-    """Return what a JVM needs of the environment: a server outlives this command, and needs no secrets."""
-    return {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith("LC_")}
 
 
 def _free_ports(preferred: int) -> Ports:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
@@ -22,14 +23,15 @@ from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutpu
 from millstream.results import ModelResult, RunResults
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.order import needs, run_in_order
-from millstream.runner.commands.watch import read_of, watch
+from millstream.runner.commands.unfinished import unfinished
+from millstream.runner.commands.watch import Seen, watch
 from millstream.runner.deployment.apply import Applied
 from millstream.runner.deployment.failed_models import isolate, without
 from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import begin, end, planned, resumed
 from millstream.runner.engine import Engine, engine
-from millstream.runner.queries.results import Outcome
+from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
@@ -109,6 +111,24 @@ def _stop(running: Engine, started: list[StreamingQuery]) -> None:
     running.spark.sparkContext.cancelAllJobs()  # a backfill is not a streaming query that can be stopped
 
 
+class _Try:
+    """What one attempt to run a query has done, also if it failed."""
+
+    def __init__(self, query: Query) -> None:
+        self.seen = Seen({each.topic: each.relation for each in query.sources if each.topic})
+        self.counts = Counts()
+        self.checkpoint = ""
+        self.backfilled: dict[str, dict[str, int]] = {}
+
+
+def _sum(total: Outcome, tried: _Try) -> Outcome:
+    """Add the completed batches of an attempt, after which the query runs without some models."""
+    reads = Counter(total.reads) + Counter(tried.seen.reads)
+    return replace(
+        total, rows=total.rows + tried.seen.rows, reads=dict(reads), counts=total.counts + tried.counts
+    )
+
+
 def _run(
     running: Engine,
     query: Query,
@@ -120,19 +140,39 @@ def _run(
     running.tell(Started(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
+    total = Outcome(query.name, "success")
     while True:
+        tried = _Try(query)
         try:
-            outcome = _once(running, query, stages, started, left_out, applied)
+            outcome = _once(running, query, stages, started, left_out, applied, tried)
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
             found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
             for model, problem in found.items():
                 running.tell(LeftOut(query.name, model, problem))
             if not found:
-                outcome = Outcome(query.name, "error", problem=running.problem(query, error))
+                failed = unfinished(running, query, tried.checkpoint) if tried.checkpoint else {}
+                outcome = Outcome(
+                    query.name,
+                    "error",
+                    tried.seen.rows,
+                    problem=running.problem(query, error),
+                    reads=tried.seen.reads,
+                    counts=tried.counts,
+                    failed=failed,
+                    backfilled=tried.backfilled,
+                )
                 break
+            total = _sum(total, tried)
             left_out |= found
             stages = resumed(running, query)
+    if total.rows:
+        outcome = replace(
+            outcome,
+            rows=outcome.rows + total.rows,
+            reads=dict(Counter(total.reads) + Counter(outcome.reads)),
+            counts=total.counts + outcome.counts,
+        )
     outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
     running.tell(Ended(outcome))
     return outcome
@@ -145,29 +185,30 @@ def _once(
     started: list[StreamingQuery],
     left_out: dict[str, Diagnostic],
     applied: Applied | None,
+    tried: _Try,
 ) -> Outcome:
     prepared, context = prepare(running, query, stages, left_out, applied)
+    tried.checkpoint, tried.backfilled = context.checkpoint, dict(context.backfilled)
     streaming = start(running.spark, prepared, context, availableNow=True)
     started.append(streaming)
     try:
-        rows, counts = watch(streaming, lambda rows: running.tell(Going(query.name, rows)))
-        counts += context.stores.test_counts.all()
-        reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
+        watch(streaming, tried.seen, lambda rows: running.tell(Going(query.name, rows)))
     except PySparkException:
         if context.stores.raised:
             raise context.stores.raised[-1] from None
         raise
     finally:
+        tried.counts = tried.seen.counts + context.stores.test_counts.all()
         streaming.stop()
     if Swap((query.name,)) in stages:
         swap(running, query)
     return Outcome(
         query.name,
         "success",
-        rows,
-        reads=reads,
-        counts=counts,
-        backfilled=context.backfilled,
+        tried.seen.rows,
+        reads=tried.seen.reads,
+        counts=tried.counts,
+        backfilled=tried.backfilled,
         left_out=left_out | dict(context.left_out),
     )
 
@@ -186,21 +227,26 @@ def _results(
         for target in query.outputs:
             if isinstance(target, DeadLetters):
                 continue
-            # The records of a backfill don't belong to the records that the query read now.
-            backfilled = target.model in outcome.backfilled
             tests = () if isinstance(target, ViewOutput) else target.tests
             left_out = outcome.counts.of({target.model, *(each.relation for each in query.sources), *tests})
             problem = outcome.left_out.get(target.model) or outcome.problem
+            reads, failed = outcome.reads, outcome.failed
+            again = outcome.backfilled.get(target.model, {})
+            if target.model in outcome.left_out:
+                # The other models go on without it; it reads these records when it joins the query again.
+                reads, failed = dict.fromkeys(reads, 0), reads
             yield ModelResult(
                 target.model,
                 "error" if target.model in outcome.left_out else outcome.status,
                 query.name,
-                outcome.rows,
+                outcome.rows + sum(outcome.failed.values()) + sum(again.values()),
                 outcome.seconds,
                 problem.message if problem else outcome.message,
-                outcome.reads,
-                written.get(target.topic) if isinstance(target, SinkOutput) and not backfilled else None,
+                reads,
+                written.get(target.topic) if isinstance(target, SinkOutput) else None,
                 left_out.skipped,
                 left_out.dead_letters,
                 left_out.tests,
+                failed,
+                again,
             )

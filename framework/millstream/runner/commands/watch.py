@@ -2,49 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.runner.queries.batches import TOPIC
-from millstream.runner.queries.counts import Observed, counts, observed
+from millstream.runner.queries.counts import Observed, observed
+from millstream.runner.queries.counts import counts as sum_of
 from millstream.runner.queries.results import Counts
 
 _INTERVAL = 0.25
 """Seconds between two checks of a query's progress; its end is noticed immediately."""
 
 
-def watch(query: StreamingQuery, report: Callable[[int], None]) -> tuple[int, Counts]:
-    """Wait for a query's end, reporting how many rows it read; return rows, and rows left out."""
-    seen: Observed = {}
-    while True:
-        ended = query.awaitTermination(_INTERVAL)  # type: ignore[arg-type]  # fractions are allowed
-        progress = query.recentProgress
-        seen |= observed(progress)
-        rows = sum(each.numInputRows for each in progress)
-        report(rows)
-        if ended:
-            return rows, counts(seen.values())
+class Seen:
+    """What the completed batches of a query have read, and left out.
 
-
-_RETAINED = 100
-"""Batches whose progress Spark retains at least (spark.sql.streaming.numRecentProgressUpdates)."""
-
-
-def read_of(query: StreamingQuery, relations: Mapping[str, str]) -> dict[str, int]:
-    """Return how many records a query has read, by relation; empty if Spark dropped its first batches.
-
-    `relations` has the relation of each topic. If a query reads a topic several times, Spark lists each read.
+    `relations` has the relation of each topic. Spark drops the oldest batches of a long query, so they are
+    collected while it runs.
     """
-    progress = query.recentProgress
-    if len(progress) >= _RETAINED:
-        return {}
-    found = dict.fromkeys(relations.values(), 0)
-    for batch in progress:
-        counts: dict[str, int] = {}
+
+    def __init__(self, relations: Mapping[str, str]) -> None:
+        self._relations = relations
+        self._rows: dict[int, int] = {}
+        self._reads: dict[int, dict[str, int]] = {}
+        self._observed: Observed = {}
+
+    def add(self, batches: Iterable[StreamingQueryProgress]) -> None:
+        for each in batches:
+            self._rows[each.batchId] = each.numInputRows
+            self._reads[each.batchId] = self._of_topics(each)
+            self._observed |= observed([each])
+
+    @property
+    def rows(self) -> int:
+        return sum(self._rows.values())
+
+    @property
+    def counts(self) -> Counts:
+        return sum_of(self._observed.values())
+
+    @property
+    def reads(self) -> dict[str, int]:
+        """How many records of each source or model were read."""
+        found = dict.fromkeys(self._relations.values(), 0)
+        for batch in self._reads.values():
+            for topic, count in batch.items():
+                found[self._relations[topic]] += count
+        return found
+
+    def _of_topics(self, batch: StreamingQueryProgress) -> dict[str, int]:
+        found: dict[str, int] = {}
         for source in batch.sources:
-            if (named := TOPIC.search(source.description)) and named[1] in relations:
-                counts[named[1]] = max(counts.get(named[1], 0), source.numInputRows)
-        for topic, count in counts.items():
-            found[relations[topic]] += count
-    return found
+            if (named := TOPIC.search(source.description)) and named[1] in self._relations:
+                # If a query reads a topic several times, Spark lists each read.
+                found[named[1]] = max(found.get(named[1], 0), source.numInputRows)
+        return found
+
+
+def watch(query: StreamingQuery, seen: Seen, report: Callable[[int], None]) -> None:
+    """Wait for a query's end, and report how many rows it has read."""
+    try:
+        while not query.awaitTermination(_INTERVAL):  # type: ignore[arg-type]  # fractions are allowed
+            seen.add(query.recentProgress)
+            report(seen.rows)
+    finally:
+        seen.add(query.recentProgress)
+        report(seen.rows)

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
+from msgspec import Struct
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
@@ -24,33 +25,47 @@ from millstream.runner.values import Setup, Told
 from millstream.topology import alone_of
 
 
+class Backfilled(Struct, frozen=True):
+    """The result of a backfill."""
+
+    failed: dict[str, Diagnostic] = {}
+    """Models that fail, with their errors."""
+    read: dict[str, dict[str, int]] = {}
+    """How many records of each source or model were read, by model."""
+
+
 def backfill(
     running: Engine,
     query: Query,
     record: Record,
     models: Collection[str],
     new: Iterable[str],
-) -> dict[str, Diagnostic]:
-    """Run models over what their query has read; return those that fail, with their errors.
-
-    `new` are tables that are still empty.
-    """
+) -> Backfilled:
+    """Run models over what their query has read; `new` are tables that are still empty."""
     spark = running.checkpoint(query).spark(record)
     batch = checkpoints.last_done(running.files, spark)
     if batch is None:
-        return {}
+        return Backfilled()
     read = None if query.signature.stateful else checkpoints.read_up_to(running.files, spark, batch)
     if read is None:
         for model in models:
             running.tell(Told(_late(query, model)))
-        return {}
-    failed: dict[str, Diagnostic] = {}
+        return Backfilled()
+    found = Backfilled()
+    relations = {each.topic: each.relation for each in query.sources if each.topic}
     for group, starts in _by_start(record, models):
         ranges = running.ranges(query, starts, read)
         if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
             continue
-        failed |= _run(running, query, record, group, ranges, frozenset(new))
-    return failed
+        failed = _run(running, query, record, group, ranges, frozenset(new))
+        counts = {relations[topic]: _count([parts]) for topic, parts in ranges.items() if topic in relations}
+        found.failed.update(failed)
+        found.read.update({model: counts for model in group if model not in failed})
+    return found
+
+
+def _count(ranges: Iterable[Ranges]) -> int:
+    return sum(stop - first for parts in ranges for first, stop in parts.values())
 
 
 def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Offsets]]]:
@@ -90,8 +105,7 @@ def _run(
         for model in models:
             found |= _run(running, query, record, [model], ranges, new)
         return found
-    count = sum(stop - first for parts in ranges.values() for first, stop in parts.values())
-    amount = f"{count:,} records" if ranges else "the rows of tables"
+    amount = f"{_count(ranges.values()):,} records" if ranges else "the rows of tables"
     running.tell(Setup(stage, f"{amount} that {query.name} had read before", done=True))
     return {}
 

@@ -44,7 +44,8 @@ class Opened(Struct, frozen=True):
     """None if the query is new."""
     ids: dict[str, str]
     created: frozenset[str]
-    backfilled: tuple[str, ...] = ()
+    backfilled: dict[str, dict[str, int]] = {}
+    """How many records each model read again."""
     failed: dict[str, Diagnostic] = {}
 
 
@@ -121,8 +122,8 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
 def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
     if opened.record is None or not models:
         return opened
-    failed = backfill(running, query, opened.record, models, opened.created)
-    return replace(opened, backfilled=tuple(models), failed=failed)
+    found = backfill(running, query, opened.record, models, opened.created)
+    return replace(opened, backfilled=found.read, failed=found.failed)
 
 
 def _ready(
@@ -139,8 +140,7 @@ def _ready(
     new = opened.created if opened.record is None else frozenset[str]()
     context = running.context(prepared, record, running.checkpoint(query), new)
     context = with_dead_letters(running, prepared, record, context)
-    joined = tuple(model for model in opened.backfilled if model not in failed)
-    return prepared, replace(context, backfilled=joined, left_out=failed)
+    return prepared, replace(context, backfilled=opened.backfilled, left_out=failed)
 
 
 def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:

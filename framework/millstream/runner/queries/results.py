@@ -44,7 +44,9 @@ class Outcome(Struct, frozen=True):
     reads: dict[str, int] = {}
     """Records read from each topic, by id of the source or model; empty if unknown."""
     counts: Counts = Counts()
-    backfilled: tuple[str, ...] = ()
-    """Models that were backfilled, whose topics got more records than the query read."""
+    failed: dict[str, int] = {}
+    """Records of a batch that did not complete, by the same ids as `reads`."""
+    backfilled: dict[str, dict[str, int]] = {}
+    """Records that models read again before the query started, by model, then by the same ids."""
     left_out: dict[str, Diagnostic] = {}
     """Models that failed on their own; the query ran without them."""

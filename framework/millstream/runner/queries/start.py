@@ -49,7 +49,8 @@ class QueryContext(Struct, frozen=True):
     tables: Tables
     settings: Mapping[str, str] = {}
     """Settings of the query's session only."""
-    backfilled: tuple[str, ...] = ()
+    backfilled: Mapping[str, dict[str, int]] = {}
+    """How many records of each source or model each model read again, before the query starts."""
     left_out: Mapping[str, Diagnostic] = {}
     """Models whose backfill failed."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, java_gateway
+
+from millstream.machine.environment import for_spark
 
 OPTIONS = "spark.driver.extraJavaOptions"
 _LAUNCHER = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"})
 """Only the launcher reads these (SparkSubmitCommandBuilder): it builds the JVM's command line from them."""
 
 
-def start_jvm(settings: Mapping[str, str], hidden: frozenset[str], folder: Path) -> dict[str, str]:
+def start_jvm(
+    settings: Mapping[str, str], hidden: frozenset[str], folder: Path, declared: Collection[str] = ()
+) -> dict[str, str]:
     """Start the JVM, unless this process has one; return the settings for its `SparkContext`.
 
     PySpark gives all settings to the launcher as arguments. Those in `hidden` only follow through Py4J, when
     the context is created. Java itself needs its options, so hidden ones are in a file until it has started.
+    Of the environment, it sees what it needs and the variables in `declared`.
     """
     if SparkContext._gateway is not None:  # noqa: SLF001 - there is no public API for the process
         return dict(settings)
@@ -28,8 +34,25 @@ def start_jvm(settings: Mapping[str, str], hidden: frozenset[str], folder: Path)
         for name, value in given.items():
             if name not in hidden or name in _LAUNCHER or name == OPTIONS:
                 arguments.set(name, value)
-        SparkContext._ensure_initialized(conf=arguments)  # noqa: SLF001 - as `SparkContext` does
+        with _small_environment(declared):
+            SparkContext._ensure_initialized(conf=arguments)  # noqa: SLF001 - as `SparkContext` does
         return given
+
+
+@contextmanager
+def _small_environment(declared: Collection[str]) -> Iterator[None]:
+    """Reduce the environment of the process that PySpark starts: it always passes all of its own on."""
+    gateway: Any = java_gateway
+    popen = gateway.Popen
+
+    def started(*arguments: Any, env: Mapping[str, str], **options: Any) -> Any:
+        return popen(*arguments, env=for_spark(env, declared), **options)
+
+    gateway.Popen = started
+    try:
+        yield
+    finally:
+        gateway.Popen = popen
 
 
 @contextmanager

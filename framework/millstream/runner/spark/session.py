@@ -221,7 +221,7 @@ def start_spark(
     logging.getLogger().addFilter(_is_no_lost_command)
     try:
         with log.redirected_stderr(folder):
-            given = start_jvm(settings, secret_names(target), folder)
+            given = start_jvm(settings, secret_names(target), folder, target.env_vars)
             return _builder(given).getOrCreate()
     except (PySparkException, Py4JError) as error:
         causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))

@@ -1,0 +1,202 @@
+"""Each record that a model read is counted once: as written, filtered, skipped, a dead letter or failed."""
+
+import io
+import json
+from random import Random
+
+import fastavro
+import pytest
+from support.long import ACCOUNTS
+from support.runs import built, create_topics, job_of, received, send
+from support.shops import SHARE, UNOPTIMIZED
+from support.spark import SPARK_WARNINGS
+
+from millstream.fates import with_fates
+from millstream.results import Fates
+
+pytestmark = SPARK_WARNINGS
+
+POLICIES = ("skip", "dead_letter", "fail")
+AVRO = {
+    "type": "record",
+    "name": "Event",
+    "fields": [
+        {"name": "id", "type": "int"},
+        {"name": "kind", "type": "string"},
+        {"name": "value", "type": "double"},
+    ],
+}
+SINK = "{{ config(materialized='sink') }} "
+
+
+def json_value(row):
+    return json.dumps(row)
+
+
+def csv_value(row):
+    return f"{row['id']},{row['kind']},{row['value']}"
+
+
+def xml_value(row):
+    return f"<row><id>{row['id']}</id><kind>{row['kind']}</kind><value>{row['value']}</value></row>"
+
+
+def avro_value(row):
+    found = io.BytesIO()
+    fastavro.schemaless_writer(found, fastavro.parse_schema(AVRO), row)
+    return found.getvalue()
+
+
+FORMATS = {
+    "json": (json_value, ["no JSON", '{"id": "one", "kind": "a", "value": 1.0}', '{"id": 1.5}', "[1]", "{"]),
+    "csv": (csv_value, ["one,a,1.0", "1,a,1.0,more", '1,"a,1.0', "99999999999,a,1.0", "1,a,x"]),
+    "xml": (xml_value, ["<row>", "<row><id>x</id></row>", "no XML", "<row><id>1</id></rows>"]),
+    "avro": (avro_value, [b"", b"\x02", avro_value({"id": 1, "kind": "abcdef", "value": 1.0})[:-3]]),
+}
+"""How to write a good value, and bad ones, by format."""
+
+
+def source(name, format_, policy):
+    schema = "        schema: schemas/event.avsc\n" if format_ == "avro" else ""
+    columns = (
+        ""
+        if schema
+        else "        columns: [{name: id, type: int}, {name: kind, type: string}, {name: value, type: double}]\n"
+    )
+    return (
+        f"      - name: {name}\n        format: {format_}\n{schema}{columns}        on_bad_record: {policy}\n"
+    )
+
+
+def records(random, count, format_):
+    """Return values with what each is: good, a row that the filter leaves out, one that fails, or bad."""
+    write, bad = FORMATS[format_]
+    found = []
+    for number in range(count):
+        what = random.choice(["good", "good", "good", "filtered", "zero", "bad"])
+        row = {
+            "id": number,
+            "kind": "bot" if what == "filtered" else random.choice("ab"),
+            "value": 0.0 if what == "zero" else random.choice([0.0, 1.0]) if what == "filtered" else 1.5,
+        }
+        found.append((what, random.choice(bad) if what == "bad" else write(row)))
+    return found
+
+
+def numbers(what, *, function):
+    """Return what must become of records: written, filtered, bad, and those on which a function fails."""
+    counts = {kind: sum(each == kind for each, _ in what) for kind in ("good", "filtered", "zero", "bad")}
+    written = counts["good"] + (0 if function else counts["zero"])
+    return written, counts["filtered"], counts["bad"], counts["zero"] if function else 0
+
+
+def expected(what, policy, *, function):
+    written, filtered, bad, zero = numbers(what, function=function)
+    lost = bad + zero
+    skipped, dead = (lost, 0) if policy == "skip" else (0, lost)
+    return Fates(len(what), written, filtered, skipped, dead, 0)
+
+
+def fates_of(results, root):
+    found = with_fates(results.results, job_of(root).topology.written)
+    for each in found:
+        if each.fates is not None:
+            told = each.fates
+            parts = (told.written, told.filtered, told.skipped, told.dead_letters, told.failed)
+            assert told.read == sum(parts), each
+            assert min(parts) >= 0, each
+    return {each.id.partition(".")[2]: each.fates for each in found}
+
+
+def topics(formats):
+    return {f"{format_}_{policy}": (format_, policy) for format_ in formats for policy in POLICIES}
+
+
+def prepare(shop, formats):
+    shop.write("profiles.yml", UNOPTIMIZED)
+    shop.write("schemas/event.avsc", json.dumps(AVRO))
+    shop.write("macros/share.py", SHARE)
+    named = topics(formats)
+    listed = "".join(source(name, *each) for name, each in named.items())
+    shop.write("models/sources.yml", f"sources:\n  - name: web\n    topics:\n{listed}")
+    create_topics(shop.bootstrap, *named, partitions=2)
+    for name in named:
+        shop.model(
+            f"kept_{name}",
+            f"{SINK}select id, kind from {{{{ source('web', '{name}') }}}} where kind <> 'bot'",
+        )
+        shop.model(
+            f"shares_{name}",
+            f"{SINK}select id, share(value) as share from {{{{ source('web', '{name}') }}}} where kind <> 'bot'",
+        )
+    return named
+
+
+def written_by(shop, model):
+    return len(received(shop.bootstrap, model))
+
+
+def check(shop, spark, random, formats, count):
+    named = prepare(shop, formats)
+    before, sent = dict.fromkeys([f"{m}_{n}" for m in ("kept", "shares") for n in named], 0), {}
+    for build in range(2):
+        for name, (format_, _) in named.items():
+            # A topic whose records stop the query has only good ones at first.
+            rows = records(random, count, format_)
+            if named[name][1] == "fail" and build == 0:
+                rows = [each for each in rows if each[0] in {"good", "filtered"}]
+            sent[name] = rows
+            send(shop.bootstrap, {name: [(f"k{n}", value) for n, (_, value) in enumerate(rows)]})
+        results, _ = built(shop.root, spark)
+        found = fates_of(results, shop.root)
+        statuses = {each.id.partition(".")[2]: each.status for each in results.results}
+        for name, (_, policy) in named.items():
+            for model in ("kept", "shares"):
+                told, id_ = found[f"{model}_{name}"], f"{model}_{name}"
+                total = written_by(shop, id_)
+                assert told is not None, id_
+                assert told.written == total - before[id_], id_
+                before[id_] = total
+                if statuses[id_] == "error":
+                    assert (policy, build) == ("fail", 1), id_
+                    assert (told.read, told.failed > 0) == (len(sent[name]), True), id_
+                else:
+                    assert told == expected(sent[name], policy, function=model == "shares"), id_
+
+
+def test_each_record_has_one_fate(shop, first_spark):
+    check(shop, first_spark, Random(1), ["json"], 30)
+
+
+def test_a_backfill_is_counted(shop, first_spark):
+    named = prepare(shop, ["json"])
+    for name in ("json_dead_letter", "json_fail"):
+        for model in ("kept", "shares"):
+            (shop.root / f"models/{model}_{name}.sql").unlink()
+    (shop.root / "profiles.yml").write_text(
+        'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded}}}\n'
+    )
+    assert "json_skip" in named
+    first, second = records(Random(2), 40, "json"), records(Random(3), 20, "json")
+    send(shop.bootstrap, {"json_skip": [("k", value) for _, value in first]})
+    built(shop.root, first_spark)
+    shop.model(
+        "joined", f"{SINK}select id, value from {{{{ source('web', 'json_skip') }}}} where kind <> 'bot'"
+    )
+    send(shop.bootstrap, {"json_skip": [("k", value) for _, value in second]})
+    results, _ = built(shop.root, first_spark)
+    found = fates_of(results, shop.root)
+    joined = next(each for each in results.results if each.id == "model.joined")
+    assert joined.backfilled == {"source.web.json_skip": 40}
+    assert joined.rows_read == 60
+    written, filtered, bad, _ = numbers(first + second, function=False)
+    bad_before = numbers(first, function=False)[2]
+    assert found["joined"] == Fates(60, written, filtered + bad_before, bad - bad_before, 0, 0)
+    assert written_by(shop, "joined") == written
+    assert found["kept_json_skip"] == expected(second, "skip", function=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(ACCOUNTS))
+def test_random_records_of_all_formats_have_one_fate(shop, first_spark, seed):
+    check(shop, first_spark, Random(seed), [*FORMATS], 60)
