@@ -16,7 +16,14 @@ _BYTES = 8
 
 
 def _decode_sql(fields: Fields) -> Decoded:
-    number: tuple[Piece, ...] = ("cast(conv(hex(", VALUE, "), 16, -10) as bigint)")
+    # Spark may compute it before bad values are left out, and it fails if `conv` has more than eight bytes.
+    number: tuple[Piece, ...] = (
+        "cast(conv(hex(if(octet_length(",
+        VALUE,
+        ") = 8, ",
+        VALUE,
+        ", null)), 16, -10) as bigint)",
+    )
     return Decoded(
         fields=tuple(number for _ in fields),
         good=("coalesce(octet_length(", VALUE, ") = 8, true)"),
