@@ -14,6 +14,7 @@ from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
 from millstream.physical.building import BuiltQuery, Recipe, build, stateful_parts, stateless_parts
 from millstream.physical.cuts import cuts
+from millstream.physical.emit.bad_records import sends_bad
 from millstream.physical.emit.names import node_name
 from millstream.physical.format_functions import with_encoded
 from millstream.physical.grouping import Group, group
@@ -61,7 +62,7 @@ def physical_plan(
     are skipped, which saves most of the work. `views` includes views that no model reads. `cache` has
     stateful queries that were planned before.
     """
-    stored = Plan((*references, *plan.outputs)) if views else _stored(plan, references)
+    stored = Plan((*references, *map(with_encoded, plan.outputs))) if views else _stored(plan, references)
     drafts = _draft(stored, settings, lock)
     recipes = [recipe for recipe in drafts.stateless if only is None or recipe.name in only]
     chosen = [each for each in drafts.assigned if only is None or each.name in only]
@@ -181,7 +182,7 @@ def _stateless(groups: Iterable[Group], order: Iterable[Node], names: set[str]) 
         parts, dead_letters = stateless_parts(each.branches, dead_letters, others)
         yield Recipe(name, each.kind, parts, each.branches, dead_letters)
     for relation, found in decodes.items():
-        if relation not in owned and any(node.on_bad_record == "dead_letter" for node in found):
+        if relation not in owned and any(map(sends_bad, found)):
             one = found[0]
             for other in found[1:]:
                 one = replace(one, fields=merged(one.fields, other.fields), key=one.key or other.key)
@@ -193,7 +194,7 @@ def _stateless(groups: Iterable[Group], order: Iterable[Node], names: set[str]) 
 def _dead_letter_source(group: Group) -> Decode | None:
     """Return the source whose dead letters the fan-out of a group can also send."""
     base = group.branches[0].base
-    if not isinstance(base, Decode) or not base.fields or base.on_bad_record != "dead_letter":
+    if not isinstance(base, Decode) or not base.fields or not sends_bad(base):
         return None
     return base if all(isinstance(b.output.materialization, Sink) for b in group.branches) else None
 

@@ -114,6 +114,13 @@ def counts_bad(node: Node) -> bool:
     return bool(problems(node, Aliases()))
 
 
+def sends_bad(node: Node) -> bool:
+    """Whether a node sends on records that can't be decoded; in some formats, all can be."""
+    if not isinstance(node, Decode) or node.on_bad_record != "dead_letter":
+        return False
+    return bool(problems(node, Aliases()))
+
+
 def with_bad(draft: Draft, node: Decode, aliases: Aliases) -> Draft:
     """Add the column `_bad`: the record and the `reason` if it can't be decoded, NULL for all others."""
     found = problems(node, aliases)
