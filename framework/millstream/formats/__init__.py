@@ -58,7 +58,7 @@ class WriterSchema(Struct, frozen=True):
 
     id: int
     schema: str
-    """What decoding needs of it."""
+    """What decoding needs of it: if not the schema, where that has the message."""
 
 
 class Encoding(Struct, frozen=True, omit_defaults=True):

@@ -131,6 +131,8 @@ class SchemaLanguage(Struct, frozen=True):
     """A value can only be read with the schema that it was written with."""
     reading: Callable[[str, str, str], Mapping[str, str]] | None = None
     """Returns facts on which reading a column depends, from the essence of a schema and a message."""
+    place: Callable[[str, str], str] | None = None
+    """Returns where the essence of a schema has a message, if values name it by that; empty if nowhere."""
     imports: Callable[[SchemaFiles], Sequence[Import]] | None = None
     """Returns the files that a file refers to itself; None if all that it needs is in its text."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,6 +90,12 @@ class Texts(Struct, frozen=True):
 
 def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) -> PinnedSchema:
     schema = read(texts.language, texts.files(version))
+    if texts.language.place is not None and encoding.framing != "plain":
+        encoding = replace(encoding, writers=tuple(_elsewhere(texts, version, schema, read)))
+        return PinnedSchema(
+            schema,
+            replace(encoding, schema=schema.essence, message=schema.message, schema_id=version.id),
+        )
     # A subject may change its type if its compatibility is NONE; values of the old type can't be decoded.
     written = [each for each in texts.versions if texts.language.by_writer and each.type == version.type]
     essences = {each.id: read(texts.language, texts.files(each)).essence for each in written}
@@ -103,3 +109,21 @@ def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) 
             writers=tuple(WriterSchema(id_, essence) for id_, essence in sorted(essences.items())),
         ),
     )
+
+
+def _elsewhere(texts: Texts, version: Version, schema: ReadSchema, read: Read) -> Iterator[WriterSchema]:
+    """Yield where versions have the message of a schema, if it is not where that has it."""
+    place = texts.language.place
+    assert place is not None
+    own = place(schema.essence, schema.message)
+    for each in sorted(texts.versions, key=lambda each: each.id):
+        if each.type != version.type or each.id == version.id:
+            continue
+        try:
+            found = read(texts.language, replace(texts.files(each), message=schema.message))
+        except SchemaError:
+            # It has no such message, or none with columns: none of its values is read.
+            yield WriterSchema(each.id, "")
+            continue
+        if (other := place(found.essence, schema.message)) != own:
+            yield WriterSchema(each.id, other)

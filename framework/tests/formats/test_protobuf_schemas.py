@@ -1,15 +1,27 @@
 """Schemas of Protobuf: compiled, mapped to columns, and derived from columns."""
 
+from base64 import b64encode
+
 import pytest
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from confluent_kafka.schema_registry.confluent import meta_pb2
+from confluent_kafka.schema_registry.confluent.type import decimal_pb2, variant_pb2
+from confluent_kafka.schema_registry.confluent.types import decimal_pb2 as old_decimal_pb2
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from millstream.formats.format import SchemaError
+from millstream.formats import Encoding, format_of
+from millstream.formats.format import SchemaError, SchemaFiles
 from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
 from millstream.formats.protobuf.derived import derived_schema
+from millstream.formats.protobuf.files import read_files
 from millstream.formats.protobuf.mapping import columns_of, is_lossless
-from millstream.formats.protobuf.schema import message_indexes, message_names, message_type
+from millstream.formats.protobuf.schema import files_of, message_indexes, message_names, message_type
+from millstream.formats.values import UnfitError
+from millstream.project.pinned_schemas import pinned_schema
+from millstream.project.pins import Subject, version_of
+from millstream.project.values import RegistryUse
+from millstream.text import Location
 from millstream.types import Array, Decimal, Field, Map, Row, parse_type
 
 
@@ -170,6 +182,99 @@ def test_errors_in_an_imported_file_are_there(tmp_path):
 def test_a_missing_file(tmp_path):
     with pytest.raises(ProtoErrors, match=r"none\.proto: the file does not exist"):
         compile_protos(["none.proto"], [tmp_path])
+
+
+MONEY = """
+syntax = "proto3";
+import "google/type/money.proto";
+import "confluent/meta.proto";
+import "confluent/types/decimal.proto";
+message M {
+  google.type.Money price = 1 [(confluent.field_meta).doc = "in euros"];
+  confluent.type.Decimal exact = 2;
+}
+"""
+
+
+def test_files_that_registries_have_no_copies_of(tmp_path):
+    assert columns(compiled(tmp_path, m=MONEY), "M") == {
+        "price": "struct<currency_code:string,units:bigint,nanos:int>",
+        "exact": "struct<value:binary,precision:bigint,scale:int>",
+    }
+
+
+@pytest.mark.parametrize(
+    "known", [meta_pb2, decimal_pb2, old_decimal_pb2, variant_pb2], ids=lambda each: each.__name__
+)
+def test_files_of_confluent_are_the_ones_of_its_client(tmp_path, known):
+    wanted = FileDescriptorProto()
+    known.DESCRIPTOR.CopyToProto(wanted)
+    text = f'syntax = "proto3"; import "{wanted.name}";'
+    found = next(each for each in files_of(compiled(tmp_path, m=text)) if each.name == wanted.name)
+    wanted.ClearField("options")
+    for message in (*found.message_type, *(n for each in found.message_type for n in each.nested_type)):
+        for field in message.field:
+            field.ClearField("json_name")
+    for field in found.extension:
+        field.ClearField("json_name")
+    assert found == wanted
+
+
+PART = 'syntax = "proto3"; package p; message Part { int32 n = 1; }'
+WHOLE = 'syntax = "proto3"; import "p/part.proto"; import "google/protobuf/timestamp.proto"; message M { p.Part part = 1; google.protobuf.Timestamp at = 2; }'
+
+
+@pytest.mark.parametrize(("whole", "part"), [(True, True), (True, False), (False, True)])
+def test_schemas_that_are_descriptors_in_base64(tmp_path, whole, part):
+    """Confluent's serializer for Python registers them so."""
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/part.proto").write_text(PART)
+    imported, _, own = files_of(compiled(tmp_path, whole=WHOLE))
+    assert (imported.name, own.name) == ("p/part.proto", "whole.proto")
+    texts = {
+        "schema.proto": b64encode(own.SerializeToString()).decode() if whole else WHOLE,
+        "p/part.proto": b64encode(imported.SerializeToString()).decode() if part else PART,
+    }
+    found = read_files(SchemaFiles("schema.proto", texts))
+    assert [(each.name, str(each.type)) for each in found.columns] == [
+        ("part", "struct<n:int>"),
+        ("at", "timestamp"),
+    ]
+    del texts["p/part.proto"]
+    with pytest.raises(SchemaError, match=r"p/part\.proto"):
+        read_files(SchemaFiles("schema.proto", texts))
+
+
+CLICK, OTHER = "message Click { int64 id = 1; }", "message Other { int64 id = 1; }"
+VERSIONS = (f"{CLICK} {OTHER}", f"{OTHER} {CLICK}", OTHER, f"message Outer {{ int32 n = 1; {CLICK} }}", f"{OTHER} {CLICK} message More {{}}")  # fmt: skip
+
+
+def test_messages_are_where_the_schema_of_their_id_has_them():
+    texts = [f'syntax = "proto3"; {each}' for each in VERSIONS]
+    versions = tuple(version_of(n, n, "PROTOBUF", each) for n, each in enumerate(texts, 1))
+    use = RegistryUse("s", Location("s.yml", 1, 1, 2), message="Click")
+    pins = {"s": Subject("s", "NONE", versions)}
+    found = pinned_schema(
+        use, Encoding(framing="confluent"), pins, lambda language, given: language.read(given)
+    )
+    places = [(each.id, each.schema) for each in found.encoding.writers]
+    assert places == [(1, "0"), (3, ""), (4, "")]
+    decode = format_of(found.encoding).local.decode
+
+    def read(id_, *indexes):
+        return decode(bytes((0, 0, 0, 0, id_, *indexes, 8, 5)), found.schema.columns)
+
+    first, second = (0,), (2, 2)
+    click = {"id": 5}
+    assert [read(1, *first), read(2, *second), read(5, *second), read(9, *second)] == [click] * 4
+    for id_, indexes, reason in (
+        (1, second, "the value has message indexes 1, not 0 of message Click"),
+        (2, first, "the value has message indexes 0, not 1 of message Click"),
+        (3, first, "the schema of the value has no message Click"),
+        (4, (4, 0, 0), "the schema of the value has no message Click"),
+    ):
+        with pytest.raises(UnfitError, match=reason):
+            read(id_, *indexes)
 
 
 def test_files_may_have_any_name(tmp_path):

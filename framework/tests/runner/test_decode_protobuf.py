@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from support.protobuf_spark import as_held, decoded, encoding, order_fields, order_schema
+from support.protobuf_spark import as_held, compiled, decoded, encoding, order_fields, order_schema
 from support.protobufs import comparable, fill, held, new_message
 
 from millstream.formats.protobuf import Schema, protobuf_format
@@ -118,6 +118,64 @@ def test_framing(first_spark, order):
     rows = decoded(first_spark, FRAMED, framed, order_fields(order))
     for expected, row in zip(FRAMED.values(), rows, strict=True):
         assert (row["_bad"] or "").startswith(expected) if expected else row["_bad"] is None
+
+
+MOVED = {
+    b"\0\0\0\0\x07\x00": None,
+    b"\0\0\0\0\x07\x02\x02": "the value has message indexes 1, not 0 of message shop.Order",
+    b"\0\0\0\0\x08\x04\x02\x06": None,
+    b"\0\0\0\0\x08\x02\x02": "the value has 1 message indexes, not 1.3 of message shop.Order",
+    b"\0\0\0\0\x09\x02\x02": "the schema of the value has no message shop.Order",
+    b"\0\0\0\0\x0a\x02\x02": None,
+}
+
+
+def test_messages_that_other_schemas_have_elsewhere(first_spark, order):
+    elsewhere = ((7, "0"), (8, "1.3"), (9, ""))
+    framed = Schema(order.descriptors, order.message, "confluent", elsewhere=elsewhere)
+    rows = decoded(first_spark, MOVED, framed, order_fields(order))
+    assert [row["_bad"] for row in rows] == list(MOVED.values())
+
+
+EDITIONS = """
+edition = "2023";
+package e;
+enum Open { ZERO = 0; ONE = 1; }
+enum Closed { option features.enum_type = CLOSED; THREE = 3; FOUR = 4; }
+message Inner { int32 x = 1; }
+message M {
+  int32 explicit = 1;
+  int32 implicit = 2 [features.field_presence = IMPLICIT];
+  string required = 3 [features.field_presence = LEGACY_REQUIRED];
+  Inner delimited = 4 [features.message_encoding = DELIMITED];
+  repeated int32 packed = 5;
+  repeated int32 expanded = 6 [features.repeated_field_encoding = EXPANDED];
+  Open open = 7;
+  Closed closed = 8;
+  int32 with_default = 9 [default = -5];
+  oneof one { Inner message = 10; string text = 11; }
+  extensions 100 to 200;
+}
+extend M { string more = 100; }
+"""
+
+
+def test_editions(first_spark, tmp_path):
+    random, schema = Random(1), compiled(tmp_path, "e.M", m=EDITIONS)
+    messages = [new_message(schema.descriptors, "e.M") for _ in range(60)]
+    for message in messages[1:]:
+        fill(random, message)
+    for message in messages:
+        message.required = message.required or "r"
+    values = [message.SerializeToString() for message in messages]
+    values[1] += b"\xa2\x06\x01x"  # the extension
+    for message, row in zip(
+        messages, decoded(first_spark, values, schema, order_fields(schema)), strict=True
+    ):
+        assert row["_bad"] is None
+        local = protobuf_format(schema).local.decode(message.SerializeToString(), ())
+        for found in (row, local):
+            assert comparable(as_held(found, message.DESCRIPTOR)) == comparable(held(message))
 
 
 def test_nested_messages_have_several_indexes(first_spark, order):

@@ -6,7 +6,7 @@ from base64 import b64decode
 
 from millstream.formats import Encoding
 from millstream.formats.format import Format, LocalCodec, SchemaLanguage
-from millstream.formats.protobuf.files import imports_of, read_files
+from millstream.formats.protobuf.files import imports_of, place_of, read_files
 from millstream.formats.protobuf.mapping import is_lossless
 from millstream.formats.protobuf.reading import decode
 from millstream.formats.protobuf.reading_facts import reading
@@ -24,12 +24,14 @@ def protobuf_format(schema: Schema) -> Format:
             lambda value, fields: encode(value, fields, schema),
         ),
         round_trips=is_lossless,
-        schemas=SchemaLanguage("Protobuf", ".proto", read_files, imports=imports_of, reading=reading),
+        schemas=SchemaLanguage(
+            "Protobuf", ".proto", read_files, imports=imports_of, reading=reading, place=place_of
+        ),
     )
 
 
 def format_of(encoding: Encoding) -> Format:
     descriptors = b64decode(encoding.schema)
-    return protobuf_format(
-        Schema(descriptors, encoding.message, encoding.framing, encoding.schema_id, encoding.subject)
-    )
+    elsewhere = tuple((each.id, each.schema) for each in encoding.writers)
+    id_, subject = encoding.schema_id, encoding.subject
+    return protobuf_format(Schema(descriptors, encoding.message, encoding.framing, id_, subject, elsewhere))

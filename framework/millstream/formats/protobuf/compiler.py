@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from msgspec import Struct
@@ -35,32 +36,50 @@ class ProtoErrors(ValueError):  # noqa: N818 - several of them
         self.errors = tuple(errors)
 
 
-def compile_protos(files: Sequence[str], folders: Sequence[Path]) -> bytes:
+_KNOWN = Path(__file__).with_name("known")
+"""Files that serializers don't register, as all readers have them."""
+
+
+def compile_protos(files: Sequence[str], folders: Sequence[Path], descriptors: bytes = b"") -> bytes:
     """Compile files, named as they would be in an import, to a descriptor set with all their imports.
 
-    They and their imports are looked up in the folders, in order; Google's well-known types are always there.
+    They and their imports are looked up in the folders, in order, then in another descriptor set; the types
+    of Google and Confluent that all readers know are always there.
     """
-    found = [_find(each, folders) for each in files]
+    found = [str(path) if (path := _find(each, folders)) else each for each in files]
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         target = Path(folder, "descriptors")
         command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports"]
         command += [
             f"--descriptor_set_out={target}",
-            *(f"-I{each.absolute()}" for each in folders),
-            *map(str, found),
+            *(f"-I{each}" for each in (*(each.absolute() for each in folders), _KNOWN, *_of_google())),
         ]
+        if descriptors:
+            given = Path(folder, "given")
+            given.write_bytes(descriptors)
+            command.append(f"--descriptor_set_in={given}")
+        elif missing := next((each for each, path in zip(files, found, strict=True) if each == path), None):
+            raise ProtoErrors([ProtoError(missing, 0, 0, "the file does not exist")])
+        command += found
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise ProtoErrors(_errors(done.stderr) or [ProtoError(files[0], 0, 0, done.stderr.strip())])
         return target.read_bytes()
 
 
-def _find(file: str, folders: Sequence[Path]) -> Path:
+def _of_google() -> tuple[Path, ...]:
+    """Return the folder with the files of `google/type` and others, next to the modules made from them."""
+    found = find_spec("google.type")
+    places = found.submodule_search_locations if found else None
+    return tuple(Path(each).parents[1] for each in places or ())
+
+
+def _find(file: str, folders: Sequence[Path]) -> Path | None:
     """Return the path of a file; protoc takes names that start with `-` or `@` for something else."""
     for folder in folders:
         if (path := folder.absolute() / file).is_file():
             return path
-    raise ProtoErrors([ProtoError(file, 0, 0, "the file does not exist")])
+    return None
 
 
 def _errors(output: str) -> list[ProtoError]:

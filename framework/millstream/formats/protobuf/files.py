@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import tempfile
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 from millstream.formats.format import Import, ReadSchema, SchemaError, SchemaFiles
+from millstream.formats.protobuf.binary import descriptor_set, registered_descriptor
 from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
 from millstream.formats.protobuf.mapping import columns_of
-from millstream.formats.protobuf.schema import files_of
+from millstream.formats.protobuf.schema import files_of, message_indexes, message_type
 
 
 def read_files(files: SchemaFiles) -> ReadSchema:
     descriptors = compiled(files)
     message = files.message or _only_message(files.path, descriptors)
     return ReadSchema(columns_of(descriptors, message), b64encode(descriptors).decode(), message)
+
+
+def place_of(essence: str, message: str) -> str:
+    """Return the indexes by which values name their message, such as `0.2`; empty if there is none."""
+    try:
+        found = message_type(b64decode(essence), message)
+    except SchemaError:
+        return ""
+    return ".".join(map(str, message_indexes(found)))
 
 
 def imports_of(files: SchemaFiles) -> tuple[Import, ...]:
@@ -39,20 +49,26 @@ def compiled(files: SchemaFiles) -> bytes:
     """Compile a file and its imports, which are found from the schema folders, to a descriptor set."""
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         root = Path(folder).resolve()
+        binary: list[bytes] = []
         for path, text in files.texts.items():
             if not (root / path).resolve().is_relative_to(root):
                 raise SchemaError("", f"'{path}' is not the name of a file")
+            if descriptor := registered_descriptor(text, _without_folder(path, files)):
+                binary.append(descriptor)
+                continue
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
         folders = [root / each for each in files.folders if (root / each).is_dir()]
         try:
-            return compile_protos([_name(files)], folders or [root])
+            return compile_protos([_name(files)], folders or [root], descriptor_set(binary))
         except ProtoErrors as error:
-            first = error.errors[0]
+            # The first one may be that a file is missing, and the next one, where it is imported.
+            first = next((each for each in error.errors if each.line), error.errors[0])
             place = None
             if first.line:
                 place = (str(Path(first.file).resolve().relative_to(root)), first.line, max(first.column, 1))
-            raise SchemaError("", first.message, place) from None
+            message = first.message if first.line else f"{first.file}: {first.message}"
+            raise SchemaError("", message, place) from None
 
 
 def _only_message(path: str, descriptors: bytes) -> str:

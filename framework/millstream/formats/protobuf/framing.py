@@ -32,6 +32,11 @@ def unframed(value: bytes, schema: Schema) -> bytes:
     else:
         raise UnfitError(f"the value has {count} message indexes")
     expected = message_indexes(_message(schema))
+    places = dict(schema.elsewhere)
+    if (place := places.get(int.from_bytes(value[1:_ID], "big"))) is not None:
+        if not place:
+            raise UnfitError(f"the schema of the value has no message {schema.message}")
+        expected = tuple(map(int, place.split(".")))
     if found != expected:
         shown, wanted = (".".join(map(str, each)) for each in (found, expected))
         raise UnfitError(f"the value has message indexes {shown}, not {wanted} of message {schema.message}")

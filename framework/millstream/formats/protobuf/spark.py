@@ -18,9 +18,11 @@ _DAY_TIME = Simple("interval day to second")
 def spark_codec(schema: Schema) -> SparkCodec:
     descriptors = b64encode(schema.descriptors).decode()
     settings = (descriptors, schema.message, schema.framing)
+    framing = " ".join((schema.framing, *(f"{id_}={place}" for id_, place in schema.elsewhere)))
 
     def decode(fields: Fields) -> Decoded:
-        return function_call("decode_protobuf", _written_all(fields), settings=settings)
+        given = (descriptors, schema.message, framing)
+        return function_call("decode_protobuf", _written_all(fields), settings=given)
 
     def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
         fields = _written_all([Field(name, found.type) for name, found in items])

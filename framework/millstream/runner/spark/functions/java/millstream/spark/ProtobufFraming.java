@@ -2,7 +2,10 @@ package millstream.spark;
 
 import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import org.sparkproject.spark_core.protobuf.Descriptors.Descriptor;
 
@@ -14,25 +17,38 @@ final class ProtobufFraming {
   private final Framing framing;
   private final String message;
   private final List<Integer> indexes = new ArrayList<>();
+  /** Where schemas of other ids have the message, if that is elsewhere; empty if they lack it. */
+  private final Map<Integer, List<Integer>> elsewhere = new HashMap<>();
 
+  /** Takes a name such as {@code confluent}, or {@code confluent 7=0.2 8=} with the places in other schemas. */
   ProtobufFraming(String name, Descriptor message) {
-    this.framing = Framing.of(name);
+    String[] parts = name.split(" ");
+    this.framing = Framing.of(parts[0]);
+    for (String each : Arrays.asList(parts).subList(1, parts.length)) {
+      String[] place = each.split("=", 2);
+      List<Integer> found = new ArrayList<>();
+      for (String index : place[1].isEmpty() ? new String[0] : place[1].split("\\.")) {
+        found.add(Integer.valueOf(index));
+      }
+      elsewhere.put(Integer.valueOf(place[0]), found);
+    }
     this.message = message.getFullName();
     for (Descriptor each = message; each != null; each = each.getContainingType()) {
       indexes.add(0, each.getIndex());
     }
   }
 
-  /** Returns where the message starts. Whatever the schema's id is, fields are known by their numbers. */
+  /** Returns where the message starts. Fields are known by their numbers, but messages by their place in a file. */
   int start(byte[] value) throws BadValue {
     int header = framing.start(value);
     if (framing == Framing.PLAIN) {
       return header;
     }
+    List<Integer> wanted = elsewhere.isEmpty() ? indexes : elsewhere.getOrDefault(Framing.id(value), indexes);
     int[] position = {header};
     int count = index(value, position);
-    if (count != 0 && count != indexes.size()) {
-      throw unexpected(count + " message indexes");
+    if (count != 0 && count != wanted.size()) {
+      throw unexpected(count + " message indexes", wanted);
     }
     List<Integer> found = new ArrayList<>();
     if (count == 0) { // what serializers write for the first message
@@ -41,14 +57,17 @@ final class ProtobufFraming {
     for (int i = 0; i < count; i++) {
       found.add(index(value, position));
     }
-    if (!found.equals(indexes)) {
-      throw unexpected("message indexes " + shown(found));
+    if (!found.equals(wanted)) {
+      throw unexpected("message indexes " + shown(found), wanted);
     }
     return position[0];
   }
 
-  private BadValue unexpected(String found) {
-    return new BadValue("the value has " + found + ", not " + shown(indexes) + " of message " + message);
+  private BadValue unexpected(String found, List<Integer> wanted) {
+    if (wanted.isEmpty()) {
+      return new BadValue("the schema of the value has no message " + message);
+    }
+    return new BadValue("the value has " + found + ", not " + shown(wanted) + " of message " + message);
   }
 
   private static String shown(List<Integer> indexes) {
