@@ -56,9 +56,9 @@ MS875 The changes of a table can't be read as a stream
     Delta (`store: delta`), or join it to a stream as a lookup, which reads its newest rows.
 MS876 A model is new in a query that has already run
     A model that joins a query is backfilled with the records that the query has already read, and then
-    continues with it. Here that is not possible: the query keeps state, or another version of Spark wrote its
-    checkpoint, so how far it has read is unknown. The model gets the records from now on. `--full-refresh`
-    reads the topic from its start for all models of the query, and sends those records to their topics again.
+    continues with it. Here that is not possible: another version of Spark wrote the query's checkpoint, so
+    how far it has read is unknown. The model gets the records from now on. `--full-refresh` reads the topic
+    from its start for all models of the query, and sends those records to their topics again.
 MS877 A function with keyed state needs a missing column
     A function `(key, rows, state)` gets columns by the names of the fields of its row's class. Select the
     column in the relation that the function is called on, or remove the field from the class.
