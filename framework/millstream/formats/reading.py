@@ -15,7 +15,10 @@ SCHEMA = "schema"
 
 
 def reading_of(encoding: Encoding, fields: Fields, column: str) -> Mapping[str, str]:
-    """Return facts by what they are, such as a default or a number; `fields` are those of the value."""
+    """Return facts by what they are, such as a default or a number; `fields` are those of the value.
+
+    Without a column, they are those of the whole value, as of a key.
+    """
     found = format_of(encoding)
     if encoding.schema and found.schemas is not None and found.schemas.reading is not None:
         return found.schemas.reading(encoding.schema, encoding.message, column)

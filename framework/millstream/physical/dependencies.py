@@ -200,7 +200,7 @@ class Dependencies:
 def _reading(node: Decode, name: str, read: str) -> Iterator[Dependency]:
     """Yield where a column is in old records, and what it is in those that lack it."""
     if node.key is not None and node.key.name.lower() == name.lower():
-        facts = reading_of(node.key_format, (Field(node.key.name, node.key.type),), name)
+        facts = reading_of(node.key_format, (Field(node.key.name, node.key.type),), "")
     else:
         fields = [Field(column.name, column.type) for column in node.fields]
         facts = reading_of(node.format, fields, name)

@@ -59,3 +59,28 @@ def test_how_old_records_are_read(tmp_path, before, after, verdict, reason):
     told = fit(found[1], new_record("", found[0], {}), Deployed({}))
     assert told.kind == verdict, told
     assert reason in " ".join(told.reasons)
+
+
+@pytest.mark.parametrize(
+    ("format_", "before", "after"),
+    [
+        ("protobuf", proto(1, 2), proto(2, 1)),
+        ("avro", avro(a={"default": 1}), avro(a={"default": 2})),
+    ],
+)
+def test_how_old_keys_are_read(tmp_path, format_, before, after):
+    shop = Shop(tmp_path, "")
+    path = f"schemas/k.{SUFFIXES[format_]}"
+    key = f"key: {{name: k, format: {format_}, schema: {path}}}"
+    shop.write("models/s.yml", SOURCE.format(f"{key}, columns: [{B}]"))
+    shop.model(
+        "sums",
+        "{{ config(materialized='table', unique_key='a') }} "
+        "select k.a as a, sum(b) as total from {{ source('s', 'pairs') }} group by k.a",
+    )
+    found = []
+    for text in (before, before, after):
+        shop.write(path, text)
+        found.append(queries(shop)["model.sums"])
+    verdicts = [fit(each, new_record("", found[0], {}), Deployed({})).kind for each in found]
+    assert verdicts == ["same", "same", "rebuild"]

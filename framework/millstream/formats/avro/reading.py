@@ -16,7 +16,7 @@ _parsed = cache(parse_schema)
 
 def reading(text: str, message: str, column: str) -> Mapping[str, str]:  # noqa: ARG001 - a schema has one record
     schema = _parsed(text)
-    if not isinstance(schema.root, Record):
+    if not column or not isinstance(schema.root, Record):
         return {SCHEMA: digest(_parts(schema, schema.root))}
     for field in schema.root.fields:
         if field.name.lower() == column.lower():

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def reading(descriptors: str, message: str, column: str) -> Mapping[str, str]:
-    field = field_named(message_type(b64decode(descriptors), message), column)
+    found = message_type(b64decode(descriptors), message)
+    if not column:
+        return {SCHEMA: digest([(each.number, *_within(each, set())) for each in found.fields])}
+    field = field_named(found, column)
     return {"number": str(field.number), SCHEMA: digest(list(_within(field, set())))}
 
 
