@@ -10,6 +10,7 @@ from millstream.graph import reach
 from millstream.manifest import Manifest, ManifestNode
 from millstream.meaning import ModelMeaning, ModelMeanings, meanings
 from millstream.plan.nodes import Node
+from millstream.same_rows import same_rows
 from millstream.topology import Topology
 
 Causes = frozenset[str]
@@ -61,7 +62,25 @@ def compare_meanings(
             change = _change(new[0].nodes[id_], before, after, edited, changes)
             if change.changed or change.own:
                 changes[id_] = change
-    return Comparison(changes, before, after)
+    versions = [(topology.catalog, topology.roots) for _, topology in (old, new)]
+    equal = same_rows(versions[0], versions[1], [id_ for id_ in changes if id_ in own])
+    return Comparison(_without(equal, changes) if equal else changes, before, after)
+
+
+def _without(equal: Causes, changes: Mapping[str, MeaningChange]) -> dict[str, MeaningChange]:
+    """Return the changes without those that come from models with the same rows in other words."""
+    found: dict[str, MeaningChange] = {}
+    for id_, change in changes.items():
+        columns = {name: causes - equal for name, causes in change.columns.items()}
+        remaining = MeaningChange(
+            rows=change.rows - equal,
+            columns={name: causes for name, causes in columns.items() if causes},
+            own=change.own and id_ not in equal,
+            extras=() if id_ in equal else change.extras,
+        )
+        if remaining.changed or remaining.own:
+            found[id_] = remaining
+    return found
 
 
 def _touched(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes) -> Causes:
