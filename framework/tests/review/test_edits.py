@@ -95,6 +95,7 @@ SAME = [
     ),
     pytest.param(edit("totals", ("group by user_id", "group by 1")), id="GROUP BY a number"),
     pytest.param(edit("totals", ("user_id, sum", "user_id, SUM")), id="a function's case"),
+    pytest.param(edit("clicks", ("type = 'click'", "not 'click' <> type")), id="a comparison said otherwise"),
     pytest.param(edit("met", (" as e\njoin", " as ev\njoin"), ("e.user_id, e.value", "ev.user_id, ev.value"),
                       ("= e.user_id", "= ev.user_id"), ("e.at and e.at", "ev.at and ev.at")), id="aliases of a join"),
     pytest.param(
@@ -112,6 +113,21 @@ def test_a_refactoring_is_no_change(after, base, tmp_path):
     found = compared(base, tmp_path, {**BASE, **after})
     assert [(each.id, each.status, each.what) for each in found.nodes if each.status != "added"] == []
     assert (found.levels, found.queries, found.contracts, found.costs) == ((), (), (), ())
+
+
+@pytest.mark.parametrize(
+    ("after", "model"),
+    [
+        (edit("hourly", ("'1 hour'", "'60 minutes'")), "hourly"),
+        (edit("totals", ("count(*)", "count(1)")), "totals"),
+    ],
+)
+def test_the_same_rows_in_other_words_keep_the_sql_that_runs(after, model, base, tmp_path):
+    found = compared(base, tmp_path, {**BASE, **after})
+    assert [(each.id, each.status) for each in found.nodes if each.status != "added"] == []
+    (query,) = found.queries
+    assert (query.status, query.notes) == ("same", (f"{model} means the same, and keeps the SQL that runs",))
+    assert (found.levels, found.contracts, found.costs) == ((), (), ())
 
 
 CHANGED = [
