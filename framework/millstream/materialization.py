@@ -5,12 +5,15 @@ Code that only needs a fact of a materialization reads it here, so it needs no c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, functions_of
+from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, format_of, functions_of
+
+REGISTRY = "registry"
+"""As the schema of a sink: what the registry has under its subject."""
 
 
 class _Kind(Struct, frozen=True):
@@ -48,6 +51,11 @@ class _Kind(Struct, frozen=True):
         """Return the name of what holds the rows of a model."""
         return model
 
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Return options with defaults that depend on other options."""
+        return given
+
     def _given(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name))}
 
@@ -68,7 +76,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     """The columns of the record's key."""
     format: FormatName = DEFAULT_FORMAT
     schema: str = ""
-    """The file that describes its values."""
+    """The file that describes its values, or `registry`."""
     message: str = ""
     framing: Framing = "plain"
     subject: str = ""
@@ -78,6 +86,10 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     """What encoding needs of the schema."""
     derived_schema: str = ""
     """The schema itself, if it comes from the columns."""
+    schema_id: int = 0
+    """The id of a schema of the registry."""
+    key_only: tuple[str, ...] = ()
+    """The columns of the key that are not in the value."""
     key_format: FormatName | None = None
     """By default, a single column is a text, and several are a JSON object."""
     key_schema: str = ""
@@ -88,6 +100,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     written_key_schema: str = ""
     """What encoding needs of the schema of keys."""
     derived_key_schema: str = ""
+    key_schema_id: int = 0
     single_key: bool = False
     """A key is a single value, not a row of columns."""
     partitions: int | None = None
@@ -119,6 +132,21 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
         return "" if self.key_framing == "plain" else self.key_subject or f"{self.topic}-key"
 
     @property
+    def pinned_subject(self) -> str:
+        """Return the subject that its schema comes from; empty if it is not from the registry."""
+        return self.subject or f"{self.topic}-value" if self.schema == REGISTRY else ""
+
+    @property
+    def pinned_subject_of_key(self) -> str:
+        return self.key_subject or f"{self.topic}-key" if self.key_schema == REGISTRY else ""
+
+    def value_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of a row that are in its value; the others are in its key."""
+        keys = {name.lower() for name in self.key}
+        own = [name for name in names if name not in self.key_only]
+        return format_of(self.encoding).value_columns(own, [name for name in own if name.lower() in keys])
+
+    @property
     def encoding(self) -> Encoding:
         """Return how its records are written, and read by other models."""
         return Encoding(
@@ -126,6 +154,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
             schema=self.value_schema,
             message=self.message,
             framing=self.framing,
+            schema_id=self.schema_id,
             subject=self.value_subject,
             options=_texts(self.format_options),
         )
@@ -140,6 +169,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
             schema=self.written_key_schema,
             message=self.key_message,
             framing=self.key_framing,
+            schema_id=self.key_schema_id,
             subject=self.subject_of_key,
             single=self.single_key,
             options=_texts(self.key_format_options),
@@ -152,6 +182,12 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     @property
     def functions(self) -> tuple[str, ...]:
         return functions_of(self.encoding, self.key_encoding)
+
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Let the id of a schema of the registry precede what is written by it."""
+        framings = {part: "confluent" for part in ("", "key_") if given.get(f"{part}schema") == REGISTRY}
+        return {f"{part}framing": framing for part, framing in framings.items()} | given
 
     def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
         return self.topic
@@ -206,7 +242,7 @@ def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
         given[kind.key_option] = columns_named(given[kind.key_option])
     if kind.name_option:
         given.setdefault(kind.name_option, name)
-    return kind(**given)
+    return kind(**kind.completed(given))
 
 
 def columns_named(given: str | list[str] | None) -> tuple[str, ...]:

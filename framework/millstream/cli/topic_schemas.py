@@ -31,6 +31,8 @@ class SinkSchema(Struct, frozen=True):
     """Empty if it is derived from the columns."""
     subject: str
     location: Location
+    pinned: bool
+    """It is what the registry has, and not registered by the sink."""
 
 
 class TopicSchemas(Struct, frozen=True):
@@ -73,8 +75,13 @@ def _of_sinks(common: Common, root: Path) -> Iterator[SinkSchema]:
         if not isinstance(sink, Sink):
             continue
         place = Location(node.path, 1, 1, 2)
-        if sink.value_subject:
-            yield SinkSchema(node.name, sink.topic, sink.format, sink.schema, sink.value_subject, place)
-        if sink.subject_of_key and sink.key_format:
+        if subject := sink.pinned_subject:
+            yield SinkSchema(node.name, sink.topic, sink.format, "", subject, place, pinned=True)
+        elif subject := sink.value_subject:
+            yield SinkSchema(node.name, sink.topic, sink.format, sink.schema, subject, place, pinned=False)
+        if subject := sink.pinned_subject_of_key:
+            known = sink.key_format or ""
+            yield SinkSchema(node.name, sink.topic, known, "", subject, place, pinned=True)
+        elif (subject := sink.subject_of_key) and sink.key_format:
             own = sink.key_schema
-            yield SinkSchema(node.name, sink.topic, sink.key_format, own, sink.subject_of_key, place)
+            yield SinkSchema(node.name, sink.topic, sink.key_format, own, subject, place, pinned=False)

@@ -16,7 +16,8 @@ from millstream.compile.options import option_expressions, retention_without_tim
 from millstream.compile.planning import Planning, encoded_catalog
 from millstream.compile.relations import input_relations
 from millstream.compile.sink_keys import sink_key
-from millstream.compile.sink_schemas import sink_schema
+from millstream.compile.sink_pins import sink_pins
+from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
 from millstream.materialization import Sink, materialization_of
@@ -221,14 +222,22 @@ class Models:
         stored = materialization_of(model.file.name, model.config)
         if not isinstance(stored, Sink) or model.diagnostics:
             return []
-        found, problems = sink_schema(stored, relation, self.project, self._pins)
+        pinned = sink_pins(stored, model.config, model.id, self._pins)
+        if pinned.problems:
+            return [self._plan_diagnostic(model, each) for each in pinned.problems]
+        if pinned.options:
+            model.config |= pinned.options
+            stored = materialization_of(model.file.name, model.config)
+            assert isinstance(stored, Sink)
+        found, problems = sink_schema(stored, relation, self.project, self._pins, pinned.values)
         if found is not None:
             model.config |= {
                 "value_schema": found.essence,
                 "message": found.message,
                 "derived_schema": found.text,
+                "key_only": key_only(stored, relation, found),
             }
-        key, more = sink_key(stored, relation, self.project, self._pins)
+        key, more = sink_key(stored, relation, self.project, self._pins, pinned.keys)
         model.config |= key
         problems += more
         return [self._plan_diagnostic(model, each) for each in problems]

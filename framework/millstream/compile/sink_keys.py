@@ -43,9 +43,12 @@ class _SinkKey(Struct, frozen=True):
 
 
 def sink_key(
-    sink: Sink, relation: InputRelation, project: Project, pins: Pins
+    sink: Sink, relation: InputRelation, project: Project, pins: Pins, pinned: ReadSchema | None = None
 ) -> tuple[dict[str, Any], list[PlanProblem]]:
-    """Return what encoding the keys of a sink needs besides its options, or what is wrong with these."""
+    """Return what encoding the keys of a sink needs besides its options, or what is wrong with these.
+
+    `pinned` is the schema of the registry, if its keys take that.
+    """
     known = {column.name.lower(): column for column in relation.columns if not column.hidden}
     found = [known[name.lower()] for name in sink.key if name.lower() in known]
     key = _SinkKey(sink, relation, tuple(Field(c.name, c.type, c.nullable) for c in found))
@@ -60,6 +63,8 @@ def sink_key(
         found_key = {"written_key_schema": schema.essence, "single_key": schema.single} if schema else {}
         return found_key, problems
     language = format_of(sink.key_encoding).schemas
+    if pinned is not None:
+        return _options(pinned), list(_differences(key, pinned))
     try:
         if sink.key_schema or (language is not None and (language.required or sink.key_framing != "plain")):
             return _with_schema(key, project, language, pins)
@@ -90,7 +95,7 @@ def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
     if sink.key_framing != "plain" and found.schemas is None:
         message = f"keys in {sink.key_format} have no schema, and no id of one"
         yield key.problem("MS121", message, "remove it, or change key_format", "key_framing")
-    if sink.key_subject and sink.key_framing == "plain":
+    if sink.key_subject and sink.key_framing == "plain" and not sink.pinned_subject_of_key:
         message = "'key_subject' needs key_framing: confluent"
         yield key.problem("MS121", message, "set key_framing='confluent', or remove it", "key_subject")
     for each in wrong_options(sink.key_format, sink.key_format_options):
@@ -126,12 +131,16 @@ def _with_schema(
     option = "key_schema" if sink.key_schema else "key_format"
     assert sink.key_format is not None  # checked with the options
     problems += refused(sink.key_format, files, subject, pins, key.relation, option)
+    return _options(schema), problems
+
+
+def _options(schema: ReadSchema) -> dict[str, Any]:
     return {
         "written_key_schema": schema.essence,
         "key_message": schema.message,
         "single_key": schema.single,
         "derived_key_schema": schema.text,
-    }, problems
+    }
 
 
 def _derived(key: _SinkKey, language: SchemaLanguage) -> ReadSchema | None:
@@ -145,7 +154,8 @@ def _derived(key: _SinkKey, language: SchemaLanguage) -> ReadSchema | None:
 
 def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanProblem]:
     """Yield how a key differs from its schema."""
-    path = key.sink.key_schema
+    subject = key.sink.pinned_subject_of_key
+    path = f"subject '{subject}'" if subject else key.sink.key_schema
     if key.type != schema.type:
         message = f"the key is {key.type}, but {schema.type} in {path}"
         yield key.problem("MS124", message, "cast the columns, or change the schema", "key_schema")

@@ -9,7 +9,7 @@ from millstream.errors import did_you_mean
 from millstream.formats import format_of, function_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.options import wrong_options
-from millstream.materialization import Sink
+from millstream.materialization import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.pin_compatibility import forbidden
 from millstream.project.pins import PULL, NotPinnedError, Pins, Subject
@@ -19,9 +19,12 @@ from millstream.types import UNKNOWN, Field
 
 
 def sink_schema(
-    sink: Sink, relation: InputRelation, project: Project, pins: Pins
+    sink: Sink, relation: InputRelation, project: Project, pins: Pins, pinned: ReadSchema | None = None
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
-    """Return what a sink's schema says, or its problems; None if its format needs no schema."""
+    """Return what a sink's schema says, or its problems; None if its format needs no schema.
+
+    `pinned` is the schema of the registry, if the sink takes that.
+    """
     language = format_of(sink.format).schemas
     if wrong := [*_misplaced(sink, relation, language), *_without_place(sink, relation)]:
         return None, wrong
@@ -35,6 +38,8 @@ def sink_schema(
             PlanProblem(relation.id, "MS122", message, "remove it, or change the format", option="schema")
         ]
     fields = [Field(c.name, c.type, c.nullable) for c in relation.columns if not c.hidden]
+    if pinned is not None:
+        return pinned, list(_differences(sink, relation, fields, pinned))
     try:
         if sink.schema:
             found, problems = _from_file(sink, language, relation, fields, project)
@@ -67,7 +72,7 @@ def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | N
     if sink.framing != "plain" and language is None:
         message = f"values in {sink.format} have no schema, and no id of one"
         yield problem(message, "remove it, or change the format", "framing")
-    elif sink.subject and sink.framing == "plain":
+    elif sink.subject and sink.framing == "plain" and sink.schema != REGISTRY:
         yield problem(
             "'subject' needs framing: confluent", "set framing='confluent', or remove it", "subject"
         )
@@ -169,22 +174,36 @@ def _differences(
     if relation.open:
         return
     known = {field.name: field for field in schema.columns}
+    in_key = key_only(sink, relation, schema)
+    place = f"subject '{sink.pinned_subject}'" if sink.pinned_subject else sink.schema
 
     def problem(message: str, remedy: str) -> PlanProblem:
         return PlanProblem(relation.id, "MS124", message, remedy, option="schema")
 
     for field in fields:
         wanted = known.get(field.name)
+        if field.name in in_key:
+            continue
         if wanted is None:
             hint = did_you_mean(field.name, known, "leave the column out, or add it to the schema")
-            yield problem(f"column '{field.name}' is not in {sink.schema}", hint)
+            yield problem(f"column '{field.name}' is not in {place}", hint)
         elif UNKNOWN != field.type != wanted.type:
             remedy = f"select cast({field.name} as {wanted.type}) as {field.name}"
-            yield problem(f"'{field.name}' is {field.type}, but {wanted.type} in {sink.schema}", remedy)
+            yield problem(f"'{field.name}' is {field.type}, but {wanted.type} in {place}", remedy)
         elif field.nullable and not wanted.nullable:
             remedy = f"use coalesce({field.name}, …), or add `where {field.name} is not null`"
-            yield problem(f"'{field.name}' can be NULL, but not in {sink.schema}", remedy)
+            yield problem(f"'{field.name}' can be NULL, but not in {place}", remedy)
     names = {field.name for field in fields}
     for missing in schema.columns:
         if missing.name not in names and not missing.nullable and missing.name not in schema.optional:
-            yield problem(f"{sink.schema} requires '{missing.name}', which is not a column", "select it")
+            yield problem(f"{place} requires '{missing.name}', which is not a column", "select it")
+
+
+def key_only(sink: Sink, relation: InputRelation, schema: ReadSchema) -> tuple[str, ...]:
+    """Return the columns of the key that a schema of values lacks."""
+    if not sink.schema or relation.open or function_of(sink.format):
+        return ()
+    keys = {name.lower() for name in sink.key}
+    known = {field.name for field in schema.columns}
+    columns = [column.name for column in relation.columns if not column.hidden]
+    return tuple(name for name in columns if name.lower() in keys and name not in known)

@@ -66,8 +66,7 @@ def of_sink(node: ManifestNode) -> Reading:
     fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)
     of_key = {field.name.lower(): field for field in fields}
     parts = [of_key[name.lower()] for name in sink.key if name.lower() in of_key]
-    format_ = format_of(sink.encoding)
-    value_columns = format_.value_columns([field.name for field in fields], sink.key)
+    value_columns = sink.value_columns([field.name for field in fields])
     fields = tuple(field for field in fields if field.name in value_columns)
     key = written_key(sink.key_encoding, parts) if parts else KeyFormat(KEY, STRING)
     return Reading(sink.topic, sink.encoding, fields, key)

@@ -266,6 +266,7 @@ def _target(output: Output) -> Target:
                 output.keys,
                 encoding,
                 sink.key_encoding,
+                sink.key_only,
                 sink.settings | output.options,
                 tests,
             )

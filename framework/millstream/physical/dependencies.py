@@ -203,6 +203,8 @@ def _reading(node: Decode, name: str, read: str) -> Iterator[Dependency]:
         facts = reading_of(node.key_format, (Field(node.key.name, node.key.type),), "")
     else:
         fields = [Field(column.name, column.type) for column in node.fields]
+        if name.lower() not in {field.name.lower() for field in fields}:
+            return  # what Kafka adds to a record, such as its offset
         facts = reading_of(node.format, fields, name)
     for fact, content in facts.items():
         yield Dependency("schema" if fact == SCHEMA else "reading", f"{fact} of {read}", content)

@@ -69,10 +69,10 @@ def _text(text: str, found: Type) -> Expression:
 def _value(draft: Draft, output: Output) -> Expression:
     if ENCODED_VALUE in draft.items:
         return _unless_deleted(draft, draft.items[ENCODED_VALUE])
-    found = format_of(sink_of(output).encoding)
+    sink = sink_of(output)
     names = [name for name in output.names if name != ENCODED_KEY]
-    items = [(name, draft.items[name]) for name in found.value_columns(names, output.keys)]
-    encoded = found.spark.encode(items)
+    items = [(name, draft.items[name]) for name in sink.value_columns(names)]
+    encoded = format_of(sink.encoding).spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
     return _unless_deleted(draft, composed([each for _, each in items], pieces, BINARY))
 

@@ -50,6 +50,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     format: Encoding = DEFAULT
     key_format: Encoding | None = None
     """By default, a simple key is a text, and others are JSON."""
+    key_only: tuple[str, ...] = ()
+    """The keys that are not in the value."""
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""

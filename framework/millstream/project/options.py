@@ -58,7 +58,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         about("sink: how keys are encoded, by default a column as text, several as a JSON object"),
     ] = None
     key_schema: Annotated[
-        str | None, about("sink: the file that describes its keys, such as schemas/x_key.avsc")
+        str | None, about("sink: the file that describes its keys, such as schemas/x_key.avsc, or registry")
     ] = None
     key_message: Annotated[
         str | None, about("sink: the message of keys, if a Protobuf schema has several")
@@ -76,7 +76,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         FormatName | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
     ] = None
     schema: Annotated[
-        str | None, about("sink: the file that describes its values, such as schemas/x.avsc")
+        str | None, about("sink: the file that describes its values, such as schemas/x.avsc, or registry")
     ] = None
     message: Annotated[str | None, about("sink: the message, if a Protobuf schema has several")] = None
     framing: Annotated[Framing | None, about("sink: confluent: the id of the schema precedes each value")] = (

@@ -81,6 +81,12 @@ class Registry:
             found = self._client.get_schema(schema_id)
             return self._read(found, 0, schema_id, what)
 
+    def version_id(self, name: str, number: int, location: Location | None = None) -> int:
+        """Return the id of a version."""
+        with reporting(self.address, f"version {number} of subject '{name}'", location):
+            (found,) = _numbers([self._client.get_version(name, number).schema_id])
+            return found
+
     def _version(self, name: str, number: int, location: Location | None, *, deleted: bool) -> Version:
         what = f"version {number} of subject '{name}'"
         with reporting(self.address, what, location):

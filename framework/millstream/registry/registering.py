@@ -13,6 +13,8 @@ from millstream.formats import format_of
 from millstream.formats.format import SchemaFiles, SchemaLanguage
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import ModelSpec
+from millstream.project.pinned_schemas import Texts
+from millstream.project.pins import PULL, Pins, Version
 from millstream.project.values import Project
 from millstream.registry.client import Registry
 from millstream.text import Location
@@ -25,14 +27,16 @@ class Written(Struct, frozen=True):
     format: str
     files: SchemaFiles
     location: Location | None
+    pinned: Version | None = None
+    """The version that it is, if the sink takes it from the registry."""
 
 
-def written_schemas(models: Iterable[ModelSpec], project: Project) -> dict[str, Written]:
+def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -> dict[str, Written]:
     """Return the schemas of sinks whose values or keys are preceded by an id; raise if two differ."""
     found: dict[str, Written] = {}
     problems: list[Diagnostic] = []
     for model in models:
-        for each in _of_model(model, project):
+        for each in _of_model(model, project, pins):
             if found.setdefault(each.subject, each).files != each.files:
                 message = (
                     f"'{model.name}' and another sink have different schemas of subject '{each.subject}'"
@@ -43,7 +47,7 @@ def written_schemas(models: Iterable[ModelSpec], project: Project) -> dict[str, 
     return found
 
 
-def _of_model(model: ModelSpec, project: Project) -> Iterator[Written]:
+def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Written]:
     sink = model.materialization
     if not isinstance(sink, Sink):
         return
@@ -61,9 +65,19 @@ def _of_model(model: ModelSpec, project: Project) -> Iterator[Written]:
             files = language.derived(derived, message, key=key)
         return Written(subject, format_, files, place)
 
-    if subject := sink.value_subject:
+    def pinned(subject: str, format_: str, id_: int, message: str, *, key: bool = False) -> Written:
+        versions = pins[subject].versions
+        version = next(each for each in versions if each.id == id_)
+        files = Texts(_language(format_), versions, pins, message, key).files(version)
+        return Written(subject, format_, files, place, version)
+
+    if sink.value_subject and sink.pinned_subject:
+        yield pinned(sink.value_subject, sink.format, sink.schema_id, sink.message)
+    elif subject := sink.value_subject:
         yield written(subject, sink.format, sink.schema, sink.derived_schema, sink.message)
-    if (subject := sink.subject_of_key) and (key := sink.key_format):
+    if sink.subject_of_key and sink.pinned_subject_of_key and sink.key_format:
+        yield pinned(sink.subject_of_key, sink.key_format, sink.key_schema_id, sink.key_message, key=True)
+    elif (subject := sink.subject_of_key) and (key := sink.key_format):
         yield written(subject, key, sink.key_schema, sink.derived_key_schema, sink.key_message, key=True)
 
 
@@ -82,12 +96,28 @@ def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool
     problems: list[Diagnostic] = []
     for subject, each in written.items():
         try:
+            if each.pinned is not None:
+                found[subject] = _confirmed(subject, each.pinned, each.location, registry)
+                continue
             registered = _registered(each, subject, each.files, registry, register=register)
             found[subject] = registered.schema_id or 0
         except MillstreamError as error:
             problems += error.diagnostics
     if problems:
         raise MillstreamError(*problems)
+    return found
+
+
+def _confirmed(subject: str, pinned: Version, location: Location | None, registry: Registry) -> int:
+    """Return the id of a pinned version, after asking whether it is the registry's, too."""
+    found = registry.version_id(subject, pinned.version, location)
+    if found != pinned.id:
+        message = (
+            f"version {pinned.version} of subject '{subject}' is pinned with the id {pinned.id}, "
+            f"and has the id {found} at {registry.address.shown}"
+        )
+        remedy = f"pin what the target's registry has: run `{PULL}`"
+        raise MillstreamError(Diagnostic("MS893", message, location, remedy))
     return found
 
 

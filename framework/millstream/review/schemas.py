@@ -62,11 +62,17 @@ def _of_pins(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schem
 
 
 def _pinned(node: ManifestNode, pins: Pins) -> PinnedVersion | None:
-    if node.kind != "source":
+    sink = node.materialization
+    number: int | None
+    if isinstance(sink, Sink):
+        name, number = sink.pinned_subject, sink.schema_id
+    elif node.kind == "source":
+        name, number = str(node.config.get("subject")), node.config.get("schema_id")
+    else:
         return None
-    subject = pins.get(str(node.config.get("subject")))
+    subject = pins.get(name)
     versions = subject.versions if subject else ()
-    return next((each for each in versions if each.id == node.config.get("schema_id")), None)
+    return next((each for each in versions if each.id == number), None)
 
 
 def _of_files(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas) -> tuple[Finding, ...]:

@@ -78,6 +78,13 @@ def test_how_old_keys_are_read(tmp_path, format_, before, after):
         "{{ config(materialized='table', unique_key='a') }} "
         "select k.a as a, sum(b) as total from {{ source('s', 'pairs') }} group by k.a",
     )
+    value = f"name: more, format: {format_}, schema: {path}"
+    shop.write("models/more.yml", f"sources: [{{name: more, topics: [{{{value}}}]}}]")
+    shop.model(
+        "rows",
+        "{{ config(materialized='table', unique_key='_offset') }} "
+        "select a, _offset from {{ source('more', 'more') }}",
+    )
     found = []
     for text in (before, before, after):
         shop.write(path, text)

@@ -10,9 +10,9 @@ PINS = "schemas/registry/orders-value.json"
 OLD = record(field("id", "long"), field("total", "double"))
 
 
-def pins(*schemas):
+def pins(*schemas, subject="orders-value"):
     versions = tuple(version_of(number, number, "AVRO", each) for number, each in enumerate(schemas, 1))
-    return encode(Subject("orders-value", "NONE", versions))
+    return encode(Subject(subject, "NONE", versions))
 
 
 def found(tmp_path, new):
@@ -94,6 +94,20 @@ def test_files_of_sinks(tmp_path):
     }
     breaking, notes = of_files(tmp_path, before, after)["model.m"]
     assert "`framing` is confluent instead of plain" in breaking
+    assert (
+        "field id: new records lack it, and the old schema has no default, so old readers can't read new records"
+        in breaking
+    )
+    assert any(each.startswith("field nr: old records lack it") for each in notes)
+
+
+def test_pins_of_sinks(tmp_path):
+    narrow, wide = record(field("id", "long")), record(field("nr", "long"))
+    sql = "{{ config(materialized='sink', schema='registry') }} select coalesce(id, 0) as %s from {{ source('shop', 'orders') }}"
+    path = "schemas/registry/m-value.json"
+    before = {"m": sql % "id", path: pins(narrow, subject="m-value")}
+    after = {"m": sql % "nr", path: pins(narrow, wide, subject="m-value")}
+    breaking, notes = of_files(tmp_path, before, after)["model.m"]
     assert (
         "field id: new records lack it, and the old schema has no default, so old readers can't read new records"
         in breaking

@@ -95,7 +95,8 @@ def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> i
     from millstream.registry.opening import connected
     from millstream.registry.pull import changes, fetch_subjects, subjects_of, write
 
-    wanted = subjects_of(schemas.topics.values())
+    pinned = {each.subject: each.location for each in schemas.sinks if each.pinned}
+    wanted = pinned | subjects_of(schemas.topics.values())
     written = {each.subject: each.location for each in schemas.sinks}
     found = {}
     if wanted or written:

@@ -105,7 +105,7 @@ def sink_node(model: ModelSpec, written: Traits) -> Node:
     topic, format_ = model.materialization.topic, model.materialization.encoding
     scan = TopicScan(relation=model.id, topic=topic, columns=RAW, label=f"{model.name}_records")
     label = "" if written.watermarks else model.name
-    in_value = format_of(format_).value_columns([column.name for column in model.columns], model.keys)
+    in_value = model.materialization.value_columns([column.name for column in model.columns])
     read = Decode(
         input=scan,
         relation=model.id,

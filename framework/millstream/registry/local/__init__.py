@@ -7,11 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from millstream.machine.jars import Progress
+from millstream.machine.java import newest_java
 from millstream.machine.server.shared import Server, Status, Stopped, keep, shared, status, stop_shared
 from millstream.project.pins import Pins
-from millstream.registry.local.apicurio import API, APICURIO
+from millstream.registry.local.apicurio import API, APICURIO, OLDEST
 from millstream.registry.local.filling import fill
 from millstream.registry.settings import Address
+
+
+def runs_here() -> bool:
+    """Return whether this machine has a Java that is new enough."""
+    return newest_java(OLDEST) is not None
 
 
 @contextmanager

@@ -71,6 +71,18 @@ _KNOWN = (
         "fix the producer of these records, or set on_bad_record: skip or dead_letter for the source",
     ),
     _KnownFailure(
+        "MS892",
+        re.compile(r"(the schema registry at \S+ refuses \S+: HTTP 40[13])"),
+        _first,
+        "check username and password, or token, of schema_registry in profiles.yml",
+    ),
+    _KnownFailure(
+        "MS891",
+        re.compile(r"(the schema registry at \S+ (?:does not answer: \w+|refuses \S+: HTTP \d+))"),
+        _first,
+        "check the url of schema_registry in profiles.yml, and the network",
+    ),
+    _KnownFailure(
         "MS864",
         re.compile(_LOST),
         lambda match: f"the next records to read no longer exist: {_first(match)}",

@@ -42,6 +42,7 @@ from millstream.runner.queries.start import make_view
 from millstream.runner.queries.tables import Tables
 from millstream.runner.samples.streaming_checks import check_streaming
 from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.registry import use_registry, used_registry
 from millstream.runner.spark.session import running_spark
 from millstream.tables.values import Answer
 from millstream.topology import hints_of, physical_settings, written_plan
@@ -160,5 +161,10 @@ def spark_for(question: Question, folder: Path, progress: Progress | None = None
     """Start Spark for one question; its log goes to `folder`."""
     target = question.project.target
     jars = jars_for(target, question.catalog.jars, progress)
-    with running_spark("millstream show", target, jars, folder) as spark:
+    # Nothing is registered: a sink that is computed is not written.
+    with (
+        used_registry(question.project, question.catalog, ()) as registry,
+        running_spark("millstream show", target, jars, folder) as spark,
+    ):
+        use_registry(spark, registry)
         yield spark

@@ -37,13 +37,23 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
         return
     from millstream.project.pins import read_pins
     from millstream.registry.client import Registry
+    from millstream.registry.local import runs_here
     from millstream.registry.opening import needed
     from millstream.registry.registering import ids_of, written_schemas
-    from millstream.registry.target import reachable_registry
+    from millstream.registry.target import has_local_registry, reachable_registry
 
     pins, _ = read_pins(project.schemas.items(), project.settings)
-    schemas = written_schemas((m for m in catalog.models.values() if m.id in sinks), project)
+    schemas = written_schemas((m for m in catalog.models.values() if m.id in sinks), project, pins)
+    pinned = {name: each.pinned.id for name, each in schemas.items() if each.pinned is not None}
+    enough = UsedRegistry(None, pinned) if len(pinned) == len(schemas) else None
+    # Pinned schemas need no registry: then the local one can only be asked for ids that are not pinned.
+    if enough is not None and has_local_registry(project.target) and not runs_here():
+        yield enough
+        return
     with reachable_registry(project.target, Path(project.root), pins) as address:
+        if address is None and enough is not None:
+            yield enough
+            return
         if not schemas:
             yield UsedRegistry(address)
             return

@@ -131,11 +131,12 @@ def decode_record(
     if record["value"] is None:
         return _keys(record["key"], keys, sink, zone) | {DELETED: True}
     format_ = format_of(sink.format)
-    in_value = format_.value_columns([column.name for column in columns], sink.keys)
+    own = [column.name for column in columns if column.name not in sink.key_only]
+    in_value = format_.value_columns(own, sink.keys)
     fields = [Field(column.name, column.type) for column in columns if column.name in in_value]
     row = format_.local.decode(record["value"], fields)
-    if format_.single:
-        row = _keys(record["key"], keys, sink, zone) | {in_value[0]: row}
+    if len(in_value) < len(columns):
+        row = _keys(record["key"], keys, sink, zone) | ({in_value[0]: row} if format_.single else row)
     folded = {name.lower(): value for name, value in row.items()}
     return {c.name: convert_json(folded.get(c.name.lower()), c.type, zone) for c in columns}
 

@@ -124,17 +124,23 @@ public final class Registry implements Serializable {
           return JSON.readTree(response.body());
         }
         if (response.statusCode() < 500 || attempt == ATTEMPTS) {
-          throw Failure.of("the schema registry refuses " + path + ": status " + response.statusCode());
+          throw failure(" refuses " + path + ": HTTP " + response.statusCode());
         }
       } catch (IOException error) {
         if (attempt == ATTEMPTS) {
-          throw Failure.of("the schema registry does not answer: " + error.getClass().getSimpleName());
+          throw failure(" does not answer: " + error.getClass().getSimpleName());
         }
       } catch (InterruptedException error) {
         Thread.currentThread().interrupt();
         throw Failure.of("interrupted while asking the schema registry");
       }
     }
+  }
+
+  /** Names the registry without a login that its URL may contain. */
+  private RuntimeException failure(String what) {
+    URI place = URI.create(url);
+    return Failure.of("the schema registry at " + place.getHost() + ":" + place.getPort() + what);
   }
 
   private HttpRequest request(String path) {

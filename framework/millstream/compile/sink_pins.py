@@ -1,0 +1,59 @@
+"""Schemas that sinks take from the registry: with `schema='registry'`, the newest version that is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.formats import Encoding
+from millstream.formats.format import ReadSchema, SchemaFiles, SchemaLanguage
+from millstream.materialization import REGISTRY, Sink
+from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
+from millstream.project.pins import Pins
+from millstream.project.values import RegistryUse
+from millstream.text import Location
+
+
+class SinkPins(Struct, frozen=True):
+    values: ReadSchema | None = None
+    keys: ReadSchema | None = None
+    options: dict[str, Any] = {}
+    """What the sink's configuration takes from them."""
+    problems: tuple[PlanProblem, ...] = ()
+
+
+def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> SinkPins:
+    """Return the pinned schemas of a sink's values and keys, if it takes them from the registry."""
+    found: dict[str, ReadSchema] = {}
+    options: dict[str, Any] = {}
+    problems: list[PlanProblem] = []
+    for part, subject, message in (
+        ("", sink.pinned_subject, sink.message),
+        ("key_", sink.pinned_subject_of_key, sink.key_message),
+    ):
+        if not subject:
+            continue
+        format_ = config.get(f"{part}format") or ""
+        use = RegistryUse(subject, Location("", 1, 1, 2), None, format_, message, key=bool(part))
+        match pinned_schema(use, Encoding(), pins, _read):
+            case PinnedSchema(schema, encoding):
+                found[part] = schema
+                options |= {f"{part}format": encoding.name, f"{part}schema_id": encoding.schema_id}
+            case Unusable(code, text, remedy):
+                option = f"{part}format" if code == "MS126" and format_ else f"{part}schema"
+                remedy = _REMEDIES.get(code, remedy)
+                problems.append(PlanProblem(id_, code, text, remedy, option=option))
+    return SinkPins(found.get(""), found.get("key_"), options, tuple(problems))
+
+
+def _read(language: SchemaLanguage, files: SchemaFiles) -> ReadSchema:
+    return language.read(files)
+
+
+_REMEDIES = {
+    "MS123": f"change the schema, or name a file of the project instead of '{REGISTRY}'",
+    "MS126": "omit the format, or name another subject",
+}

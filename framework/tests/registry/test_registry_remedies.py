@@ -1,0 +1,126 @@
+"""What errors of a registry say to do, done: then the same command succeeds."""
+
+from contextlib import closing
+
+import pytest
+from support.registry import needs_java
+from support.runs import job_of
+
+from millstream.errors import MillstreamError
+from millstream.project.pins import read_pins
+from millstream.registry.client import Registry
+from millstream.registry.registering import ids_of, written_schemas
+from millstream.registry.settings import address_of
+
+pytestmark = needs_java
+
+ORDER = '{"type": "object", "properties": {"id": {"type": "integer"}}, "additionalProperties": false}'
+TARGET = "shop: {{target: local, outputs: {{local: {}}}}}\n"
+MODEL = "{{{{ config(materialized='sink', topic='{0}-out', format='avro', framing='confluent') }}}}\nselect {1} from {{{{ source('shop', '{0}') }}}}\n"
+
+
+def failed(found):
+    """Return the only error, and what its caret is under."""
+    (problem,) = found.json["diagnostics"]
+    assert found.code == 2
+    return problem["code"], problem["help"], problem["path"]
+
+
+def pull(run):
+    return run("schemas", "pull", "--output", "json")
+
+
+def test_no_answer(run, shop, register, server, name):
+    root = shop(f"name: {name}, schema: registry")
+    register(f"{name}-value", ORDER)
+    (root / "profiles.yml").write_text(TARGET.format("{schema_registry: {url: 'http://127.0.0.1:9'}}"))
+    found = failed(pull(run))
+    assert found == (
+        "MS891",
+        "check the url of schema_registry in profiles.yml, and the network",
+        "profiles.yml",
+    )
+    (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{server.url}'}}}}"))
+    assert pull(run).code == 0
+
+
+def test_what_answers_is_something_else(run, shop, register, server, name):
+    root = shop(f"name: {name}, schema: registry")
+    register(f"{name}-value", ORDER)
+    other = server.url.replace("/apis/ccompat/v7", "/apis/none")
+    (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{other}'}}}}"))
+    found = failed(pull(run))
+    assert found == ("MS891", "check the url of schema_registry in profiles.yml", "profiles.yml")
+    (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{server.url}'}}}}"))
+    assert pull(run).code == 0
+
+
+def test_a_target_without_a_registry(run, shop, register, server, name):
+    root = shop(f"name: {name}, schema: registry")
+    register(f"{name}-value", ORDER)
+    kafka = "kafka: {bootstrap_servers: 'localhost:9'}"
+    (root / "profiles.yml").write_text(TARGET.format(f"{{{kafka}}}"))
+    found = failed(pull(run))
+    remedy = "add schema_registry: {url: https://…} to it in profiles.yml"
+    assert found == ("MS895", remedy, "profiles.yml")
+    registry = f"schema_registry: {{url: '{server.url}'}}"
+    (root / "profiles.yml").write_text(TARGET.format(f"{{{kafka}, {registry}}}"))
+    assert pull(run).code == 0
+
+
+@pytest.mark.parametrize("fix", ["register", "name another"])
+def test_a_subject_that_is_not_there(run, shop, register, name, fix):
+    root = shop(f"name: {name}, schema: registry")
+    found = failed(pull(run))
+    assert found == ("MS893", "register it, or name another `subject`", "models/s.yml")
+    if fix == "register":
+        register(f"{name}-value", ORDER)
+    else:
+        register(f"{name}-other", ORDER)
+        source = root / "models/s.yml"
+        source.write_text(
+            source.read_text().replace("schema: registry", f"schema: {{subject: {name}-other}}")
+        )
+    assert pull(run).code == 0
+
+
+@pytest.mark.parametrize("fix", ["another topic", "compatible", "level"])
+def test_a_schema_that_is_refused(shop, server, name, fix):
+    root = shop(f"name: {name}, columns: [{{name: a, type: int}}]")
+    model = root / "models/m.sql"
+    model.write_text(MODEL.format(name, "a"))
+    assert len(registered(root)) == 1
+    model.write_text(MODEL.format(name, "cast(a as string) as a"))
+    with pytest.raises(MillstreamError) as raised:
+        registered(root)
+    (problem,) = raised.value.diagnostics
+    assert (problem.code, problem.location.path) == ("MS897", "models/m.sql")
+    assert problem.help == (
+        "keep the schema compatible, write to another topic, or change the level of the subject"
+    )
+    if fix == "compatible":
+        model.write_text(MODEL.format(name, "a, cast(a as string) as b"))
+    elif fix == "another topic":
+        model.write_text(model.read_text().replace("-out'", "-new'"))
+    else:
+        server.client.set_compatibility(f"{name}-out-value", level="NONE")
+    assert len(registered(root)) == 1
+
+
+def test_a_schema_that_must_be_there(shop, server, name):
+    root = shop(f"name: {name}, columns: [{{name: a, type: int}}]")
+    (root / "models/m.sql").write_text(MODEL.format(name, "a"))
+    with pytest.raises(MillstreamError) as raised:
+        registered(root, register=False)
+    (problem,) = raised.value.diagnostics
+    assert (problem.code, problem.location.path) == ("MS893", "models/m.sql")
+    assert registered(root) == registered(root, register=False)
+
+
+def registered(root, *, register=True):
+    """Return the ids of what sinks write, as a build asks for them before it starts Spark."""
+    job = job_of(root)
+    pins, _ = read_pins(job.project.schemas.items(), job.project.settings)
+    written = written_schemas(job.catalog.models.values(), job.project, pins)
+    with closing(Registry(address_of(job.project.target, str(root)))) as registry:
+        return ids_of(written, registry, register=register)
