@@ -1,5 +1,6 @@
 """Python functions with keyed state, as streams of Spark from files."""
 
+import re
 import time
 from datetime import datetime, timezone
 
@@ -66,6 +67,14 @@ def new_tags(key: str | None, rows: Iterator[Click], state: Seen) -> Iterator[st
 def halves(key: str, rows: Iterator[Click], state: State) -> Iterator[float]:
     for row in rows:
         yield 1 / (row.id - 3)
+
+def misfits(key: str, rows: Iterator[Click], state: State) -> Iterator[Visit]:
+    for row in rows:
+        yield Visit(key, 1.5 if row.id == 1 else 1, None, [2**70] if row.id == 2 else None)
+
+def texts(key: str, rows: Iterator[Click], state: State) -> Iterator[int]:
+    for row in rows:
+        yield row.tags[0]
 
 class Strange(NamedTuple):
     idd: int
@@ -188,6 +197,27 @@ def test_a_failing_function_is_named_with_its_line(clicks):
     clicks.write(("a", 3, None, []))
     with pytest.raises(Exception, match=r"a function failed: halves\(\): ZeroDivisionError: .*visits.py:\d+"):
         clicks.run("halves", Column("value", INT))
+
+
+@pytest.mark.parametrize(
+    ("click", "reason"),
+    [
+        ((1, ["x"]), "misfits(): yielded 1.5 in 'number', which does not fit bigint"),
+        ((2, ["x"]), f"misfits(): yielded {2**70} in 'ids.[0]', which does not fit bigint"),
+        ((3, ["x"]), "misfits(): yielded None in 'ids', whose hint is not optional: an array"),
+    ],
+)
+def test_a_row_that_is_not_what_its_hints_say_fails(clicks, click, reason):
+    clicks.write(("a", click[0], None, click[1]))
+    with pytest.raises(Exception, match=re.escape(f"a function failed: {reason}")):
+        clicks.run("misfits", *VISITS)
+
+
+def test_a_single_value_that_is_not_what_its_hint_says_fails(clicks):
+    clicks.write(("a", 1, None, ["x"]))
+    reason = re.escape("a function failed: texts(): yielded 'x', which does not fit bigint")
+    with pytest.raises(Exception, match=reason):
+        clicks.run("texts", Column("value", BIGINT))
 
 
 def test_a_column_that_is_not_there(clicks):

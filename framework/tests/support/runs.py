@@ -20,7 +20,8 @@ from millstream.topology import compiled_topology, physical_of
 
 def job_of(root, *, target=None, tests=True, **options):
     compiled = compile_project(root, target=target)
-    assert [each for each in compiled.diagnostics if each.severity == "error"] == []
+    errors = [each for each in compiled.diagnostics if each.severity == "error"]
+    assert not errors, errors
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled, tests=tests)
     lock = (

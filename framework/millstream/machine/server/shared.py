@@ -24,7 +24,7 @@ from millstream.machine.server.process import is_alive, launch, stop
 from millstream.machine.server.program import Installed, Program
 from millstream.machine.server.state import read_pid, read_state, write_state
 
-_START = 60.0
+_START = 180.0  # under load, a JVM takes more than a minute
 _LOCK = 90.0
 _TRIES = 3
 _POLL = 0.03

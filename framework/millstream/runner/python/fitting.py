@@ -33,10 +33,13 @@ class UnfitError(Exception):
         return UnfitError(self.value, self.wanted, f"{name}.{self.path}" if self.path else name)
 
     def __str__(self) -> str:
+        return self.told("returned")
+
+    def told(self, verb: str) -> str:
         field = f" in '{self.path}'" if self.path else ""
         if self.value is None:
-            return f"returned None{field}, whose hint is not optional: {self.wanted}"
-        return f"returned {shown(self.value)}{field}, which does not fit {self.wanted}"
+            return f"{verb} None{field}, whose hint is not optional: {self.wanted}"
+        return f"{verb} {shown(self.value)}{field}, which does not fit {self.wanted}"
 
 
 def shown(value: Any) -> str:
@@ -64,6 +67,13 @@ def fit_of(arrow: Any, hint: Any = _NO_HINT, *, may_lack: bool = False) -> Fit:
         return check(value)
 
     return fit
+
+
+def fit_of_rows(arrow: Any, hint: Any) -> Fit:
+    """Return the check of rows for a struct of Arrow; a hint without fields is that of its only column."""
+    bare, _ = _bare(hint)
+    fields = dataclasses.is_dataclass(bare) or hasattr(bare, "_fields") or typing.is_typeddict(bare)
+    return fit_of(arrow if fields else arrow[0].type, hint)
 
 
 def is_optional(hint: Any) -> bool:

@@ -12,9 +12,12 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+from pyspark.sql.types import DataType
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.expressions import quoted
@@ -23,6 +26,7 @@ from millstream.physical.emit.steps import StatefulView
 from millstream.physical.values import OutputMode
 from millstream.project.values import Function, Project
 from millstream.runner.python import worker
+from millstream.runner.python.fitting import Fit, UnfitError, fit_of_rows
 from millstream.runner.python.functions import source_of
 from millstream.runner.python.worker import FAILED
 from millstream.types import Row as Struct
@@ -61,11 +65,13 @@ def yielded_rows(session: SparkSession, project: Project, step: StatefulView, mo
     columns = dict.fromkeys((*step.keys, *fields.values()))
     assert isinstance(function.returns, Struct)
     yielded = [field.name for field in function.returns.fields]
+    types = [to_arrow_type(DataType.fromDDL(str(column.type)), timezone="UTC") for column in step.made]
     keyed = Keyed(
         source_of(project, function),
         function.name,
         {name: [*columns].index(column) for name, column in fields.items()},
         dict(zip(yielded, (column.name for column in step.made), strict=True)),
+        pa.struct(list(zip(yielded, types, strict=True))),
         milliseconds(step.ttl) if step.ttl else None,
     )
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in step.made)
@@ -108,6 +114,7 @@ class Keyed(StatefulProcessor):
         name: str,
         indexes: Mapping[str, int],
         yielded: Mapping[str, str],
+        arrow: Any,
         ttl: int | None = None,
     ) -> None:
         self.source = source
@@ -116,6 +123,8 @@ class Keyed(StatefulProcessor):
         """The index of the column of each field of a row."""
         self.yielded = yielded
         """The column of each field that the function yields."""
+        self.arrow = arrow
+        """The type of what it yields, as a struct."""
         self.ttl = ttl
         """Milliseconds after which Spark drops a state that was not written again."""
 
@@ -130,18 +139,21 @@ class Keyed(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803, ARG002
     ) -> Iterator[Any]:
         if self.converted_function is None:
-            self.converted_function = converted_function(self.source, self.name, self.indexes)
-        function, of_key, row_of, state_of = self.converted_function
+            self.converted_function = converted_function(self.source, self.name, self.indexes, self.arrow)
+        function, of_key, row_of, state_of, fit = self.converted_function
         found = self.state.get()
         before = bytes(found[0]) if found else None
         given = (row_of(row) for row in rows)
         try:
             state = state_of(state_in(before) if before else {})
             for yielded in function(of_key(key[0]) if key else None, given, state):
+                fit(yielded)
                 yield self._row(plain(yielded))
             after = pickle.dumps(plain(state), 4)
         except GeneratorExit:
             raise
+        except UnfitError as error:
+            raise RuntimeError(f"{FAILED}{self.name}(): {error.told('yielded')}") from None
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
             raise RuntimeError(FAILED + failure(self.name, error)) from None
         if after != before or self.ttl is not None:
@@ -176,9 +188,13 @@ class ConvertedFunction(NamedTuple):
     key: Callable[[Any], Any]
     row: Callable[[Any], Any]
     state: Callable[[dict[str, Any]], Any]
+    fit: Fit
+    """Raises an error for a row that is not what the hint says."""
 
 
-def converted_function(source: Source, name: str, indexes: Mapping[str, int]) -> ConvertedFunction:
+def converted_function(
+    source: Source, name: str, indexes: Mapping[str, int], arrow: Any
+) -> ConvertedFunction:
     function = getattr(module_of(source), name)
     hints = typing.get_type_hints(function, include_extras=True)
     row = struct_of(typing.get_args(hints["rows"])[0])
@@ -189,7 +205,8 @@ def converted_function(source: Source, name: str, indexes: Mapping[str, int]) ->
     def row_of(given: Any) -> Any:
         return row(**{n: convert(given[i]) if convert else given[i] for n, i, convert in parts})
 
-    return ConvertedFunction(function, converter(hints["key"]) or same, row_of, converter(state) or same)
+    fit = fit_of_rows(arrow, typing.get_args(hints["return"])[0])
+    return ConvertedFunction(function, converter(hints["key"]) or same, row_of, converter(state) or same, fit)
 
 
 def same(value: Any) -> Any:

@@ -160,8 +160,8 @@ _LIBRARIES = re.compile(
 
 
 def _in_python(text: str) -> str:
-    """Return where in Python it was raised: in the project's own code, or in what called it."""
-    if not _RAISED_IN_PYTHON.search(text):
+    """Return where in Python it was raised: in the project's code, or, by a worker, in what called it."""
+    if not _RAISED_IN_PYTHON.search(text) or "Python Proxy" in text:  # called by the JVM in our own process
         return ""
     frames = _FRAME.findall(text.rpartition("Traceback (most recent call last):")[2])
     if not frames:
