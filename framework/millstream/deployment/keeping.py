@@ -91,10 +91,33 @@ def _kept(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, Model
     read = {id_: tuple(_views(old, old.models[id_])) for id_ in models if id_ in old.models}
     candidates = {*read, *(view for views in read.values() for view in views)}
     equal = same_rows((old, written_models(old).roots), (new.catalog, new.roots), sorted(candidates))
-    kept = [each for id_, views in read.items() if equal.issuperset((id_, *views)) for each in (id_, *views)]
+    kept = [
+        each
+        for id_, views in read.items()
+        if equal.issuperset((id_, *views)) and all(_can_read(old, new.catalog, m) for m in (id_, *views))
+        for each in (id_, *views)
+    ]
     specs = new.catalog.models
     found = {id_: _in_form_of(specs[id_], old.models[id_]) for id_ in dict.fromkeys(kept)}
     return {id_: each for id_, each in found.items() if each != specs[id_]}
+
+
+def _can_read(old: Catalog, new: Catalog, id_: str) -> bool:
+    """Return whether old SQL finds all columns of what it reads: some may not count for its rows."""
+    return all(
+        _columns(old, relation) <= _columns(new, relation) for relation in _relations(old.models[id_].query)
+    )
+
+
+def _columns(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:
+    topic = catalog.topics.get(relation)
+    if topic is not None:
+        fields = (*topic.fields, topic.key) if topic.key else topic.fields
+        derived = {(name.lower(), str(expression.type)) for name, expression in topic.derived}
+        return frozenset(derived.union((field.name.lower(), str(field.type)) for field in fields))
+    spec = catalog.seeds.get(relation) or catalog.models.get(relation)
+    columns = spec.columns if spec is not None else ()
+    return frozenset((column.name.lower(), str(column.type)) for column in columns)
 
 
 def _in_form_of(new: ModelSpec, old: ModelSpec) -> ModelSpec:

@@ -103,6 +103,18 @@ def test_the_next_edit_is_compared_with_what_is_kept(shop):
     assert found == {"totals": "rebuild"}
 
 
+def test_old_sql_that_reads_a_column_that_is_gone_is_not_kept(shop):
+    people = OTHERS.replace("others", "people")
+    within = "select user, id, kind from {{ source('web', 'people') }} where id > 1"
+    wide = table("user", f"select user, count(*) as n from ({within}) group by user")
+    shop.more(people)
+    before = running(shop, {"wide": wide})
+    shop.more(people.replace("          - {name: kind, type: string}\n", ""))
+    less = wide.replace(", kind", "").replace("id > 1", "1 < id")
+    _, kept, found = planned(shop, {"wide": less}, before=before)
+    assert (found, kept.models) == ({"wide": "forward"}, ())
+
+
 def test_what_is_rebuilt_takes_the_new_sql(shop):
     before = running(shop)
     turned = {"totals": TOTALS.replace("sum(value)", "sum((value))")}
