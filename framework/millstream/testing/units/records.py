@@ -135,8 +135,9 @@ def decode_record(
     in_value = format_.value_columns(own, sink.keys)
     fields = [Field(column.name, column.type) for column in columns if column.name in in_value]
     row = format_.local.decode(record["value"], fields)
+    row = {in_value[0]: row} if format_.single else row
     if len(in_value) < len(columns):
-        row = _keys(record["key"], keys, sink, zone) | ({in_value[0]: row} if format_.single else row)
+        row = _keys(record["key"], keys, sink, zone) | row
     folded = {name.lower(): value for name, value in row.items()}
     return {c.name: convert_json(folded.get(c.name.lower()), c.type, zone) for c in columns}
 
