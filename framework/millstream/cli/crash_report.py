@@ -73,6 +73,8 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 def _paths(frame: FrameType) -> Iterator[str]:
     """Yield the paths of files and models in a function's variables."""
     for value in list(frame.f_locals.values()):
+        if type(value).__module__.startswith(("py4j.", "pyspark.")):
+            continue  # an attribute of it asks the JVM, which may be gone
         for each in (value, getattr(value, "file", None), getattr(value, "text", None)):
             path = getattr(each, "path", None)
             if isinstance(each, Struct | Text) and isinstance(path, str) and Path(path).suffix:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from millstream.broker import revive_broker
@@ -77,7 +78,13 @@ def _wait(running: Engine, supervised: Collection[SupervisedQuery], stopping: th
             for each in supervised:
                 each.lose()
             raise MillstreamError(jvm_lost(code, running.log))
-        if back := clock.went_back():
+        try:
+            back = clock.went_back()
+        except (Py4JError, OSError) as error:
+            if lost(error) is None:
+                raise
+            continue  # the JVM died since
+        if back:
             note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
             running.tell(Setup("clock", note, done=True))
             _stop_all(SupervisedQuery.pause, supervised)
