@@ -39,13 +39,13 @@ from millstream.runner.checkpoints.files import (
 )
 from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.queries.deliveries import Stores
-from millstream.runner.queries.failures import jvm_lost, problem_of
+from millstream.runner.queries.failures import problem_of
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.registry import use_registry, used_registry
-from millstream.runner.spark.session import lost, running_spark
+from millstream.runner.spark.session import jvm_lost, lost, running_spark
 from millstream.runner.spark.settings import session_settings
 from millstream.runner.spark.target_lock import checkpoints_lock, target_lock
 from millstream.runner.topics import Kafka, check_sources, make_ready

@@ -27,10 +27,9 @@ from millstream.runner.commands.supervisor import AT_ONCE, SupervisedQuery
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, planned, update_lock
 from millstream.runner.engine import Engine, engine
-from millstream.runner.queries.failures import jvm_lost
 from millstream.runner.queries.realtime import check_slots, partitions_of
 from millstream.runner.queries.triggers import RealTime, trigger_of
-from millstream.runner.spark.session import lost
+from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Setup, Tell
 
 _log = logging.getLogger(__name__)

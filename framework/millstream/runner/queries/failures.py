@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 from py4j.protocol import Py4JError
@@ -139,12 +138,6 @@ def reporting_spark_errors(who: str, log: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise MillstreamError(problem_of(who, error, log)) from None
-
-
-def jvm_lost(code: int, log: Path) -> Diagnostic:
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    remedy = f"start it again: no data is lost; see {log} for Java's last output, `dmesg` for lack of memory"
-    return Diagnostic("MS883", f"Spark's JVM ended ({how})", None, remedy)
 
 
 _WRAPPERS = re.compile(r"\[(?:STREAM_FAILED|FOREACH_BATCH_USER_FUNCTION_ERROR)\]")

@@ -141,6 +141,10 @@ def running_spark(
     spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
     try:
         yield spark
+    except (Py4JError, ConnectionError) as error:
+        if (code := lost(error)) is None:
+            raise
+        raise MillstreamError(jvm_lost(code, folder / "spark.log")) from None
     finally:
         if lost() is not None:
             _forget_jvm()
@@ -176,6 +180,12 @@ def lost(error: BaseException | None = None) -> int | None:
     except subprocess.TimeoutExpired:
         return None
     return code
+
+
+def jvm_lost(code: int, log: Path) -> Diagnostic:
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    remedy = f"start it again: no data is lost; see {log} for Java's last output, `dmesg` for lack of memory"
+    return Diagnostic("MS883", f"Spark's JVM ended ({how})", None, remedy)
 
 
 def _forget_jvm() -> None:
