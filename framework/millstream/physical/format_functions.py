@@ -72,7 +72,7 @@ def _encoded(sink: Sink, columns: dict[str, Expression]) -> Iterator[Item]:
         by_name = {name.lower(): name for name in columns}
         items = [(name, columns[name]) for name in (by_name[each.lower()] for each in sink.key)]
         match items:
-            case [(_, only)]:  # a NULL struct is no key, as a NULL value is none
+            case [(_, only)]:  # like any other NULL, a struct that is NULL is not a key
                 pieces = joined((f"{key.encoder}(", *only.pieces, ")"))
             case _:
                 pieces = key.spark.encode(items)

@@ -106,7 +106,8 @@ def _changes(
             change = _new(query, homes, new, statistics)
         else:
             change = _existing(fit(query, was, running), was, query, new, statistics)
-            notes = (f"{model} means the same, and keeps the SQL that runs" for model in _both(query, kept))
+            same = plain(model for model in query.stored if model in kept)
+            notes = (f"{model} means the same, and keeps the SQL that runs" for model in same)
             change = structs.replace(change, notes=(*change.notes, *notes))
         yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
     yield from (_removed(each, remaining) for each in before.values())
@@ -127,10 +128,6 @@ def _existing(
         command=forward_command(now) if verdict.kind == "forward" else "",
         replay=replay(now, new, statistics) if verdict.kind in {"rebuild", "forward"} else None,
     )
-
-
-def _both(query: Query, models: Collection[str]) -> tuple[str, ...]:
-    return plain(model for model in query.stored if model in models)
 
 
 def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:

@@ -51,17 +51,17 @@ def backfill(
         for model in models:
             running.tell(Told(_late(query, model)))
         return Backfilled()
-    found = Backfilled()
+    failed: dict[str, Diagnostic] = {}
+    read_again: dict[str, dict[str, int]] = {}
     relations = {each.topic: each.relation for each in query.sources if each.topic}
     for group, starts in _by_start(record, models):
         ranges = running.ranges(query, starts, read)
         if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
             continue
-        failed = _run(running, query, record, group, ranges, frozenset(new))
+        failed |= _run(running, query, record, group, ranges, frozenset(new))
         counts = {relations[topic]: _count([parts]) for topic, parts in ranges.items() if topic in relations}
-        found.failed.update(failed)
-        found.read.update({model: counts for model in group if model not in failed})
-    return found
+        read_again |= {model: counts for model in group if model not in failed}
+    return Backfilled(failed, read_again)
 
 
 def _count(ranges: Iterable[Ranges]) -> int:
