@@ -188,13 +188,21 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
         shuffle_partitions=catalog.target.get("shuffle_partitions", 200),
         timezone=catalog.target.get("timezone", "UTC"),
         functions={name: function.digest for name, function in catalog.functions.items()},
-        libraries={n: each.libraries for n, each in catalog.functions.items() if each.libraries},
+        libraries=_libraries(catalog),
         seeds={id_: seed.digest for id_, seed in catalog.seeds.items()},
         spark=catalog.target.get("spark", {}),
+        isolation=catalog.target.get("isolation", {}),
         places=catalog.target.get("places", {}),
         distinct=dict(hints.distinct),
         rows_per_second=dict(hints.rows_per_second),
     )
+
+
+def _libraries(catalog: Catalog) -> dict[str, dict[str, str]]:
+    """Return what each Python function can use, with versions: libraries, and Python itself."""
+    python = {"Python": version} if (version := catalog.target.get("python")) else {}
+    used = {name: each.libraries | python for name, each in catalog.functions.items()}
+    return {name: each for name, each in used.items() if each}
 
 
 def hints_of(catalog: Catalog) -> Hints:

@@ -10,6 +10,7 @@ from millstream.formats import KEY
 from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
 from millstream.plan.nodes import METADATA, Check, Column
+from millstream.project.imports import python_version
 from millstream.project.spark_settings import settings_of_results
 from millstream.project.table_places import table_places
 from millstream.project.values import Project, Topic, shuffle_partitions
@@ -19,6 +20,7 @@ from millstream.types import STRING
 
 _PASSED_ON = ("state", "group", "optimize", "on_bad_record")
 """Options that the plan passes on."""
+_ISOLATION, _DEFAULT = "isolation.level", "read_uncommitted"
 
 
 def base_catalog(
@@ -51,9 +53,24 @@ def base_catalog(
         }
         | {"shuffle_partitions": shuffle_partitions(project.target)}
         | {"places": table_places(project.target)}
-        | ({"spark": spark} if (spark := settings_of_results(project.target)) else {}),
+        | ({"spark": spark} if (spark := settings_of_results(project.target)) else {})
+        | ({"python": python_version()} if project.functions else {})
+        | ({"isolation": levels} if (levels := _isolation_levels(project)) else {}),
         project=project.settings.name,
     )
+
+
+def _isolation_levels(project: Project) -> dict[str, str]:
+    """Return the isolation level at which each source is read, by its id, if it is not Kafka's default."""
+    kafka = project.target.settings.get("kafka")
+    consumer = dict(kafka.get("consumer") or {}) if isinstance(kafka, Mapping) else {}
+    levels = {
+        f"source.{topic.id}": str(
+            {**consumer, **(topic.options.get("options") or {})}.get(_ISOLATION, _DEFAULT)
+        )
+        for topic in project.sources.values()
+    }
+    return {id_: level for id_, level in levels.items() if level != _DEFAULT}
 
 
 def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expression], ...]) -> TopicSpec:

@@ -32,6 +32,7 @@ from millstream.physical.values import (
     Query,
     Signature,
     SinkOutput,
+    SourceRead,
     TableOutput,
     Target,
     ToKafka,
@@ -178,7 +179,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             settings.timezone,
             signatures.stored(recipe.outputs),
             tuple(source.topic for source in reads),
-            settings.spark,
+            settings.spark | _isolation(settings, reads),
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
@@ -275,6 +276,14 @@ def _target(output: Output) -> Target:
             return TableOutput(output.model, output.keys, output.columns, options, tests)
         case View():
             return ViewOutput(output.model, output.columns)
+
+
+def _isolation(settings: PhysicalSettings, reads: Sequence[SourceRead]) -> dict[str, str]:
+    return {
+        f"the isolation level of {each.relation.partition('.')[2]}": level
+        for each in reads
+        if (level := settings.isolation.get(each.relation))
+    }
 
 
 def _functions(order: Sequence[Node], decoding: Sequence[DecodingCall]) -> tuple[str, ...]:

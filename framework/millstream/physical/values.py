@@ -196,7 +196,7 @@ class Signature(Struct, frozen=True):
     topics: tuple[str, ...] = ()
     """The topics of the sources, empty for changes of a table. Older records have no topics."""
     settings: dict[str, str] | None = None
-    """The Spark settings of the target that can change results. Older records have none."""
+    """The settings that can change results: those of Spark, and isolation levels. Older records have none."""
 
     @property
     def stateful(self) -> bool:
@@ -286,11 +286,13 @@ class PhysicalSettings(Struct, frozen=True):
     functions: dict[str, str] = {}
     """The digest of each Python function's body."""
     libraries: dict[str, dict[str, str]] = {}
-    """The libraries that each Python function can use, with their versions."""
+    """The libraries that each Python function can use, and Python itself, with their versions."""
     seeds: dict[str, str] = {}
     """The digest of each seed's rows."""
     spark: dict[str, str] = {}
     """The Spark settings that can change results."""
+    isolation: dict[str, str] = {}
+    """The isolation level at which a source is read, by its id, unless it is Kafka's default."""
     places: dict[str, str] = {}
     """Where each store keeps tables; the default store's place is also under an empty name."""
     distinct: dict[tuple[str, str], int] = {}

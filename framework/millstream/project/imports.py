@@ -173,6 +173,11 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
+def python_version() -> str:
+    """Return the version of Python without its patch, as Spark demands it of workers."""
+    return f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
 def _version(module: str) -> str:
     """Return the version of the library that has a module; empty if it isn't installed here."""
     from importlib import metadata

@@ -116,7 +116,7 @@ def rows(shop, edit, target):
     return sorted(json.dumps(row, default=str, sort_keys=True) for row in listed)
 
 
-TARGET = "{{master: 'local[2]', kafka: embedded, grouping: off, {}}}"
+TARGET = "{{master: 'local[2]', grouping: off, {}}}"
 STATES = {
     "sums": "{{ config(materialized='table', unique_key='user') }}\n"
     "select user, count(*) as events from {{ source('web', 'events') }} group by user",
@@ -143,15 +143,54 @@ def test_the_verdict_of_an_edited_target(tmp_path, before, after, counts):
     assert verdicts_of_targets(tmp_path, before, after) == expected
 
 
+CONSUMER = "kafka: {bootstrap_servers: 'broker:9092', consumer: {isolation.level: read_committed}}"
+
+
+def test_another_isolation_level(tmp_path):
+    plain = "kafka: {bootstrap_servers: 'broker:9092'}"
+    found = verdicts_of_targets(tmp_path / "target", plain, CONSUMER)
+    assert found == {"sums": "rebuild", "days": "forward", "sent": "same"}
+    shop = Shop(tmp_path / "source", "")
+    write_states(shop)
+    read = []
+    for level in ("read_uncommitted", "read_committed"):
+        shop.source(options=f"{{isolation.level: {level}}}")
+        read.append(queries(shop))
+    assert {name: told(*read, f"model.{name}") for name in STATES} == found
+    sums = fit(read[1]["model.sums"], new_record("", read[0]["model.sums"], {}), Deployed({}))
+    expected = "the isolation level of web.events is read_committed instead of not set"
+    assert sums.reasons == (expected,)
+
+
+def test_another_version_of_python(tmp_path, monkeypatch):
+    shop = Shop(tmp_path, "")
+    write_states(shop)
+    shop.write("macros/doubled.py", "\ndef doubled(value: float) -> float:\n    return value * 2\n")
+    shop.write("profiles.yml", PROFILES)
+    shop.model("calls", STATES["sums"].replace("count(*)", "sum(doubled(value))"))
+    before = queries(shop)
+    monkeypatch.setattr("millstream.compile.catalog.python_version", lambda: "3.99")
+    shop.write("macros/other.py", "# compiled again")
+    after = queries(shop)
+    found = {model: told(before, after, model) for model in before}
+    assert {model for model, kind in found.items() if kind != "same"} == {"model.calls"}
+    calls = fit(after["model.calls"], new_record("", before["model.calls"], {}), Deployed({}))
+    assert "Python is version 3.99 instead of" in calls.reasons[0]
+
+
 def test_tables_in_another_place(tmp_path):
     found = verdicts_of_targets(tmp_path, "tables: {path: old}", "tables: {path: new}")
     assert found == {"sums": "rebuild", "days": "rebuild", "sent": "same"}
 
 
-def verdicts_of_targets(root, before, after):
-    shop = Shop(root, "")
+def write_states(shop):
     for name, sql in STATES.items():
         shop.model(name, sql)
+
+
+def verdicts_of_targets(root, before, after):
+    shop = Shop(root, "")
+    write_states(shop)
     found = []
     for settings in (before, after):
         shop.write("profiles.yml", f"shop: {{target: local, outputs: {{local: {TARGET.format(settings)}}}}}")
