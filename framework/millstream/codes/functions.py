@@ -62,4 +62,9 @@ MS321 Generator that yields nothing
     the names of helpers with `_`.
 MS322 Generator defined twice
     A file defines two generators with the same name. Keep one for each topic.
+MS323 Content that can change unnoticed
+    Queries are checked for changes of a function's text, of the modules that it imports and of the files that
+    it opens under a literal path. What `exec` and `eval` run, and what is read or imported under a computed
+    name, is unknown. Write the name as a text, or rebuild the models that call the function when the content
+    changes.
 """)

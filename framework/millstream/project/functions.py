@@ -10,7 +10,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
@@ -18,7 +18,7 @@ from millstream import types
 from millstream.errors import Diagnostic, Note
 from millstream.project.digests import Digests
 from millstream.project.hints import Hint, Hints
-from millstream.project.imports import imports_of
+from millstream.project.imports import imports_of, unknown_in
 from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
 from millstream.project.values import Function, Parameter
 from millstream.text import Text
@@ -57,8 +57,9 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
         errors += check_plain(module, node, "the function")
         digest, statements = digests.of(node)
         imports = tuple(dict.fromkeys(imports_of(statements)))
+        errors += _unknown(module, statements)
         found[node.name] = structs.replace(_function(module, node, hints, digest), imports=imports)
-    errors += hints.errors
+    errors = [*dict.fromkeys(errors), *hints.errors]  # several functions can use one statement
     return tuple(found.values()), sorted(errors, key=lambda error: error.order)
 
 
@@ -68,6 +69,14 @@ def _check_name(module: Module, node: Def) -> Iterator[Diagnostic]:
         message = f"SQL can't call a function '{node.name}' by its name"
         remedy = f"use lower case, digits and `_`, and no reserved word, such as '{_suggestion(node.name)}'."
         yield module.error(node, "MS312", message, remedy)
+
+
+def _unknown(module: Module, statements: Iterable[ast.stmt]) -> Iterator[Diagnostic]:
+    """Warn of calls by which functions can change although their text does not."""
+    for call in unknown_in(statements):
+        message = f"what `{ast.unparse(call)}` returns or runs can change unnoticed"
+        remedy = "write its argument as a text; or rebuild the models that use it when its content changes."
+        yield structs.replace(module.error(call, "MS323", message, remedy), severity="warning")
 
 
 def _suggestion(name: str) -> str:

@@ -21,6 +21,9 @@ from millstream.text import Text
 
 _OPENING = frozenset(("open", "read_text", "read_bytes", "read_csv", "read_json", "read_parquet", "Path"))
 """Calls whose first argument can be the path of a file."""
+_READING = frozenset(("read_text", "read_bytes", "read_csv", "read_json", "read_parquet", "import_module"))
+_RUNNING = frozenset(("exec", "eval", "open", "__import__"))
+"""Built-in functions that do the same, or run code."""
 _SOURCES = ("", "src")
 """The folders of a project that Python imports from."""
 
@@ -55,6 +58,26 @@ def imports_of(statements: Iterable[ast.stmt], package: str = "") -> Iterator[Im
                         yield Import(text)
                     elif _name(called) in _OPENING:
                         yield Import(text, file=True)
+
+
+def unknown_in(statements: Iterable[ast.stmt]) -> Iterator[ast.Call]:
+    """Yield the calls whose result no digest covers: of computed code, paths and modules."""
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and not _is_literal(node):
+                name, own = _name(node.func), isinstance(node.func, ast.Name)
+                if name in _READING or (own and name in _RUNNING):
+                    yield node
+
+
+def _is_literal(call: ast.Call) -> bool:
+    """Return whether the path or module that is called with is written as a text."""
+    match call:
+        case ast.Call(args=[ast.Constant(value=str()), *_]):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=called, args=[ast.Constant(value=str()), *_]))):
+            return _name(called) == "Path"
+    return False
 
 
 def _name(called: ast.expr) -> str:

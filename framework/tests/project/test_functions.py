@@ -244,3 +244,28 @@ def test_two_hundred_files_take_a_moment():
     for text in texts:
         read_functions(text)
     assert time.process_time() - start < 1.0  # measured: 0.2; the bound is for busy machines
+
+
+@pytest.mark.parametrize(
+    ("call", "reported"),
+    [
+        ("exec(code)", True),
+        ("eval('1 + ' + code)", True),
+        ("open(code).read()", True),
+        ("Path(code).read_text()", True),
+        ("importlib.import_module(code)", True),
+        ("open('rates.csv').read()", False),
+        ("Path('rates.csv').read_text()", False),
+        ("eval('1 + 1')", False),
+        ("code.read()", False),
+        ("gate.open(code)", False),
+    ],
+)
+def test_content_that_can_change_unnoticed(call, reported):
+    helper = f"import importlib\nfrom pathlib import Path\ndef _helper(code):\n    return {call}\n"
+    functions = "".join(f"def {name}(x: str) -> str:\n    return _helper(x)\n" for name in ("one", "two"))
+    found, warnings = read(helper + functions)
+    assert [each.name for each in found] == ["one", "two"]
+    assert [(each.code, each.severity, each.location.line) for each in warnings] == (
+        [("MS323", "warning", 4)] if reported else []
+    )
