@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, format_of, functions_of
 
+OWN_HEADERS = "millstream."
+"""The prefix of record headers that Millstream writes; no other header may have it."""
 REGISTRY = "registry"
 """As the schema of a sink: what the registry has under its subject."""
 

@@ -27,15 +27,15 @@ def text_lines(*, keys: bool, headers: bool, topics: bool) -> Line:
 
     def line(record: ShownRecord) -> str:
         parts = [record.topic] if topics else []
-        parts += [_one_line(record.key, record.wrong.get("key"))] if keys else []
+        parts += [one_line(record.key, record.wrong.get("key"))] if keys else []
         if headers:
-            parts.append(", ".join(f"{_one_line(name)}={_one_line(value)}" for name, value in record.headers))
-        return "\t".join([*parts, _one_line(record.value, record.wrong.get("value"))])
+            parts.append(", ".join(f"{one_line(name)}={one_line(value)}" for name, value in record.headers))
+        return "\t".join([*parts, one_line(record.value, record.wrong.get("value"))])
 
     return line
 
 
-def _one_line(value: Any, wrong: str | None = None) -> str:
+def one_line(value: Any, wrong: str | None = None) -> str:
     """Return a value as one line without control characters."""
     match value:
         case bytes():
@@ -55,17 +55,17 @@ def json_line(record: ShownRecord) -> str:
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": _time(record.timestamp),
-        "key": _plain(record.key),
-        "value": _plain(record.value),
+        "key": plain(record.key),
+        "value": plain(record.value),
     }
     if record.headers:
-        document["headers"] = [{"key": name, "value": _plain(value)} for name, value in record.headers]
+        document["headers"] = [{"key": name, "value": plain(value)} for name, value in record.headers]
     if record.wrong:
         document["undecodable"] = record.wrong
     return _json(document)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     return {"base64": b64encode(value).decode()} if isinstance(value, bytes) else value
 
 

@@ -10,7 +10,7 @@ class Entry(NamedTuple):
 
     @property
     def module(self) -> str:
-        return f"millstream.cli.commands.{self.name}"
+        return f"millstream.cli.commands.{self.name.replace('-', '_')}"
 
 
 COMMANDS = (
@@ -32,6 +32,7 @@ COMMANDS = (
     Entry("seed", "Fill the empty topics of the local broker with records from seeds/*.py."),
     Entry("produce", "Send test traffic from the generators in seeds/*.py."),
     Entry("consume", "Show the records of topics, decoded as the project declares them."),
+    Entry("dead-letters", "List, show, replay or drop dead letters."),
     Entry("query", "Query state tables, reference topics and seeds with SQL."),
     Entry("show", "Show the newest rows of a model, source or seed."),
     Entry("clean", "Remove what this project has created on this machine."),

@@ -29,4 +29,7 @@ MS555 Kafka rejects the topic's name
 MS556 Two topics differ only in `.` and `_`
     Kafka names its metrics after topics with `_` in place of `.`, so `shop.events` and `shop_events` collide:
     the broker refuses to create the second one.
+MS557 The header's name is reserved
+    Headers that start with `millstream.` are written by Millstream itself: the position or batch of a record,
+    and the origin of a dead letter. A header of a model can't have such a name.
 """)

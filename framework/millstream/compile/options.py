@@ -8,7 +8,7 @@ from typing import Any
 from millstream.errors import did_you_mean
 from millstream.expressions import Expression, replace_columns
 from millstream.expressions import column as column_of
-from millstream.materialization import Table, columns_named, materialization_of
+from millstream.materialization import OWN_HEADERS, Table, columns_named, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.plan.nodes import Node, Stateful
 from millstream.plan.nodes.order import in_order
@@ -18,6 +18,7 @@ from millstream.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOW
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _BEFORE = "select "
+_RESERVED = f"rename it: Millstream's own headers start with '{OWN_HEADERS}'"
 
 
 def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
@@ -85,6 +86,11 @@ def option_expressions(
     written += [("headers", f"headers.{name}", sql) for name, sql in (config.get("headers") or {}).items()]
     found: list[tuple[str, Expression]] = []
     problems: list[PlanProblem] = []
+    problems += [
+        PlanProblem(relation.id, "MS557", f"the header '{name}' is reserved", _RESERVED, option="headers")
+        for name in config.get("headers") or {}
+        if name.startswith(OWN_HEADERS)
+    ]
     for option, name, sql in written:
         analysis = analyse(f"{_BEFORE}{sql} as option from this", relation)
         problems += [

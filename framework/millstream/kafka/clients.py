@@ -15,7 +15,12 @@ from msgspec import Struct
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import Cluster, Value, revealed
 from millstream.kafka.failures import error_text, failure, is_authentication, refusal, silence
-from millstream.kafka.settings import admin_config, consumer_config, producer_config
+from millstream.kafka.settings import (
+    admin_config,
+    consumer_config,
+    producer_config,
+    transactional_config,
+)
 
 CONNECT = 5.0
 """Seconds for the first answer of a cluster."""
@@ -79,6 +84,10 @@ def producer_of(
     """Return a producer; `on_failure` is only called for records that were not accepted."""
     more = {"on_delivery": on_failure, "delivery.report.only.error": True}
     return _client(cluster, Producer, producer_config(cluster, live=live, largest=largest), more)
+
+
+def transactional_producer_of(cluster: Cluster, id_: str) -> tuple[Producer, ClientErrors]:
+    return _client(cluster, Producer, transactional_config(cluster, id_))
 
 
 def consumer_of(cluster: Cluster) -> tuple[Consumer, ClientErrors]:

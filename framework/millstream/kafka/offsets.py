@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from millstream.kafka.clients import PATIENCE, Admin
@@ -16,7 +16,7 @@ class Bounds(NamedTuple):
     first: int
     """The offset of the oldest retained record."""
     end: int
-    """The offset that the next record will have."""
+    """The offset after the last record, of those whose transactions have ended."""
 
 
 PartitionKey = tuple[str, int]
@@ -68,7 +68,11 @@ def _offsets(
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            futures = admin.client.list_offsets(dict.fromkeys(partitions, which), request_timeout=PATIENCE)
+            futures = admin.client.list_offsets(
+                dict.fromkeys(partitions, which),
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=PATIENCE,
+            )
             return {
                 (partition.topic, partition.partition): future.result(2 * PATIENCE).offset
                 for partition, future in futures.items()

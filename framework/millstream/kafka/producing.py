@@ -137,8 +137,7 @@ def send(
     Ctrl-C stops it after the records that are already being sent.
     """
     start = time.monotonic()
-    now = int(time.time() * 1000)
-    limits = {t: _limits(config, now) for t, config in configs(admin, [f.topic for f in feeds]).items()}
+    limits = {t: limits_of(config) for t, config in configs(admin, [f.topic for f in feeds]).items()}
     # At low rates, each record is sent immediately; otherwise in batches, as a busy application does.
     live = rate is not None and rate * _TICK <= 1
     sender = _Sender(admin.cluster, limits, progress or (lambda _topic, _sent: None), live=live)
@@ -173,7 +172,9 @@ def _pace(sender: _Sender, feeds: Iterable[Feed], count: int | None, rate: float
         time.sleep(_TICK)
 
 
-def _limits(config: Mapping[str, str], now: int) -> Limits:
+def limits_of(config: Mapping[str, str]) -> Limits:
+    """Return what a topic with these settings accepts now."""
+    now = int(time.time() * 1000)
     ages = [_number(config.get("message.timestamp.before.max.ms"))]
     if "delete" in config.get("cleanup.policy", "delete"):
         ages.append(_number(config.get("retention.ms")))

@@ -26,6 +26,8 @@ from millstream.project.kafka_options import java_options
 from millstream.project.secrets import Secret
 
 _CLIENT_ID = "millstream"
+_TRANSACTION = 30_000
+"""Milliseconds after which Kafka aborts the transaction of a process that died."""
 _OWN_PRODUCER = {"acks": "all", "delivery.timeout.ms": "30000"}
 """Settings of `produce`: for interactive use, Kafka's default of two minutes without an error is too long."""
 
@@ -75,11 +77,24 @@ def producer_config(cluster: Cluster, *, live: bool = False, largest: int | None
     return {"partitioner": "murmur2_random", "batch.num.messages": "100000", **found}
 
 
+def transactional_config(cluster: Cluster, id_: str) -> Options:
+    """Return the settings of a producer whose records are all accepted, or none.
+
+    If its process dies, readers of committed records wait for the transaction until Kafka aborts it.
+    """
+    found = producer_config(cluster, live=True)
+    # Kafka must not abort a transaction before a record of it could time out.
+    timeout = max(_TRANSACTION, int(text(found.get("delivery.timeout.ms", 0))))
+    own = {"transactional.id": id_, "transaction.timeout.ms": str(timeout)}
+    return {**found, "acks": "all", "enable.idempotence": "true", **own}
+
+
 def consumer_config(cluster: Cluster) -> Options:
     """Return the settings of `consume`, which doesn't join a consumer group."""
     found = _of_own(cluster, _given(cluster, "consumer"))
     return {
         **found,
+        "isolation.level": "read_committed",
         "group.id": f"{_CLIENT_ID}-consume",
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",

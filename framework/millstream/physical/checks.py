@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, any_of, joined, literal, replace_columns
-from millstream.physical.dead_letters import skipped_row, topic_of
+from millstream.physical.dead_letters import MODEL, REASON, skipped_row, topic_of
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
 from millstream.physical.records import HEADERS, RecordColumns, record
@@ -116,12 +116,14 @@ def _dead_letter(
     names: list[Piece] = []
     for check, wrong in sent:
         names += [", if(", *wrong.pieces, f", {literal(check.name)}, null)"]
+    name = literal(output.model.partition(".")[2])
     model = literal(f"{output.model.partition('.')[2]}: test ")
     reason = ("cast(concat(", model, ", concat_ws(', '", *names, ")) as binary)")
     before = rejected.items["headers"]
     headers = (
         *("concat(coalesce(", *before.pieces, f", cast(array() as {HEADERS})), "),
-        *("array(named_struct('key', 'millstream.reason', 'value', ", *reason, ")))"),
+        *(f"array(named_struct('key', '{MODEL}', 'value', cast({name} as binary)), "),
+        *(f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"),
     )
     items = {
         **rejected.items,

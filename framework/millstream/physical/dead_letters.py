@@ -8,13 +8,16 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined, literal
 from millstream.formats.sql import BAD
+from millstream.materialization import OWN_HEADERS
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.records import HEADERS
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 
 TOPIC, PARTITION, OFFSET = "millstream.topic", "millstream.partition", "millstream.offset"
-SOURCE = "millstream.source"
-"""Headers of a dead letter: its original record, and the source that could not decode it."""
+TIMESTAMP_HEADER, REASON = "millstream.timestamp", "millstream.reason"
+SOURCE, MODEL = "millstream.source", "millstream.model"
+"""Headers of a dead letter: its original record, why it failed, and the source that could not decode it or
+the model in which it failed."""
 FAILED = "a function failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
 
@@ -33,9 +36,9 @@ def dead_letter(trunk: Draft, source: str, topic: str) -> Draft:
 def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draft:
     """Return the dead letter of a record on which a model's function failed."""
     record = Ref(RECORD, trunk.sources[0].alias)
-    model = literal(f"{model}: ")
-    reason = (f"cast(concat({model}, ", *error.pieces, ") as binary)")
-    return _dead_letter(trunk, record, topic, reason, (*error.pieces, " is not null"))
+    prefix = literal(f"{model}: ")
+    reason = (f"cast(concat({prefix}, ", *error.pieces, ") as binary)")
+    return _dead_letter(trunk, record, topic, reason, (*error.pieces, " is not null"), model=model)
 
 
 def _dead_letter(
@@ -45,19 +48,24 @@ def _dead_letter(
     reason: tuple[Piece, ...],
     where: tuple[Piece, ...],
     source: str = "",
+    model: str = "",
 ) -> Draft:
     """Return key and value unchanged, with headers for the original record and the reason.
 
     Several sources of one topic each send their own dead letter of a record; `source` distinguishes them.
+    Headers of the record that have names of Millstream's are left out: they would say another origin.
     """
     origin = ("topic", "partition", "offset", "timestamp")
-    pieces: list[Piece] = ["concat(coalesce(", record, f".headers, cast(array() as {HEADERS})), array("]
+    foreign = f"header -> not startswith(header.key, '{OWN_HEADERS}')"
+    pieces: list[Piece] = ["concat(filter(coalesce(", record, f".headers, cast(array() as {HEADERS})), "]
+    pieces.append(f"{foreign}), array(")
     for name in origin:
         pieces += [f"named_struct('key', 'millstream.{name}', 'value', cast(cast(", record]
         pieces.append(f".{name} as string) as binary)), ")
-    if source:
-        pieces.append(f"named_struct('key', '{SOURCE}', 'value', cast({literal(source)} as binary)), ")
-    pieces += ["named_struct('key', 'millstream.reason', 'value', ", *reason, ")))"]
+    for header, value in ((SOURCE, source), (MODEL, model)):
+        if value:
+            pieces.append(f"named_struct('key', '{header}', 'value', cast({literal(value)} as binary)), ")
+    pieces += [f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"]
     items = {
         "topic": Expression((literal(topic_of(topic)),), STRING, nullable=False, atomic=True),
         "key": Expression((record, ".key"), BINARY, atomic=True),

@@ -65,13 +65,13 @@ def _led(admin, topic, partitions):
     return len(found) == partitions and all(each.leader >= 0 for each in found.values())
 
 
-def send(bootstrap, records):
+def send(bootstrap, records, headers=None):
     """Send records by topic: keys and values, which are texts, bytes or what becomes JSON."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
     for topic, rows in records.items():
         for key, value in rows:
             known = value is None or isinstance(value, str | bytes)
-            producer.produce(topic, key=key, value=value if known else json.dumps(value))
+            producer.produce(topic, key=key, value=value if known else json.dumps(value), headers=headers)
             producer.poll(0)
     assert producer.flush(30) == 0
 

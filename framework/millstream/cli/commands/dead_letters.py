@@ -1,0 +1,272 @@
+"""`millstream dead-letters`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+from zoneinfo import ZoneInfo
+
+import click
+from msgspec import Struct, structs, to_builtins
+
+from millstream.cli.dead_letters import (
+    counts_table,
+    drop_text,
+    letter_data,
+    letter_text,
+    readers_of,
+    replay_text,
+)
+from millstream.cli.jar_progress import fetching
+from millstream.cli.known_writers import shown
+from millstream.cli.options import Common, cli_command
+from millstream.cli.output import finish
+from millstream.cli.project import compile_for, project_of, root_of
+from millstream.errors import Diagnostic, MillstreamError
+
+if TYPE_CHECKING:
+    from millstream.dead_letters.choosing import Range, Wanted
+    from millstream.dead_letters.handled import Handled
+    from millstream.dead_letters.letter import DeadLetter
+    from millstream.dead_letters.replaying import Replay
+    from millstream.kafka.clients import Admin
+    from millstream.manifest import ManifestNode
+    from millstream.project.values import Project
+
+Action = Literal["ls", "show", "replay", "drop"]
+_LIMIT = click.IntRange(min=1)
+_RANGE = re.compile(r"(\d+):(\d+)(?:-(\d+))?")
+
+
+class _Options(Struct, frozen=True):
+    names: tuple[str, ...]
+    reason: str
+    since: str | None
+    until: str | None
+    offset: tuple[str, ...]
+
+
+class _Target(Struct, frozen=True, eq=False):
+    """What a command works with."""
+
+    common: Common
+    project: Project
+    nodes: dict[str, ManifestNode]
+    admin: Admin
+    wanted: Wanted
+    zone: ZoneInfo
+
+
+@cli_command(
+    "dead-letters",
+    "millstream dead-letters ls",
+    "millstream dead-letters show scores --reason ZeroDivisionError",
+    "millstream dead-letters replay scores            # what would be sent",
+    "millstream dead-letters replay scores --yes",
+    "millstream dead-letters drop shop.events --until 2026-03-01 --delete --yes",
+)
+@click.argument("action", type=click.Choice(("ls", "show", "replay", "drop")))
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--reason", default="", metavar="TEXT", help="Letters whose reason contains this text.")
+@click.option("--since", metavar="TIME", help="Letters that were sent at or after a time.")
+@click.option("--until", metavar="TIME", help="Letters that were sent before a time.")
+@click.option(
+    "--offset",
+    multiple=True,
+    metavar="P:N[-N]",
+    help="Letters at these offsets of a partition of the dead letter topic: `0:17`, `0:17-42`.",
+)
+@click.option("--limit", type=_LIMIT, default=10, show_default=True, help="With show: at most this many.")
+@click.option("--all", "every", is_flag=True, help="With show: also letters that were replayed or dropped.")
+@click.option("--force", is_flag=True, help="With replay: also letters that were replayed or dropped.")
+@click.option(
+    "--delete",
+    is_flag=True,
+    help="With drop: let Kafka delete letters, up to the oldest one that remains in each partition.",
+)
+@click.option(
+    "--yes", "-y", is_flag=True, help="With replay and drop: do it, not only say what would be done."
+)
+def command(
+    common: Common,
+    *,
+    action: Action,
+    names: tuple[str, ...],
+    reason: str,
+    since: str | None,
+    until: str | None,
+    offset: tuple[str, ...],
+    limit: int,
+    every: bool,
+    force: bool,
+    delete: bool,
+    yes: bool,
+) -> int:
+    """List, show, replay or drop dead letters.
+
+    A NAME is a source (the records that it could not decode), a model (those on which its function failed,
+    and rows that its tests rejected), or a topic (all of its dead letters). Without names, all dead letters
+    of the project are meant.
+
+    `ls` counts letters by topic, source or model, and reason. `show` shows the newest ones. `replay` sends
+    the original key, value and headers back to the topic and partition that they came from, each record once:
+    a replay that was killed continues, and a record is sent again only with --force. All readers of the topic
+    get the record, also models that had no problem with it. `drop` marks letters as handled without sending
+    anything. Both say what they would do; --yes does it.
+    """
+    for given, allowed, name in (
+        (every, ("show",), "--all"),
+        (force, ("replay",), "--force"),
+        (delete, ("drop",), "--delete"),
+        (yes, ("replay", "drop"), "--yes"),
+    ):
+        if given and action not in allowed:
+            raise click.UsageError(f"{name} needs {' or '.join(allowed)}")
+    with _opened(common, _Options(names, reason, since, until, offset)) as target:
+        match action:
+            case "ls":
+                return _list(target)
+            case "show":
+                return _show(target, limit, every=every)
+            case "replay":
+                return _replay(target, force=force, yes=yes)
+            case "drop":
+                return _drop(target, delete=delete, yes=yes)
+
+
+@contextmanager
+def _opened(common: Common, options: _Options) -> Iterator[_Target]:
+    from millstream.dead_letters.choosing import known_of, wanted
+    from millstream.kafka.opening import connected
+
+    root = root_of(common)
+    # Letters can be handled although models have errors.
+    nodes = compile_for(common, root).manifest.nodes
+    project = project_of(common, root)
+    zone = ZoneInfo(project.target.settings.get("timezone", "UTC"))
+    since, until = (_time(each, zone) if each else None for each in (options.since, options.until))
+    ranges = tuple(map(_range, options.offset))
+    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+        found = wanted(known_of(project, nodes), admin, options.names)
+        found = structs.replace(found, reason=options.reason, since=since, until=until, ranges=ranges)
+        yield _Target(common, project, nodes, admin, found, zone)
+
+
+def _time(text: str, zone: ZoneInfo) -> datetime:
+    """Parse a time; without a zone, it is in that of the target."""
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise click.UsageError(
+            f"'{text}' is not a time, such as 2026-03-01 or 2026-03-01T10:00:00Z"
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=zone)
+
+
+def _range(text: str) -> Range:
+    from millstream.dead_letters.choosing import Range
+
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise click.UsageError(f"'{text}' is not an offset, such as 0:17 or 0:17-42 (partition 0)")
+    return Range(int(found[1]), int(found[2]), int(found[3] or found[2]))
+
+
+def _list(target: _Target) -> int:
+    from millstream.dead_letters.counting import count_letters
+
+    counts = [
+        each
+        for topic in target.wanted.topics
+        for each in count_letters(target.admin, topic, target.wanted.has)
+    ]
+    totals = {
+        name: sum(getattr(each, name) for each in counts)
+        for name in ("letters", "replayed", "dropped", "remaining")
+    }
+    result = {"dead_letters": to_builtins(counts), **totals}
+    return finish(target.common.style, result=result, text=counts_table(counts))
+
+
+def _show(target: _Target, limit: int, *, every: bool) -> int:
+    from millstream.dead_letters.choosing import newest_letters
+    from millstream.dead_letters.handled import read_handled
+    from millstream.kafka.readings import Reading
+    from millstream.kafka.topic_names import known_readings
+    from millstream.registry.writers import asked_writers
+
+    readings = known_readings(target.project, target.nodes)
+    found: list[dict[str, Any]] = []
+    lines: list[str] = []
+    with asked_writers(target.project) as writers:
+        for topic in target.wanted.topics:
+            handled = read_handled(target.admin, topic)
+            chosen = target.wanted.has if every else partial(_remains, target.wanted, handled)
+            for message, letter in newest_letters(target.admin, topic, limit, chosen):
+                origin = letter.origin.topic if letter.origin else topic.removesuffix(".dead_letter")
+                record = shown(message, readings.get(origin) or Reading(origin), writers)
+                status = handled.status(letter)
+                found.append(letter_data(letter, record, status))
+                lines.append(letter_text(letter, record, status))
+    text = "\n\n".join(lines) or "no dead letters"
+    return finish(target.common.style, result={"dead_letters": found}, text=text)
+
+
+def _remains(wanted: Wanted, handled: Handled, letter: DeadLetter) -> bool:
+    return wanted.has(letter) and handled.status(letter) == "remaining"
+
+
+def _replay(target: _Target, *, force: bool, yes: bool) -> int:
+    from millstream.cli.signals import ending_well
+    from millstream.dead_letters.replaying import plan_replay, replay
+
+    done: list[Replay] = []
+    for topic in target.wanted.topics:
+        plan = plan_replay(target.admin, topic, target.wanted.has, force=force)
+        if yes and plan.letters.get("due"):
+            with ending_well():
+                plan = replay(target.admin, topic, target.wanted.has, target.zone, force=force)
+        done.append(plan)
+    _refuse(done)
+    topics = {topic for each in done for topic in each.records}
+    readers = readers_of(target.project, target.nodes, topics)
+    result = {
+        "topics": to_builtins(done),
+        "records": sum(sum(each.records.values()) for each in done),
+        "sent": yes,
+        "readers": readers,
+    }
+    text = replay_text(done, readers, sent=yes)
+    return finish(target.common.style, result=result, text=text)
+
+
+def _refuse(done: Iterable[Replay]) -> None:
+    """Raise an error if nothing can be sent, although there are letters."""
+    letters: dict[str, int] = {}
+    for each in done:
+        for fate, count in each.letters.items():
+            letters[fate] = letters.get(fate, 0) + count
+    if not letters or letters.get("due"):
+        return
+    if rows := letters.get("row"):
+        message = f"{rows:,} dead letters are rows that a data test rejected, not records of a topic"
+        remedy = "fix the model or its test and rebuild it, or drop the letters"
+        raise MillstreamError(Diagnostic("MS830", message, None, remedy))
+    count = sum(letters.values())
+    message = f"all of these dead letters ({count:,}) were replayed or dropped before"
+    raise MillstreamError(Diagnostic("MS838", message, None, "add --force to send their records again"))
+
+
+def _drop(target: _Target, *, delete: bool, yes: bool) -> int:
+    from millstream.cli.signals import ending_well
+    from millstream.dead_letters.dropping import drop, plan_drop
+
+    act = drop if yes else plan_drop
+    with ending_well():
+        done = [act(target.admin, topic, target.wanted.has, delete=delete) for topic in target.wanted.topics]
+    result = {"topics": to_builtins(done), "letters": sum(each.letters for each in done), "done": yes}
+    return finish(target.common.style, result=result, text=drop_text(done, delete=delete, applied=yes))

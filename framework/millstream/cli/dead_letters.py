@@ -1,0 +1,156 @@
+"""Dead letters as texts and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from millstream.cli.records import one_line, plain
+from millstream.graph import build_graph
+
+if TYPE_CHECKING:
+    from millstream.dead_letters.counting import Count
+    from millstream.dead_letters.dropping import Drop
+    from millstream.dead_letters.letter import DeadLetter
+    from millstream.dead_letters.replaying import Replay
+    from millstream.kafka.readings import ShownRecord
+    from millstream.manifest import ManifestNode
+    from millstream.project.values import Project
+
+_WIDEST = 60
+_DRY = "Nothing was changed; add --yes to do it."
+
+
+def counts_table(counts: Sequence[Count]) -> str:
+    if not counts:
+        return "no dead letters"
+    rows = [("TOPIC", "OF", "REASON", "LETTERS", "REPLAYED", "DROPPED", "REMAINING", "FIRST", "LAST")]
+    rows += [
+        (
+            *(each.topic, each.owner, _short(each.reason), f"{each.letters:,}", f"{each.replayed:,}"),
+            *(f"{each.dropped:,}", f"{each.remaining:,}", _time(each.first), _time(each.last)),
+        )
+        for each in counts
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if 3 <= column <= 6 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _short(text: str) -> str:
+    text = one_line(text)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _time(time: datetime | None) -> str:
+    return "" if time is None else time.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
+
+
+def letter_text(letter: DeadLetter, record: ShownRecord, status: str) -> str:
+    """Return a letter in a few lines without control characters."""
+    lines = [f"{letter.topic} {letter.partition}:{letter.offset}  {_time(letter.sent)}  {status}"]
+    if (origin := letter.origin) is not None:
+        at = f"{origin.topic} {origin.partition}:{origin.offset}  {origin.timestamp}"
+        lines.append(f"  from    {one_line(at)}")
+    lines += [f"  of      {one_line(letter.owner)}", f"  reason  {one_line(letter.reason)}"]
+    lines.append(f"  key     {one_line(record.key)}")
+    lines.append(f"  value   {one_line(record.value)}")
+    lines += [f"  header  {one_line(name)}={one_line(_text(value))}" for name, value in letter.headers]
+    return "\n".join(lines)
+
+
+def letter_data(letter: DeadLetter, record: ShownRecord, status: str) -> dict[str, Any]:
+    origin = letter.origin
+    return {
+        "topic": letter.topic,
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "sent": letter.sent,
+        "status": status,
+        "origin": origin
+        and {
+            "topic": origin.topic,
+            "partition": origin.partition,
+            "offset": origin.offset,
+            "timestamp": origin.timestamp,
+        },
+        "owner": letter.owner,
+        "query": letter.query,
+        "reason": letter.reason,
+        "key": plain(record.key),
+        "value": plain(record.value),
+        "headers": [{"key": name, "value": plain(_text(value))} for name, value in letter.headers],
+    }
+
+
+def _text(value: bytes | None) -> str | bytes | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def readers_of(
+    project: Project, nodes: Mapping[str, ManifestNode], topics: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the models whose stored rows depend on the records of each topic."""
+    graph = build_graph(nodes)
+    stored = {id_: node.name for id_, node in nodes.items() if node.kind == "model" and _is_stored(node)}
+    above = {id_: graph.ancestors(id_) for id_ in stored}
+    found: dict[str, list[str]] = {}
+    for topic in sorted(topics):
+        sources = {f"source.{each.id}" for each in project.sources.values() if each.topic == topic}
+        found[topic] = sorted(name for id_, name in stored.items() if sources & above[id_])
+    return found
+
+
+def _is_stored(node: ManifestNode) -> bool:
+    return node.materialization is not None and bool(node.materialization.stored_as)
+
+
+def replay_text(done: Iterable[Replay], readers: Mapping[str, Sequence[str]], *, sent: bool) -> str:
+    lines: list[str] = []
+    for each in done:
+        verb = "sent" if sent else "would send"
+        lines += [
+            f"{each.topic}: {verb} {count:,} record{'s' * (count != 1)} to {topic}"
+            for topic, count in each.records.items()
+        ]
+        lines += [
+            f"{each.topic}: {count:,} letters {_FATES[fate]}"
+            for fate, count in each.letters.items()
+            if fate in _FATES
+        ]
+    for topic, models in readers.items():
+        if models:
+            lines.append(f"read by: {', '.join(models)} ({topic}); all of them get these records")
+    if not lines:
+        return "no dead letters"
+    return "\n".join(lines if sent else [*lines, _DRY])
+
+
+_FATES: dict[str, str] = {
+    "same record": "of records that are sent for another letter",
+    "replayed": "were replayed before",
+    "dropped": "were dropped",
+    "row": "are rows that a data test rejected, without a record to send",
+}
+
+
+def drop_text(done: Iterable[Drop], *, delete: bool, applied: bool) -> str:
+    lines: list[str] = []
+    for each in done:
+        if each.letters:
+            lines.append(f"{each.topic}: {'dropped' if applied else 'would drop'} {each.letters:,} letters")
+        if delete:
+            verb = "deleted" if applied else "would delete"
+            lines.append(f"{each.topic}: {verb} {each.deleted:,} records, up to the first that remains")
+    if not lines:
+        return "no dead letters"
+    return "\n".join(lines if applied else [*lines, _DRY])

@@ -1,0 +1,53 @@
+"""Counts dead letters by topic, owner and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.dead_letters.choosing import letters_of
+from millstream.dead_letters.handled import Handled, Status, read_handled
+from millstream.dead_letters.letter import DeadLetter
+from millstream.kafka.clients import Admin
+
+_MOST = 1000
+"""Reasons that are counted separately, for each topic and owner: some contain the value."""
+_OTHERS = "other reasons"
+
+
+class Count(Struct, frozen=True):
+    """Letters of a topic that have one owner and reason: the sum of those replayed, dropped and remaining."""
+
+    topic: str
+    owner: str
+    query: str
+    reason: str
+    letters: int = 0
+    replayed: int = 0
+    dropped: int = 0
+    remaining: int = 0
+    first: datetime | None = None
+    """When the first of them was sent."""
+    last: datetime | None = None
+
+
+def count_letters(admin: Admin, topic: str, chosen: Callable[[DeadLetter], bool]) -> list[Count]:
+    """Return the counts of a topic's letters, most letters first."""
+    handled: Handled = read_handled(admin, topic)
+    found: dict[tuple[str, str, str], Count] = {}
+    for letter in filter(chosen, letters_of(admin, topic)):
+        key = (letter.owner, letter.query, letter.reason)
+        if key not in found and len(found) >= _MOST:
+            key = (letter.owner, letter.query, _OTHERS)
+        count = found.get(key) or Count(topic, *key)
+        found[key] = _with(count, letter, handled.status(letter))
+    return sorted(found.values(), key=lambda count: -count.letters)
+
+
+def _with(count: Count, letter: DeadLetter, status: Status) -> Count:
+    times = [each for each in (count.first, count.last, letter.sent) if each is not None]
+    more = {"letters": count.letters + 1, status: getattr(count, status) + 1}
+    return replace(count, first=min(times, default=None), last=max(times, default=None), **more)

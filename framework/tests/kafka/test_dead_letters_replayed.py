@@ -1,0 +1,287 @@
+"""Dead letters are listed, shown, replayed once, and dropped; the counts always add up."""
+
+import json
+import subprocess
+import time
+from collections import Counter
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from support.commands import MILLSTREAM
+from support.runs import create_topics
+
+SIZES = ("letters", "replayed", "dropped", "remaining")
+AT = "2026-01-01 00:00:00.12"
+MILLIS = 1767225600120
+
+
+@pytest.fixture
+def letters(cluster, admin, run):
+    """Return a function that writes dead letters of clicks; topics are new for each test."""
+    servers = cluster.bootstrap_servers
+    names = [
+        "clicks", "lines", "clicks.dead_letter", "clicks.dead_letter.handled", "lines.dead_letter",
+        "lines.dead_letter.handled", "shop.out.dead_letter",
+    ]  # fmt: skip
+    present = [each for each in names if each in admin.metadata().topics]
+    for future in admin.client.delete_topics(present).values() if present else ():
+        future.result(10)
+    while any(each in admin.metadata().topics for each in names):
+        pass
+    create_topics(servers, "clicks", "lines", partitions=3)
+    create_topics(servers, "clicks.dead_letter", partitions=2)
+    producer = Producer({"bootstrap.servers": servers})
+
+    def write(*offsets, topic="clicks", **given):
+        for offset in offsets:
+            send(producer, offset, topic, **given)
+        assert producer.flush(10) == 0
+
+    return write
+
+
+def send(producer, offset, topic, *, owner="source.web.clicks", reason="not JSON", value=None, own=(), at=AT):
+    headers = [("trace", b"t"), ("trace", b"\xff"), ("empty", None), *own]
+    headers += [
+        ("millstream.topic", topic), ("millstream.partition", str(offset % 3)),
+        ("millstream.offset", str(offset)), ("millstream.timestamp", at),
+        ("millstream.source" if owner.startswith("source") else "millstream.model", owner),
+        ("millstream.reason", reason), ("millstream.batch", "web_clicks/1/0"),
+    ]  # fmt: skip
+    value = f"value {offset}".encode() if value is None else value
+    producer.produce(f"{topic}.dead_letter", value, f"k{offset}", headers=headers)
+    producer.poll(0)
+
+
+def read(cluster, topic, isolation="read_committed"):
+    """Return the records of a topic, by a client of our own."""
+    consumer = Consumer({
+        "bootstrap.servers": cluster.bootstrap_servers, "group.id": "judge", "enable.auto.commit": False,
+        "enable.partition.eof": True, "isolation.level": isolation,
+    })  # fmt: skip
+    numbers = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
+    found, ended = [], set()
+    while len(ended) < len(numbers):
+        message = consumer.poll(20)
+        assert message is not None
+        if message.error() is None:
+            found.append(message)
+        else:
+            assert message.error().name() == "_PARTITION_EOF"
+            ended.add(message.partition())
+    consumer.close()
+    return found
+
+
+def counts(run_json, *names):
+    found = run_json("dead-letters", "ls", *names)
+    assert found["letters"] == found["replayed"] + found["dropped"] + found["remaining"]
+    for size in SIZES:
+        assert found[size] == sum(each[size] for each in found["dead_letters"])
+    return tuple(found[size] for size in SIZES)
+
+
+def test_letters_are_counted_by_owner_and_reason(letters, run, run_json):
+    letters(1, 2, 3)
+    letters(4, owner="out", reason="out: ZeroDivisionError")
+    counted = run_json("dead-letters", "ls")["dead_letters"]
+    assert [(c["topic"], c["owner"], c["query"], c["reason"], c["letters"]) for c in counted] == [
+        ("clicks.dead_letter", "source.web.clicks", "web_clicks", "not JSON", 3),
+        ("clicks.dead_letter", "out", "web_clicks", "out: ZeroDivisionError", 1),
+    ]
+    assert counts(run_json, "web.clicks") == (3, 0, 0, 3)
+    assert counts(run_json, "out") == (1, 0, 0, 1)
+    assert counts(run_json, "clicks") == counts(run_json, "clicks.dead_letter") == (4, 0, 0, 4)
+    text = run("dead-letters", "ls")[1].splitlines()
+    assert text[0].split()[:7] == ["TOPIC", "OF", "REASON", "LETTERS", "REPLAYED", "DROPPED", "REMAINING"]
+    assert len(text) == 3
+
+
+def test_letters_are_chosen_by_reason_time_and_offset(letters, run_json):
+    letters(1, 2, reason="not JSON: x")
+    middle = time.time()
+    letters(3, reason="the key: y")
+    shown = run_json("dead-letters", "show")["dead_letters"]
+    at = {each["origin"]["offset"]: f"{each['partition']}:{each['offset']}" for each in shown}
+    middle = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(middle + 3600))
+
+    def offsets(*options):
+        return {
+            each["origin"]["offset"] for each in run_json("dead-letters", "show", *options)["dead_letters"]
+        }
+
+    assert offsets("--reason", "NOT json") == {1, 2}
+    assert offsets("--offset", at[3]) == {3}
+    assert offsets("--offset", "0:0-99", "--offset", "1:0-99") == {1, 2, 3}
+    assert offsets("--until", middle) == {1, 2, 3}
+    assert offsets("--since", f"{middle}Z") == set()
+    assert len(offsets("--limit", "2")) == 2
+
+
+def test_a_letter_is_shown_without_harm_to_a_terminal(letters, run, run_json):
+    letters(7, reason="not JSON: \x1b[2J", value=b'{"id": 7, "kind": "\xc2\x9b"}')
+    letters(8, value=b"\x00\x1b\xff", owner="out")
+    text = run("dead-letters", "show")[1]
+    assert not set(text) & {"\x1b", "\x9b", "\x00"}
+    assert "reason  not JSON: \\x1b[2J" in text
+    assert "header  trace=base64:/w==" in text
+    first, last = sorted(
+        run_json("dead-letters", "show")["dead_letters"], key=lambda each: each["origin"]["offset"]
+    )
+    assert first["value"] == {"id": 7, "kind": "\x9b"}
+    assert first["origin"] == {"topic": "clicks", "partition": 1, "offset": 7, "timestamp": AT}
+    assert last["value"] == {"base64": "ABv/"}
+    assert [each["key"] for each in last["headers"]] == ["trace", "trace", "empty"]
+
+
+def test_a_replay_sends_the_original_records_once(letters, run, run_json, cluster):
+    letters(0, 1, 2, own=[("millstream.position", b"forged-0-0")])
+    letters(1, owner="out", reason="out: x")  # the same record
+    letters(4, value=b"", at="not a time")
+    planned = run_json("dead-letters", "replay", "clicks")
+    assert (planned["records"], planned["sent"], planned["readers"]) == (4, False, {"clicks": ["out"]})
+    assert read(cluster, "clicks") == []
+    assert "would send 4 records to clicks" in run("dead-letters", "replay", "clicks")[1]
+
+    done = run_json("dead-letters", "replay", "clicks", "--yes")
+    assert (done["records"], done["sent"]) == (4, True)
+    assert done["topics"][0]["letters"] == {"due": 4, "same record": 1}
+    records = {message.key(): message for message in read(cluster, "clicks")}
+    assert len(records) == len(read(cluster, "clicks")) == 4
+    one = records[b"k1"]
+    assert (one.value(), one.partition(), one.timestamp()[1]) == (b"value 1", 1, MILLIS)
+    headers = [("trace", b"t"), ("trace", b"\xff"), ("empty", None)]
+    assert one.headers() == [*headers, ("millstream.replayed", f"clicks-1-1@{AT}".encode())]
+    assert records[b"k4"].value() == b""
+    assert counts(run_json) == (5, 5, 0, 0)
+
+    code, _, err = run("dead-letters", "replay", "clicks", "--yes")
+    assert code == 2
+    assert "MS838" in err
+    assert len(read(cluster, "clicks")) == 4
+    assert run_json("dead-letters", "replay", "clicks", "--yes", "--force")["records"] == 4
+    assert len(read(cluster, "clicks")) == 8
+    assert counts(run_json) == (5, 5, 0, 0)
+
+
+def test_a_partition_that_is_gone_leaves_the_choice_to_the_key(letters, run_json, admin, cluster):
+    letters(2)
+    for future in admin.client.delete_topics(["clicks"]).values():
+        future.result(10)
+    while "clicks" in admin.metadata().topics:
+        pass
+    create_topics(cluster.bootstrap_servers, "clicks", partitions=1)
+    assert run_json("dead-letters", "replay", "--yes")["records"] == 1
+    assert [message.partition() for message in read(cluster, "clicks")] == [0]
+
+
+def test_dropped_letters_are_neither_replayed_nor_counted_as_remaining(letters, run, run_json, cluster):
+    letters(1, 2)
+    letters(1, owner="out", reason="out: x")
+    assert run_json("dead-letters", "drop", "out")["letters"] == 1
+    assert counts(run_json) == (3, 0, 0, 3)
+    assert run_json("dead-letters", "drop", "out", "--yes")["letters"] == 1
+    assert counts(run_json) == (3, 0, 1, 2)
+    assert "MS838" in run("dead-letters", "replay", "out")[2]
+    assert run_json("dead-letters", "replay", "--yes")["records"] == 2, "the source's letter of it remains"
+    assert counts(run_json) == (3, 3, 0, 0)
+    assert run("dead-letters", "drop", "--yes")[1] == "no dead letters\n"
+
+
+def test_deleting_leaves_what_remains(letters, run_json, admin, cluster):
+    letters(*range(20))
+    shown = run_json("dead-letters", "show", "--limit", "99")["dead_letters"]
+    kept = sorted(each["offset"] for each in shown if each["partition"] == 0)[1]
+    options = ("--offset", "1:0-999", "--offset", f"0:0-{kept - 1}", "--offset", f"0:{kept + 1}-999")
+    planned = run_json("dead-letters", "drop", *options, "--delete")
+    assert len(read(cluster, "clicks.dead_letter")) == 20
+    done = run_json("dead-letters", "drop", *options, "--delete", "--yes")
+    assert planned["topics"] == done["topics"]
+    left = [(m.partition(), m.offset()) for m in read(cluster, "clicks.dead_letter")]
+    assert {number for number, _ in left} == {0}
+    assert min(left) == (0, kept), "Kafka deletes only the oldest records"
+    assert counts(run_json) == (len(left), 0, len(left) - 1, 1)
+
+
+def test_a_row_that_a_test_rejected_can_only_be_dropped(letters, run, run_json, cluster):
+    create_topics(cluster.bootstrap_servers, "shop.out.dead_letter", partitions=1)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    headers = [("millstream.model", "out"), ("millstream.reason", "out: test positive")]
+    producer.produce("shop.out.dead_letter", b"{}", headers=headers)
+    assert producer.flush(10) == 0
+    assert "MS830" in run("dead-letters", "replay", "out", "--yes")[2]
+    assert run_json("dead-letters", "drop", "out", "--yes")["letters"] == 1
+    assert counts(run_json, "out") == (1, 0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["ls", "clcks"], "MS840", "did you mean 'clicks'?"),
+        (["ls", "--yes"], "MS701", "--yes needs replay or drop"),
+        (["drop", "--force"], "MS701", "--force needs replay"),
+        (["show", "--since", "yesterday"], "MS701", "'yesterday' is not a time"),
+        (["show", "--offset", "x"], "MS701", "'x' is not an offset"),
+    ],
+)
+def test_mistakes(run, letters, arguments, code, said):
+    exit_code, _, err = run("dead-letters", *arguments)
+    assert exit_code == 2
+    assert code in err
+    assert said in err
+
+
+def test_a_topic_that_is_gone_stops_the_replay(letters, run, run_json, admin):
+    letters(1)
+    for future in admin.client.delete_topics(["clicks"]).values():
+        future.result(10)
+    while "clicks" in admin.metadata().topics:
+        pass
+    assert "MS827" in run("dead-letters", "replay", "--yes")[2]
+    assert counts(run_json) == (1, 0, 0, 1)
+
+
+@pytest.mark.long
+def test_a_killed_replay_goes_on_and_sends_each_record_once(letters, run_json, cluster, shop):
+    count = 20_000
+    letters(*range(count))
+    command = [*MILLSTREAM, "dead-letters", "replay", "clicks", "--yes", "--output", "json"]
+    killed = 0
+    while True:
+        before = len(read(cluster, "clicks", "read_uncommitted"))
+        replay = subprocess.Popen(command, cwd=shop, stdout=subprocess.PIPE, text=True)
+        while replay.poll() is None and len(read(cluster, "clicks", "read_uncommitted")) == before:
+            pass
+        if killed == 5:
+            break
+        replay.kill()
+        replay.communicate()
+        killed += 1
+    said, _ = replay.communicate(timeout=120)
+    assert replay.returncode == 0
+    assert 0 < json.loads(said)["records"] < count, "it continued"
+    found = Counter(message.key() for message in read(cluster, "clicks"))
+    assert len(found) == count
+    assert set(found.values()) == {1}
+    assert counts(run_json) == (count, count, 0, 0)
+
+
+@pytest.mark.long
+def test_of_two_replays_at_a_time_the_later_one_goes_on(letters, run_json, cluster, shop):
+    count = 20_000
+    letters(*range(count))
+    command = [*MILLSTREAM, "dead-letters", "replay", "clicks", "--yes"]
+    both = [
+        subprocess.Popen(command, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [each.communicate(timeout=120) for each in both]
+    codes = [each.returncode for each in both]
+    assert 0 in codes, said
+    for code, (_, err) in zip(codes, said, strict=True):
+        assert code == 0 or "MS839" in err or "MS838" in err, err
+        assert "Traceback" not in err
+    found = Counter(message.key() for message in read(cluster, "clicks"))
+    assert (len(found), set(found.values())) == (count, {1})
+    assert counts(run_json) == (count, count, 0, 0)

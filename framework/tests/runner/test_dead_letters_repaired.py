@@ -1,0 +1,85 @@
+"""Dead letters of a broken function are replayed once it is fixed: each record is in the output exactly once."""
+
+import json
+import subprocess
+from collections import Counter
+
+import pytest
+from confluent_kafka import Producer
+from support.commands import MILLSTREAM
+from support.runs import built, headers, received, send, statuses
+from support.shops import event
+from support.spark import SPARK_WARNINGS
+
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
+
+COUNT = 1000
+BROKEN = """
+    def share(value: float) -> float:
+        return 1 / (value - 7)
+"""
+FIXED = """
+    def share(value: float) -> float:
+        return value - 7
+"""
+SHARES = (
+    "{{ config(materialized='sink', on_bad_record='dead_letter') }} "
+    "select id, share(value) as share from {{ source('web', 'events') }}"
+)
+
+
+def test_letters_of_a_broken_function_reach_the_output_once(shop, first_spark):
+    shop.source(on_bad_record="dead_letter")
+    shop.write("macros/share.py", BROKEN)
+    shop.model("shares", SHARES)
+    forged = [("millstream.offset", b"-1"), ("millstream.source", b"source.web.other"), ("trace", b"t")]
+    shop.send(*(event(number, value=7.0 + number % 2) for number in range(2 * COUNT)))
+    send(shop.bootstrap, {"events": [("b", "no JSON")]}, headers=forged)
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"shares": "success"}
+    letters = received(shop.bootstrap, "events.dead_letter")
+    assert len(letters) == COUNT + 1
+    last = next(each for each in letters if each.value() == b"no JSON")
+    names = [name for name, _ in last.headers()]
+    assert len(names) == len(set(names)), "forged headers are left out"
+    assert headers(last)["millstream.offset"] == str(2 * COUNT)
+    assert headers(last)["millstream.source"] == "source.web.events"
+    assert headers(last)["trace"] == "t"
+    assert {headers(each).get("millstream.model") for each in letters} == {"shares", None}
+
+    shop.write("macros/share.py", FIXED)
+    assert replayed(shop, "shares") == COUNT
+    assert replayed(shop, "shares", code=2) is None
+    built(shop.root, first_spark)
+    ids = Counter(row["id"] for row in shop.values("shares"))
+    assert len(ids) == 2 * COUNT
+    assert set(ids.values()) == {1}
+    assert len(received(shop.bootstrap, "events.dead_letter")) == COUNT + 1
+
+
+def test_aborted_records_are_in_no_output(shop, first_spark):
+    shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
+    shop.send(event(0))
+    aborted(shop.bootstrap, event(1))
+    shop.send(event(2))
+    built(shop.root, first_spark)
+    aborted(shop.bootstrap, event(3))
+    built(shop.root, first_spark)
+    assert sorted(row["id"] for row in shop.values("plain")) == [0, 2]
+
+
+def replayed(shop, name, code=0):
+    command = [*MILLSTREAM, "dead-letters", "replay", name, "--yes", "--output", "json"]
+    done = subprocess.run(command, cwd=shop.root, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout).get("records")
+
+
+def aborted(bootstrap, row):
+    """Send a record in a transaction that is aborted."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "aborted"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("events", key=row[0], value=json.dumps(row[1]))
+    producer.flush(10)
+    producer.abort_transaction(30)
