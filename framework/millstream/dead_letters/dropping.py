@@ -57,6 +57,8 @@ def drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop:
                 key, value = dropped(letter)
                 producer.produce(marks, value, key)
         count += len(some)
+    if count:
+        sending.settle()
     return Drop(topic, count, _delete(admin, topic) if delete else 0)
 
 

@@ -84,6 +84,8 @@ def replay(
             records[_topic_of(letter)] += 1
         if progress is not None:
             progress(sum(records.values()))
+    if records:
+        sending.settle()
     return Replay(topic, dict(fates), dict(records))
 
 

@@ -40,6 +40,10 @@ class Transactions(Struct, frozen=True, eq=False):
                 raise self._failure(error, "sending records") from None
             raise
 
+    def settle(self) -> None:
+        """Wait until readers see what was committed: Kafka confirms a commit before they do."""
+        transactions(self.admin, self.id)
+
     def _abort(self) -> None:
         """Abort the transaction; if Kafka no longer accepts that, it has ended it or will."""
         try:
@@ -60,8 +64,11 @@ class Transactions(Struct, frozen=True, eq=False):
                 return
 
     def _failure(self, error: KafkaException, doing: str) -> MillstreamError:
-        self.producer.poll(0)
-        # After a fatal error, calls only say that there was one; the client has reported which.
+        # After a fatal error, calls only say that there was one; the client reports which.
+        try:
+            self.producer.poll(0)
+        except KafkaException as reported:
+            self.errors.append(reported.args[0])
         if not _FENCED & {each.name() for each in (error.args[0], *self.errors)}:
             return failure(self.admin.cluster, error.args[0], doing, self.errors)
         message = "another process has taken over, or Kafka has ended the transaction"

@@ -135,6 +135,7 @@ def test_a_letter_is_shown_without_harm_to_a_terminal(letters, run, run_json):
     assert [each["key"] for each in last["headers"]] == ["trace", "trace", "empty"]
 
 
+@pytest.mark.long
 def test_a_replay_sends_the_original_records_once(letters, run, run_json, cluster):
     letters(0, 1, 2, own=[("millstream.position", b"forged-0-0")])
     letters(1, owner="out", reason="out: x")  # the same record
@@ -176,6 +177,7 @@ def test_a_partition_that_is_gone_leaves_the_choice_to_the_key(letters, run_json
     assert [message.partition() for message in read(cluster, "clicks")] == [0]
 
 
+@pytest.mark.long
 def test_dropped_letters_are_neither_replayed_nor_counted_as_remaining(letters, run, run_json, cluster):
     letters(1, 2)
     letters(1, owner="out", reason="out: x")

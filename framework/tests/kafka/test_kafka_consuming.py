@@ -131,6 +131,6 @@ def test_a_kafka_that_does_not_permit_it_is_no_crash(admin):
     from millstream.kafka.clients import Admin, ClientErrors
     from millstream.kafka.cluster import Cluster
 
-    wrong = Cluster("127.0.0.1:1", {"consumer": {"isolation.level": "nonsense"}})
+    wrong = Cluster("127.0.0.1:1", {"consumer": {"fetch.min.bytes": "nonsense"}})
     with pytest.raises(MillstreamError):
         [*follow_records(Admin(wrong, admin.client, ClientErrors()), {("t", 0): 0})]

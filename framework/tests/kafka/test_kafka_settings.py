@@ -40,6 +40,7 @@ def test_the_plainest_cluster():
         "kafka.bootstrap.servers": "a:9092,b:9092",
         "kafka.max.poll.records": "20000",
         "kafka.fetch.max.wait.ms": "100",
+        "kafka.isolation.level": "read_committed",
     }
     assert admin_config(cluster()) == {"bootstrap.servers": "a:9092,b:9092", "client.id": "millstream"}
 
