@@ -20,7 +20,7 @@ from millstream.types import STRING
 
 _PASSED_ON = ("state", "group", "optimize", "on_bad_record")
 """Options that the plan passes on."""
-_ISOLATION, _DEFAULT = "isolation.level", "read_uncommitted"
+_ISOLATION, _DEFAULT = "isolation.level", "read_committed"
 
 
 def base_catalog(
@@ -61,7 +61,7 @@ def base_catalog(
 
 
 def _isolation_levels(project: Project) -> dict[str, str]:
-    """Return the isolation level at which each source is read, by its id, if it is not Kafka's default."""
+    """Return the isolation level at which each source is read, by its id, unless it is the default."""
     kafka = project.target.settings.get("kafka")
     consumer = dict(kafka.get("consumer") or {}) if isinstance(kafka, Mapping) else {}
     levels = {

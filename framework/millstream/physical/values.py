@@ -292,7 +292,7 @@ class PhysicalSettings(Struct, frozen=True):
     spark: dict[str, str] = {}
     """The Spark settings that can change results."""
     isolation: dict[str, str] = {}
-    """The isolation level at which a source is read, by its id, unless it is Kafka's default."""
+    """The isolation level at which a source is read, by its id, unless it is the default."""
     places: dict[str, str] = {}
     """Where each store keeps tables; the default store's place is also under an empty name."""
     distinct: dict[tuple[str, str], int] = {}

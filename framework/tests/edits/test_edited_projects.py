@@ -143,7 +143,7 @@ def test_the_verdict_of_an_edited_target(tmp_path, before, after, counts):
     assert verdicts_of_targets(tmp_path, before, after) == expected
 
 
-CONSUMER = "kafka: {bootstrap_servers: 'broker:9092', consumer: {isolation.level: read_committed}}"
+CONSUMER = "kafka: {bootstrap_servers: 'broker:9092', consumer: {isolation.level: read_uncommitted}}"
 
 
 def test_another_isolation_level(tmp_path):
@@ -153,12 +153,12 @@ def test_another_isolation_level(tmp_path):
     shop = Shop(tmp_path / "source", "")
     write_states(shop)
     read = []
-    for level in ("read_uncommitted", "read_committed"):
+    for level in ("read_committed", "read_uncommitted"):
         shop.source(options=f"{{isolation.level: {level}}}")
         read.append(queries(shop))
     assert {name: told(*read, f"model.{name}") for name in STATES} == found
     sums = fit(read[1]["model.sums"], new_record("", read[0]["model.sums"], {}), Deployed({}))
-    expected = "the isolation level of web.events is read_committed instead of not set"
+    expected = "the isolation level of web.events is read_uncommitted instead of not set"
     assert sums.reasons == (expected,)
 
 

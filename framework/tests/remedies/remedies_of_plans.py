@@ -161,6 +161,7 @@ CASES = {
     "a sink on an internal topic": case("MS554", "topic", "write to another topic: topic='m'", "{{ config(materialized='sink', topic='__out') }} select type " + E, {"topic='__out'": "topic='m'"}),
     "a sink on a topic of Millstream": case("MS554", "topic", "write to another topic: topic='m'", "{{ config(materialized='sink', topic='_millstream.x') }} select type " + E, {"topic='_millstream.x'": "topic='m'"}),
     "a topic of dead letters with a long name": case("MS555", "raw", "shorten the name of the main topic to 237 characters", "{{ config(materialized='sink', topic='out') }} select type " + E, {}, files={"models/raw.yml": RAW.format("o" * 240)}, edited={"models/raw.yml": RAW.format("o" * 237)}),
+    "a header of Millstream's own": case("MS557", "headers", "rename it: Millstream's own headers start with 'millstream.'", "{{ config(materialized='sink', headers={'millstream.position': 'type'}) }} select type " + E, {"millstream.position": "position"}),
     "topics that collide": case("MS556", "topic", "rename one of them", "{{ config(materialized='sink', topic='o_ut') }} select type " + E, {"o_ut": "another"}, models={"a": "{{ config(materialized='sink', topic='o.ut') }} select type " + E}),
     "a column next to a function with state": case("MS542", "user_id", "also yield 'user_id' in piling(), and select g.user_id", ACCEPTED + f"select user_id, g.total {E}, lateral piling(user_id) as g(total)",
         {"select user_id, g.total": "select g.user_id, g.total", "g(total)": "g(user_id, total)"},
