@@ -43,6 +43,16 @@ def complete_selector(
     ]
 
 
+def complete_accepted(
+    context: click.Context, option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete what is accepted: `stored:` or `mixed:`, then a selector."""
+    kind, colon, rest = incomplete.partition(":")
+    if not colon:
+        return [CompletionItem(each) for each in ("stored:", "mixed:") if each.startswith(kind)]
+    return [CompletionItem(f"{kind}:{each.value}") for each in complete_selector(context, option, rest)]
+
+
 def complete_model(
     context: click.Context, _argument: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -26,8 +26,10 @@ class Deployment(Struct, frozen=True):
 
 
 def plan_deployment(
-    common: Common, root: Path, compiled: Compiled, job: Job, *, accept_forward: bool, ask_kafka: bool = False
+    common: Common, root: Path, compiled: Compiled, job: Job, *, ask_kafka: bool = False
 ) -> Deployment:
+    """Return what an apply does if users accept what the job accepts."""
+    from millstream.deployment.intents import accepted_by
     from millstream.deployment.keeping import with_kept
     from millstream.review.deployment import deployment, rebuilds
     from millstream.review.version import version_of
@@ -39,10 +41,9 @@ def plan_deployment(
     physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
     kept = with_kept(job.topology, physical, running)
     known = statistics_of(common, root, now, ask_kafka=ask_kafka)
-    review = deployment(
-        running, _deployed_version(running, compiled), now, kept, known, accept_forward=accept_forward
-    )
-    return Deployment(review, rebuilds(review, accept_forward=accept_forward), not running.records)
+    accepted = accepted_by(job.intent)
+    review = deployment(running, _deployed_version(running, compiled), now, kept, known, accepted)
+    return Deployment(review, rebuilds(review), not running.records)
 
 
 def _deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
@@ -75,8 +76,8 @@ def summarize(deployment: Deployment) -> str:
         return "Nothing runs on this target yet. All models start from the beginning of their topics."
     if not deployment.rebuilds:
         found = deployment.review.queries
-        forward = dict.fromkeys(m for each in found if each.status == "forward" for m in each.models)
-        kept = f" {', '.join(forward)}: what the old version computed stays." if forward else ""
+        models = dict.fromkeys(text.partition(":")[2] for each in found for text in each.accept)
+        kept = f" {', '.join(models)}: what the old version computed stays." if models else ""
         return f"Nothing is rebuilt. All queries continue from their checkpoints.{kept}"
     names = dict.fromkeys(model for each in deployment.rebuilds for model in each.models)
     listed = ", ".join(names)

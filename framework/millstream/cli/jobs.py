@@ -24,9 +24,17 @@ if TYPE_CHECKING:
 
     from millstream.deployment.intents import Intent
     from millstream.manifest import Compiled
+    from millstream.physical.verdict import Accepted
     from millstream.runner.values import Job
 
 _SHOWN = 8
+_DEPRECATED = Diagnostic(
+    "MS612",
+    "--accept-forward accepts whatever an edit does to all models",
+    None,
+    "use --accept, which `millstream plan` prints for each query",
+    severity="warning",
+)
 
 
 def compiled_job(
@@ -44,6 +52,9 @@ def compiled_job(
         raise Exit(finish(common.style, diagnostics, models=models_in(compiled)))
     rebuild_choice = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
     rebuild, more = _select_models(common, compiled, rebuild_choice) if changes.rebuild else (frozenset(), ())
+    accepted = _accepted(common, compiled, changes)
+    if changes.accept_forward:
+        more = (*more, _DEPRECATED)
 
     from millstream.artifacts import manifest_file
     from millstream.project.folders import checkpoints_of
@@ -62,7 +73,7 @@ def compiled_job(
         physical_of(topology, lock),
         lock,
         None if every <= models else models,
-        intent=_intent(changes, rebuild),
+        intent=_intent(changes, rebuild, accepted),
         manifest=manifest_file(compiled),
     )
     return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job)]
@@ -105,9 +116,25 @@ def _listed(models: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _intent(changes: Changes, rebuild: frozenset[str]) -> Intent:
+def _accepted(common: Common, compiled: Compiled, changes: Changes) -> Accepted:
+    """Return the models for which users accept that queries continue."""
+    from millstream.physical.verdict import Accepted
+
+    ids: dict[str, frozenset[str]] = {}
+    for kind in ("stored", "mixed"):
+        texts = tuple(text for each, _, text in (a.partition(":") for a in changes.accept) if each == kind)
+        if texts:
+            choice = Choice(select=texts)
+            selection = select_nodes(common, compiled, choice)
+            if not selection.ids:
+                raise MillstreamError(*empty_selection_errors(choice, selection))
+            ids[kind] = frozenset(selection.ids)
+    return Accepted(everything=changes.accept_forward, **ids)
+
+
+def _intent(changes: Changes, rebuild: frozenset[str], accepted: Accepted) -> Intent:
     from millstream.deployment.intents import FullRefresh, Regroup, Update
 
     if changes.full_refresh:
         return FullRefresh()
-    return Regroup() if changes.regroup else Update(rebuild, changes.accept_forward)
+    return Regroup() if changes.regroup else Update(rebuild, accepted)

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 import click
 
 SELECTOR = "SELECTOR"
+ACCEPTED = "stored:MODEL|mixed:MODEL"
 
 
 class SeveralValues(click.Command):
     """A command whose selector options take several values; it can't have positional arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        names = {name for each in self.params if each.metavar == SELECTOR for name in each.opts}
+        names = {name for each in self.params if each.metavar in {SELECTOR, ACCEPTED} for name in each.opts}
         return super().parse_args(ctx, list(repeated(args, names)))
 
 

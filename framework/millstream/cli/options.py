@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from millstream.cli.complete import complete_selector
-from millstream.cli.multi_value_options import SELECTOR
+from millstream.cli.complete import complete_accepted, complete_selector
+from millstream.cli.multi_value_options import ACCEPTED, SELECTOR
 from millstream.cli.output import OutputStyle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -59,6 +59,8 @@ class Changes(Struct, frozen=True):
     """The options that say what to do with state that no longer fits."""
 
     full_refresh: bool = False
+    accept: tuple[str, ...] = ()
+    """What users accept and of which models: `stored:totals`."""
     accept_forward: bool = False
     rebuild: tuple[str, ...] = ()
     regroup: bool = False
@@ -141,13 +143,40 @@ def choosing(function: Function) -> Function:
     return _grouped(function, "choice", Choice, options)
 
 
-accepting_forward = click.option(
-    "--accept-forward", is_flag=True, help="Continue although upstream logic changed; keep existing state."
+def _kinds_and_models(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    for each in given:
+        kind, _, models = each.partition(":")
+        if kind not in {"stored", "mixed"} or not models:
+            problem = f"{each!r}: write `stored:` or `mixed:` and then the models, as in stored:totals"
+            raise click.BadParameter(problem, context, option)
+    return given
+
+
+_ACCEPTING = (
+    click.option(
+        "--accept",
+        multiple=True,
+        metavar=ACCEPTED,
+        callback=_kinds_and_models,
+        shell_complete=complete_accepted,
+        help=(
+            "Continue a query although an edit affects it. `stored:totals`: stored rows stay as the old "
+            "version computed them. `mixed:totals`: its state stays, too, so rows can count by both versions."
+        ),
+    ),
+    click.option("--accept-forward", is_flag=True, help="Deprecated: --accept of both kinds for all models."),
 )
 
 
+def accepting(function: Function) -> Function:
+    """Pass --accept to a command as `changes`."""
+    return _grouped(function, "changes", Changes, _ACCEPTING)
+
+
 def changing(function: Function) -> Function:
-    """Pass --rebuild, --accept-forward and --full-refresh to a command as `changes`."""
+    """Pass --rebuild, --accept and --full-refresh to a command as `changes`."""
     options = (
         click.option(
             "--rebuild",
@@ -159,7 +188,7 @@ def changing(function: Function) -> Function:
                 "`totals+` includes everything downstream."
             ),
         ),
-        accepting_forward,
+        *_ACCEPTING,
         click.option(
             "--full-refresh", is_flag=True, help="Remove state and tables, and read topics from the start."
         ),

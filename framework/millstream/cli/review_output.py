@@ -19,16 +19,21 @@ if TYPE_CHECKING:
     from millstream.review.values import Review
     from millstream.review.version import Version
 
-_LEVELS = ("breaking", "rebuild", "forward", "cost")
+_LEVELS = ("breaking", "rebuild", "mixed", "stored", "cost")
+_FORMER = {"forward": ("mixed", "stored")}
+"""What levels were called before."""
 
 
 def failing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --fail-on and --ask-kafka."""
     levels = click.option(
         "--fail-on",
-        type=click.Choice(_LEVELS),
+        type=click.Choice([*_LEVELS, *_FORMER]),
         multiple=True,
-        help="Exit with 1 if the review finds this; may be repeated.",
+        callback=lambda _context, _option, given: tuple(
+            level for each in given for level in _FORMER.get(each, (each,))
+        ),
+        help="Exit with 1 if the review finds this; may be repeated. `forward` was `mixed` or `stored`.",
     )
     kafka = click.option(
         "--ask-kafka", is_flag=True, help="Read from the target's Kafka what its topics still hold."

@@ -38,11 +38,11 @@ MS870 A query can't continue from its checkpoint
     aggregate, source or Spark setting; or it would still emit rows that the new version excludes. Spark would
     accept some such changes and give wrong results. `build --rebuild` computes the state again from the start
     of the topics, alongside the running version, and then swaps the two; the message has the whole command.
-MS871 What state or stored rows were computed by changed
-    Upstream logic changed, or something else that rows depend on: the rows of a seed, the SQL of a table that
-    is looked up, a test that drops rows, a retention. Rows that were counted or stored before stay as they
-    are; new rows follow the new version. `--accept-forward` continues this way; `--rebuild` computes all rows
-    again.
+MS871 State would mix what two versions counted
+    Something upstream of a query's state changed: a filter, the rows of a seed, the SQL of a table that is
+    looked up, a test that drops rows. What was counted before stays in the state, and new records are counted
+    by the new version. `apply` and `build --rebuild` count all records again. `--accept mixed:totals`
+    continues with mixed counts.
 MS872 The topic of a source does not exist
     The topics of sources belong to their producers, so Millstream creates them on the local broker only.
     Check `topic:` of the source and `bootstrap_servers` of the target.
@@ -68,6 +68,11 @@ MS878 A query can't run in real-time mode
 MS879 There are fewer cores than partitions
     In real-time mode, a task for each partition runs all the time. Tasks without a core would wait forever,
     and Spark would not report it.
+MS880 Stored rows would stay as the old version computed them
+    What is computed after a query's state, or without state, changed: a column, a rounding, what rows look
+    up, a retention. The query's state is right, and so is each row that is stored from now on. Rows whose
+    keys get no new records stay as the old version computed them. `apply` and `build --rebuild` compute all
+    rows again. `--accept stored:totals` continues with the old rows.
 MS881 The port for metrics can't be used
     `millstream run` serves `/metrics`, `/healthz` and `/readyz` on `--host` and `--port`. Another program, or
     another run, uses the port. Choose another one; `--port 0` turns the endpoints off.

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from millstream.physical.verdict import Accepted
+
 
 class Update(Struct, frozen=True):
     """Queries continue from their checkpoints; one that can't is refused unless it is rebuilt."""
 
     rebuild: frozenset[str] = frozenset()
     """Ids of the models whose queries are rebuilt."""
-    accept_forward: bool = False
-    """Continue although upstream logic changed, with existing state."""
+    accepted: Accepted = Accepted()
 
 
 class FullRefresh(Struct, frozen=True):
@@ -30,19 +31,24 @@ class Apply(Struct, frozen=True):
     untouched: Mapping[str, Sequence[str]] = {}
     """The columns with the same values in both versions, by id of the model."""
     accept_differences: bool = False
-    accept_forward: bool = False
+    accepted: Accepted = Accepted()
 
 
 Intent = Update | FullRefresh | Regroup | Apply
 
 
+def accepted_by(intent: Intent) -> Accepted:
+    """Return what users accept so that queries continue."""
+    match intent:
+        case Update(accepted=accepted) | Apply(accepted=accepted):
+            return accepted
+        case FullRefresh() | Regroup():
+            return Accepted()
+
+
 def resuming(intent: Intent) -> Update:
     """Return the intent for a query that is restarted after a failure."""
-    match intent:
-        case Update(accept_forward=accepted) | Apply(accept_forward=accepted):
-            return Update(accept_forward=accepted)
-        case FullRefresh() | Regroup():
-            return Update()
+    return Update(accepted=accepted_by(intent))
 
 
 def may_rebuild(intent: Intent) -> bool:

@@ -23,7 +23,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.counted_twice import counted_twice, with_readers
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
-from millstream.physical.verdict import Verdict, needs_rebuild, verdict
+from millstream.physical.verdict import Accepted, Verdict, verdict
 
 
 class OfQuery(Struct, frozen=True):
@@ -159,7 +159,7 @@ def _updated(
             yield from (Rebuild(query.name), Swap((query.name,)))
         elif record is None:
             yield from _created(query)
-        elif misfit := _misfit(query, record, deployed, intent):
+        elif misfit := unaccepted(query, record, deployed, intent.accepted):
             yield Refuse(query.name, refusal(query, misfit))
         else:
             yield from _continued(query, record)
@@ -170,7 +170,8 @@ def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Ite
     unfit = [
         query
         for query in queries
-        if _misfit(query, records.get(query.name), deployed, intent) or taken_over_tables(query, records)
+        if unaccepted(query, records.get(query.name), deployed, intent.accepted)
+        or taken_over_tables(query, records)
     ]
     names = {query.name for query in unfit} | with_readers(unfit, queries).keys()
     created = {query.name for query in queries} - records.keys() - names
@@ -187,12 +188,10 @@ def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Ite
             yield from _continued(query, record)
 
 
-def _misfit(
-    query: Query, record: Record | None, deployed: Deployed, intent: Update | Apply
-) -> Verdict | None:
+def unaccepted(query: Query, record: Record | None, deployed: Deployed, accepted: Accepted) -> Verdict | None:
     """Return why a query must be rebuilt before it can continue."""
     found = fit(query, record, deployed) if record is not None else Verdict("same")
-    return found if needs_rebuild(found.kind, accept_forward=intent.accept_forward) else None
+    return None if accepted.covers(found) else found
 
 
 def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:

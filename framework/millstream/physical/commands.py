@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 
 from millstream.physical.values import Query
+from millstream.physical.verdict import Verdict
 
-_SAFE = re.compile(r"[\w.-]+")
+_SAFE = re.compile(r"[\w.:-]+")
 
 
 def rebuild_command(query: Query) -> str:
     """Return the command that rebuilds a query and everything that reads its models."""
-    return f"millstream build{_each(query, '--rebuild', '+')}"
+    return f"millstream build{_models(query, '--rebuild', '+')}"
 
 
-def forward_command(query: Query) -> str:
-    """Return the command that continues a query whose upstream logic changed, with its existing state."""
-    return f"millstream build --accept-forward{_each(query, '--select')}"
+def continue_command(query: Query, found: Verdict) -> str:
+    """Return the command that continues a query with the state and the rows that it has."""
+    return f"millstream build {accepting(found)}{_models(query, '--select')}"
 
 
-def _each(query: Query, option: str, more: str = "") -> str:
-    names = [model.removeprefix("model.") for model in query.stored if model.startswith("model.")]
-    return "".join(
-        f" {option} {name if _SAFE.fullmatch(name) else shlex.quote(name)}{more}" for name in names
-    )
+def accepting(found: Verdict) -> str:
+    """Return the option that accepts a verdict."""
+    return " ".join(["--accept", *(f"{kind}:{_shell(name)}" for kind, name in to_accept(found))])
+
+
+def to_accept(found: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield what must be accepted so that a query continues: kinds, and names of models."""
+    for kind, models in (("mixed", found.mixed), ("stored", found.stored)):
+        yield from ((kind, _selector(model)) for model in models)
+
+
+def _models(query: Query, option: str, more: str = "") -> str:
+    models = [model for model in query.stored if model.startswith("model.")]
+    return "".join([f" {option}" if models else "", *(f" {_shell(_selector(m))}{more}" for m in models)])
+
+
+def _selector(model: str) -> str:
+    kind, _, name = model.partition(".")
+    return name if kind == "model" else f"{kind}:{name}"
+
+
+def _shell(name: str) -> str:
+    return name if _SAFE.fullmatch(name) else shlex.quote(name)

@@ -59,6 +59,7 @@ class Signatures:
                 readers.setdefault(id(each), []).append(node)
         self._meanings.describe(order)
         upstream = self._upstream(outputs)
+        models = _models(outputs)
         return tuple(
             Operator(
                 operator_name(node),
@@ -68,6 +69,7 @@ class Signatures:
                 tuple(sorted(self._dependencies.state(node))),
                 tuple(sorted(self._dependencies_of_rows(upstream[id(node)]))),
                 tuple(sorted(self._emitted(upstream[id(node)]))),
+                models[id(node)],
             )
             for node in states
         )
@@ -162,6 +164,15 @@ class Signatures:
                     if self._dependencies.types(over, (each,)) <= columns
                 )
         return found
+
+
+def _models(outputs: Sequence[Output]) -> Mapping[int, tuple[str, ...]]:
+    """Return the stored models whose rows pass each state."""
+    found: dict[int, list[str]] = {}
+    for output in outputs:
+        for node in states_in(in_order((output,))):
+            found.setdefault(id(node), []).append(output.model)
+    return {node: tuple(models) for node, models in found.items()}
 
 
 def _reads_only(node: Node, columns: frozenset[str], state: Aggregate, keys: frozenset[str]) -> bool:

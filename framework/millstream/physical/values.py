@@ -157,13 +157,15 @@ class Operator(Struct, frozen=True):
     facts: tuple[tuple[str, str], ...]
     """What must stay the same, in order: name and content."""
     below: str = ""
-    """Digest of the upstream logic; if it changes, the verdict is `forward`."""
+    """Digest of the upstream logic; if it changes, the verdict is `mixed`."""
     depends: tuple[Dependency, ...] | None = None
     """What the facts depend on besides their SQL. Older records don't have it."""
     below_depends: tuple[Dependency, ...] = ()
     """What the upstream logic depends on."""
     emitted: tuple[str, ...] | None = None
     """Upstream conditions of which excluded rows would still be emitted from the state."""
+    models: tuple[str, ...] = ()
+    """The stored models whose rows pass it. Models can join and leave it. Older records don't have it."""
 
 
 class Stored(Struct, frozen=True):

@@ -19,22 +19,36 @@ _KINDS = {
     "stateful": "a function with keyed state",
 }
 
-Kind = Literal["same", "forward", "rebuild"]
+Kind = Literal["same", "stored", "mixed", "rebuild"]
 
 
 class Verdict(Struct, frozen=True):
     """Whether a query can continue from its checkpoint.
 
-    same: it continues. forward: it continues, with state that the old SQL computed. rebuild: it can't.
+    same: it continues. stored: it continues with right state, but stored rows stay as the old version
+    computed them. mixed: it continues with state in which both versions count. rebuild: it can't.
     """
 
     kind: Kind
     reasons: tuple[str, ...] = ()
+    mixed: tuple[str, ...] = ()
+    """Ids of the models that would be computed from state in which both versions count."""
+    stored: tuple[str, ...] = ()
+    """Ids of the other models whose stored rows would stay as they are."""
 
 
-def needs_rebuild(kind: str, *, accept_forward: bool) -> bool:
-    """Whether a query must be rebuilt before it can continue."""
-    return kind == "rebuild" or (kind == "forward" and not accept_forward)
+class Accepted(Struct, frozen=True):
+    """What users accept so that queries continue, as ids of models."""
+
+    stored: frozenset[str] = frozenset()
+    mixed: frozenset[str] = frozenset()
+    everything: bool = False
+
+    def covers(self, found: Verdict) -> bool:
+        """Return whether a query may continue; mixed state comes with rows of the old version."""
+        if found.kind in {"same", "rebuild"} or self.everything:
+            return found.kind != "rebuild"
+        return self.mixed.issuperset(found.mixed) and (self.stored | self.mixed).issuperset(found.stored)
 
 
 def verdict(old: Signature, new: Signature) -> Verdict:
@@ -43,35 +57,42 @@ def verdict(old: Signature, new: Signature) -> Verdict:
         return Verdict("same")
     if reasons := tuple(_misfits(old, new)):
         return Verdict("rebuild", reasons)
-    reasons = tuple(_mixed(old, new)) or tuple(_outdated(old, new))
-    return Verdict("forward", reasons) if reasons else Verdict("same")
+    states = list(_mixed(old, new))
+    mixed = tuple(dict.fromkeys(model for _, models in states for model in models))
+    rows = [(model, why) for model, why in _outdated(old, new) if model not in mixed]
+    kind: Kind = "mixed" if states else "stored" if rows else "same"
+    reasons = (*(why for why, _ in states), *(why for _, why in rows))
+    return Verdict(kind, reasons, mixed, tuple(model for model, _ in rows))
 
 
-def _mixed(old: Signature, new: Signature) -> Iterator[str]:
-    """Yield why states keep what the old version computed, and count new rows differently."""
+def _mixed(old: Signature, new: Signature) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield why states keep what the old version counted and count new rows differently, and their models."""
     for was, now in zip(old.operators, new.operators, strict=True):
         changed = [] if was.depends is None else list(changes(was.below_depends, now.below_depends))
         if was.below != now.below:
             upstream = "the SQL upstream of its state changed"
-            yield f"{now.name}: {upstream}; existing state was computed by the old SQL"
+            yield f"{now.name}: {upstream}; existing state was computed by the old SQL", now.models
         elif changed:
-            yield f"{now.name}: {', '.join(changed)}; existing state was computed before"
+            yield f"{now.name}: {', '.join(changed)}; existing state was computed before", now.models
 
 
-def _outdated(old: Signature, new: Signature) -> Iterator[str]:
-    """Yield why stored rows differ from those of a new build."""
+def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str]]:
+    """Yield the models of which stored rows differ from those of a new build, and why."""
     session = [] if old.stateful else list(_session(old, new))
     for name, was, now in _both(old, new):
+        model = now.model
         changed = [*session, *([] if was.depends is None else changes(was.depends, now.depends or ()))]
         if was.rows != now.rows:
-            yield f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"
+            yield model, f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"
         elif changed:
-            yield f"{name}: {', '.join(changed)}; stored rows stay unchanged"
+            yield model, f"{name}: {', '.join(changed)}; stored rows stay unchanged"
         elif was.encoding and now.encoding and was.encoding != now.encoding:
-            yield f"{name}: its records have another format; those of keys without new rows stay as they are"
+            why = "its records have another format; those of keys without new rows stay as they are"
+            yield model, f"{name}: {why}"
         elif is_longer(was.retention, now.retention):
             kept = f"kept for {now.retention}" if now.retention else "kept forever"
-            yield f"{name}: rows are {kept} instead of {was.retention}; rows that were removed stay removed"
+            why = f"rows are {kept} instead of {was.retention}; rows that were removed stay removed"
+            yield model, f"{name}: {why}"
 
 
 def _session(old: Signature, new: Signature) -> Iterator[str]:

@@ -16,6 +16,7 @@ from millstream.review.replay import Statistics
 from millstream.review.state import query_changes, running
 from millstream.review.values import (
     LEVELS,
+    NOT_SAME,
     Base,
     ContractChange,
     CostRow,
@@ -67,7 +68,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
 
 def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> tuple[NodeChange, ...]:
     """Mark the models whose queries can't simply continue with the part `state`."""
-    losing = {model for q in queries if q.status in {"forward", "rebuild"} for model in q.models}
+    losing = {model for q in queries if q.status in NOT_SAME for model in q.models}
     return tuple(
         replace(each, parts=(*each.parts, "state"))
         if each.kind == "model" and "state" not in each.parts and each.id.removeprefix("model.") in losing

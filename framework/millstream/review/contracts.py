@@ -281,8 +281,6 @@ def _table(was: Contract, now: Contract) -> Findings:
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"
             yield "todo", f"deploy it with `millstream apply`, which replaces the {now.kind}"
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
-        listed = ", ".join(f"`{name}`" for name in new)
-        yield (
-            "note",
-            f"{listed}: added to the table; `apply` fills existing rows, `--accept-forward` leaves NULL",
-        )
+        listed, model = ", ".join(f"`{name}`" for name in new), now.model.removeprefix("model.")
+        without = f"`build --accept stored:{model}` leaves NULL"
+        yield "note", f"{listed}: added to the table; `apply` fills existing rows, {without}"

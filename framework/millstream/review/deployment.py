@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.deployment.keeping import Kept
 from millstream.deployment.records import Deployed
 from millstream.manifest import Compiled
-from millstream.physical.verdict import needs_rebuild
+from millstream.physical.verdict import Accepted
 from millstream.review.compare import levels_of, review, with_state
 from millstream.review.replay import Statistics
 from millstream.review.state import deployed_changes
@@ -28,12 +28,11 @@ def deployment(
     new: Version,
     kept: Kept,
     known: Statistics,
-    *,
-    accept_forward: bool,
+    accepted: Accepted,
 ) -> Review:
     """Return what changes on a target; `old` is the version that was started there, if it is known."""
     manifest = new.manifest
-    queries = deployed_changes(running, kept, known, accept_forward=accept_forward)
+    queries = deployed_changes(running, kept, known, accepted)
     changed = tuple(each for each in queries if each.status != "same" or each.notes)
     base = Base(f"what runs on {manifest.target}")
     if old is None:
@@ -51,8 +50,9 @@ def deployment(
     )
 
 
-def rebuilds(found: Review, *, accept_forward: bool) -> tuple[QueryChange, ...]:
-    return tuple(each for each in found.queries if needs_rebuild(each.status, accept_forward=accept_forward))
+def rebuilds(found: Review) -> tuple[QueryChange, ...]:
+    """Return the queries that `apply` rebuilds."""
+    return tuple(each for each in found.queries if each.status == "rebuild" or "rebuild" in each.stages)
 
 
 def untouched(found: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:

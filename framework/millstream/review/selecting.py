@@ -8,7 +8,7 @@ from millstream.review.compare import with_state
 from millstream.review.nodes import Nodes
 from millstream.review.replay import Statistics
 from millstream.review.state import query_changes, running
-from millstream.review.values import NodeChange
+from millstream.review.values import NOT_SAME, NodeChange
 from millstream.review.version import Version, with_plan
 
 _UNMODIFIED = {"persisted_descriptions", "state"}
@@ -53,7 +53,7 @@ class States:
         if not (self._old.topology and self._new.topology):
             return ()
         queries = query_changes(running(self._old.topology, self._new.topology), Statistics())
-        losing = {m for q in queries if q.status in {"forward", "rebuild"} for m in q.models}
+        losing = {m for q in queries if q.status in NOT_SAME for m in q.models}
         edited = {each.id for each in self._changes}
         # A model that only shares a query with an edited one loses its state with it.
         others = tuple(

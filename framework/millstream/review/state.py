@@ -10,12 +10,12 @@ from millstream.deployment.intents import Apply
 from millstream.deployment.keeping import Kept, kept_form
 from millstream.deployment.newer_models import newer_models
 from millstream.deployment.records import Deployed, Record, new_record
-from millstream.deployment.stages import chain, fit, name_of, stages
-from millstream.physical.commands import forward_command
+from millstream.deployment.stages import chain, fit, name_of, stages, unaccepted
+from millstream.physical.commands import continue_command, to_accept
 from millstream.physical.counted_twice import with_readers
 from millstream.physical.plan import Groups, Physical
 from millstream.physical.values import Query
-from millstream.physical.verdict import Verdict, needs_rebuild
+from millstream.physical.verdict import Accepted, Verdict
 from millstream.review.changed_queries import differing
 from millstream.review.outputs import plain
 from millstream.review.replay import Statistics, replay
@@ -66,16 +66,20 @@ def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, 
 
 
 def deployed_changes(
-    running: Deployed, kept: Kept, statistics: Statistics, *, accept_forward: bool
+    running: Deployed, kept: Kept, statistics: Statistics, accepted: Accepted
 ) -> tuple[QueryChange, ...]:
     """Return how running queries change, and those that would count records twice that are sent again."""
     new = kept.physical
     homes = {model: name for name, record in running.records.items() for model in record.stored}
     remaining = {model for query in new.queries for model in query.stored}
-    intent = Apply(accept_forward=accept_forward)
+    intent = Apply(accepted=accepted)
     found = list(_changes(running, homes, new, remaining, statistics, intent, kept.models))
-    rebuilt = {each.name for each in found if needs_rebuild(each.status, accept_forward=accept_forward)}
-    readers = with_readers((query for query in new.queries if query.name in rebuilt), new.queries)
+    rebuilt = [
+        query
+        for query in new.queries
+        if unaccepted(query, running.records.get(query.name), running, accepted)
+    ]
+    readers = with_readers(rebuilt, new.queries)
     return tuple(
         structs.replace(
             each,
@@ -125,8 +129,9 @@ def _existing(
         reasons=verdict.reasons,
         notes=(*_joined(now, joined), *(f"{model} is no longer computed by it" for model in plain(left))),
         stateful=now.signature.stateful,
-        command=forward_command(now) if verdict.kind == "forward" else "",
-        replay=replay(now, new, statistics) if verdict.kind in {"rebuild", "forward"} else None,
+        accept=tuple(f"{kind}:{name}" for kind, name in to_accept(verdict)),
+        command=continue_command(now, verdict) if verdict.kind in {"stored", "mixed"} else "",
+        replay=replay(now, new, statistics) if verdict.kind != "same" else None,
     )
 
 

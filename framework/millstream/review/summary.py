@@ -28,9 +28,11 @@ def headline(found: Review) -> str:
         parts.append(f"breaks readers of {_counted(each.kind for each in broken)}")
     if rebuilt := [each for each in found.queries if each.status == "rebuild"]:
         parts.append(f"{count(len(rebuilt), 'query', 'queries')} must be rebuilt")
-    if forward := [each for each in found.queries if each.status == "forward"]:
-        verb = "keeps state" if len(forward) == 1 else "keep state"
-        parts.append(f"{count(len(forward), 'query', 'queries')} {verb} that the old SQL computed")
+    if mixed := [each for each in found.queries if each.status == "mixed"]:
+        parts.append(f"{count(len(mixed), 'query', 'queries')} would mix what two versions counted")
+    if stored := [each for each in found.queries if each.status == "stored"]:
+        verb = "keeps rows" if len(stored) == 1 else "keep rows"
+        parts.append(f"{count(len(stored), 'query', 'queries')} {verb} that the old version computed")
     if "cost" in found.levels:
         parts.append("costs more per record")
     if parts:
@@ -61,7 +63,7 @@ def lines(found: Review) -> Iterator[Line]:
     """Yield what a reviewer must know, worst first."""
     by_id = {each.id: each for each in found.nodes}
     yield from _breaking([each for each in found.contracts if each.breaking], by_id)
-    for status in ("rebuild", "forward"):
+    for status in ("rebuild", "mixed", "stored"):
         for query in found.queries:
             if query.status == status:
                 yield Line(status, _query(query), _reasons(query))

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from millstream.materialization import StoredAs
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-Level = Literal["breaking", "rebuild", "forward", "cost"]
-LEVELS: tuple[Level, ...] = ("breaking", "rebuild", "forward", "cost")
+Level = Literal["breaking", "rebuild", "mixed", "stored", "cost"]
+LEVELS: tuple[Level, ...] = ("breaking", "rebuild", "mixed", "stored", "cost")
 """The values of `--fail-on`, worst first."""
 
 Status = Literal["added", "removed", "renamed", "changed", "affected"]
@@ -109,7 +109,9 @@ class Replay(Struct, frozen=True):
     seconds: float | None = None
 
 
-QueryStatus = Literal["same", "forward", "rebuild", "new", "removed"]
+QueryStatus = Literal["same", "stored", "mixed", "rebuild", "new", "removed"]
+NOT_SAME: frozenset[QueryStatus] = frozenset({"stored", "mixed", "rebuild"})
+"""A query can't simply continue."""
 
 
 class QueryChange(Struct, frozen=True, kw_only=True):
@@ -126,7 +128,9 @@ class QueryChange(Struct, frozen=True, kw_only=True):
     """Other changes: models that join or leave it."""
     stateful: bool = False
     command: str = ""
-    """The command that continues after a `forward` change."""
+    """The command that continues a query which is `stored` or `mixed`."""
+    accept: tuple[str, ...] = ()
+    """What it accepts: `stored:totals`."""
     replay: Replay | None = None
 
 

@@ -76,10 +76,52 @@ def test_incompatible_state_is_rebuilt_with_the_reason(shop, running, run):
     )
 
 
-def test_forward_queries_are_rebuilt_unless_accepted(shop, running, run):
+def test_state_that_two_versions_count_is_rebuilt_unless_accepted(shop, running, run):
     edit(shop, TOTALS.replace(" group by", " where amount > 1 group by"))
+    (query,) = run("plan", "--output", "json").json["queries"]
+    assert (query["status"], query["accept"]) == ("mixed", ["mixed:totals"])
+    assert query["command"] == "millstream build --accept mixed:totals --select totals"
+    for rebuilt in ((), ("--accept", "stored:totals"), ("--accept", "mixed:stg_clicks")):
+        assert "compared, then swapped: totals." in run("plan", *rebuilt).out
+    for accepted in (
+        ("stored:stg_clicks", "mixed:totals"),
+        ("mixed:stg_clicks+",),
+        ("mixed:config.materialized:table",),
+    ):
+        out = run("plan", "--accept", *accepted).out
+        assert out.endswith("continue from their checkpoints. totals: what the old version computed stays.\n")
+
+
+def test_stored_rows_of_the_old_version_are_rebuilt_unless_accepted(shop, running, run):
+    edit(shop, TOTALS.replace("sum(amount) as total", "sum(amount) + 1 as total"))
+    (query,) = run("plan", "--output", "json").json["queries"]
+    assert (query["status"], query["accept"]) == ("stored", ["stored:totals"])
     assert "compared, then swapped: totals." in run("plan").out
-    assert "Nothing is rebuilt" in run("plan", "--accept-forward").out
+    for kind in ("stored", "mixed"):
+        assert "Nothing is rebuilt" in run("plan", "--accept", f"{kind}:totals").out
+
+
+def test_the_former_option_accepts_everything(shop, running, run):
+    edit(shop, TOTALS.replace(" group by", " where amount > 1 group by"))
+    found = run("plan", "--accept-forward", "--fail-on", "forward")
+    assert found.code == 1
+    assert "Nothing is rebuilt" in found.out
+    assert "warning[MS612]: --accept-forward accepts whatever an edit does to all models" in found.err
+
+
+@pytest.mark.parametrize(
+    ("accepted", "why"),
+    [
+        ("totals", "'totals': write `stored:` or `mixed:` and then the models, as in stored:totals"),
+        ("forward:totals", "'forward:totals': write"),
+        ("mixed:", "'mixed:': write"),
+        ("mixed:total", "'total' selects nothing"),
+    ],
+)
+def test_what_can_not_be_accepted(shop, running, run, accepted, why):
+    found = run("plan", "--accept", accepted)
+    assert found.code == 2
+    assert why in found.err
 
 
 def test_for_programs(shop, running, run):
@@ -138,7 +180,7 @@ def test_a_query_that_keeps_the_older_version_of_a_view(shop, run):
     view.write_text(view.read_text().rstrip() + " and amount > 5\n")
     started(shop, only={"sent"}, whole=False)
     found = run("plan", "--output", "json").json
-    assert [(each["name"], each["status"]) for each in found["queries"]] == [("totals", "forward")]
+    assert [(each["name"], each["status"]) for each in found["queries"]] == [("totals", "mixed")]
 
 
 def test_a_query_of_dead_letters_that_is_no_longer_needed(shop, running, run):
@@ -160,7 +202,9 @@ def test_mistakes_of_the_project_come_first(shop, running, run):
     assert "nothing" in found.err
 
 
-@pytest.mark.parametrize("option", ["--yes", "--accept-forward", "--accept-differences", "--no-tests"])
+@pytest.mark.parametrize(
+    "option", ["--yes", "--accept-forward", "--accept=mixed:totals", "--accept-differences", "--no-tests"]
+)
 def test_a_way_back_has_no_options(shop, run, option):
     found = run("apply", "--rollback", option)
     assert found.code == 2

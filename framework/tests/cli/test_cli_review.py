@@ -28,7 +28,7 @@ def test_nothing_changed(shop, run):
 def test_the_verdict_comes_first(shop, run):
     edit(shop)
     out = run("review", "--against", "main").out.splitlines()
-    assert out[0] == "Breaks readers of 1 table, and 1 query keeps state that the old SQL computed"
+    assert out[0] == "Breaks readers of 1 table, and 1 query keeps rows that the old version computed"
     assert out[3] == "breaking  table `totals`: `total` is now called `sums`"
 
 
@@ -58,11 +58,11 @@ def test_json_is_what_its_schema_says(shop, run):
 
     edit(shop)
     found = run("review", "--against", "main", "--output", "json").json
-    assert found["schema_version"] == 1
+    assert found["schema_version"] == 2
     assert found["diagnostics"] == []
     del found["diagnostics"]
     review = msgspec.convert(found, Review, strict=True)
-    assert review.levels == ("breaking", "forward")
+    assert review.levels == ("breaking", "stored")
     assert review.nodes[0].columns[0].kind == "renamed"
 
 

@@ -7,8 +7,10 @@ from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
 from millstream.deployment.records import Deployed, new_record
 from millstream.deployment.stages import Compare, Refuse, Swap, chain, name_of, rebuilt, stages
 from millstream.errors import MillstreamError
+from millstream.physical.verdict import Accepted
 from millstream.topology import compiled_topology, physical_of
 
+ALL = Accepted(everything=True)
 SOURCES = """
 sources:
   - name: web
@@ -70,7 +72,7 @@ FILTERED = MODELS | {"totals": MODELS["totals"].replace("group by", "where amoun
 
 
 @pytest.mark.parametrize(
-    "intent", [Update(), Update(frozenset({"model.totals"})), Apply(), Update(accept_forward=True)]
+    "intent", [Update(), Update(frozenset({"model.totals"})), Apply(), Update(accepted=ALL)]
 )
 def test_what_never_ran_is_created(physical, intent):
     assert planned(physical(MODELS), NOTHING, intent) == {"clean": "create start", "totals": "create start"}
@@ -109,9 +111,16 @@ def test_what_does_not_fit_is_refused_unless_it_is_rebuilt(physical):
 def test_other_rows_below_a_state_continue_when_that_is_accepted(physical):
     before, found = known(physical(MODELS)), physical(FILTERED)
     assert planned(found, before, Update())["totals"] == "refuse"
-    assert planned(found, before, Update(accept_forward=True))["totals"] == "continue start"
     assert planned(found, before, Apply())["totals"] == "rebuild compare swap"
-    assert planned(found, before, Apply(accept_forward=True))["totals"] == "continue start"
+    for accepted in (Accepted(mixed=frozenset({"model.totals"})), ALL):
+        assert planned(found, before, Update(accepted=accepted))["totals"] == "continue start"
+        assert planned(found, before, Apply(accepted=accepted))["totals"] == "continue start"
+    for accepted in (
+        Accepted(stored=frozenset({"model.totals"})),
+        Accepted(mixed=frozenset({"model.clean"})),
+    ):
+        assert planned(found, before, Update(accepted=accepted))["totals"] == "refuse"
+        assert planned(found, before, Apply(accepted=accepted))["totals"] == "rebuild compare swap"
 
 
 def test_a_checkpoint_that_has_read_nothing_binds_nobody(physical):

@@ -62,6 +62,6 @@ def test_another_number_is_a_change_exactly_where_it_is_another(old, tmp_path, n
     if now == place:
         assert (changed, query) == (set(), None)
     elif place[0] == ">":
-        assert (changed, query.status) == ({"model.clicks", "model.totals"}, "forward")
+        assert (changed, query.status) == ({"model.clicks", "model.totals"}, "mixed")
     else:
         assert (changed, query.status) == ({"model.totals"}, "rebuild")

@@ -87,4 +87,4 @@ def test_what_is_written_to_a_topic_that_is_read_back_is_seen(tmp_path):
     before, after = ({"lines": CSV % text, "kept": read} for text in ("amount", "amount + 1"))
     found = told(running(topology(tmp_path / "1", before), topology(tmp_path / "2", after)))
     assert found == told(all_queries(topology(tmp_path / "1", before), topology(tmp_path / "2", after)))
-    assert found["lines_tables"][0] == "forward"
+    assert found["lines_tables"][0] == "stored"

@@ -19,6 +19,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
+from millstream.physical.verdict import Accepted
 from millstream.runner.commands.build import build
 from millstream.runner.spark.target_lock import target_lock
 
@@ -207,7 +208,9 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     edited = "round(sum(value), 2) as total, 1 as version, count(*) as n, max(id) + 0 as newest"
     shop.model("totals", f"{table}{edited}{rest}")
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
-    results, told = built(shop.root, first_spark, intent=Update(accept_forward=True))
+    results, told = built(
+        shop.root, first_spark, intent=Update(accepted=Accepted(stored=frozenset({"model.totals"})))
+    )
     assert (statuses(results), problems(told)) == ({"totals": "success"}, [])
     rows = {
         row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")
@@ -243,7 +246,7 @@ def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     _, told = built(shop.root, first_spark)
     assert problems(told)[0].code == "MS871"
     shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
-    built(shop.root, first_spark, intent=Update(accept_forward=True))
+    built(shop.root, first_spark, intent=Update(accepted=Accepted(mixed=frozenset({"model.totals"}))))
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 1.0,

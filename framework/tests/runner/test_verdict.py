@@ -7,8 +7,9 @@ from millstream.physical.values import Dependency, Operator, Signature, Stored
 from millstream.physical.verdict import verdict
 
 COUNT = Operator(
-    "counts", "aggregate", (("keys", "user"), ("measures", "count(*)"), ("window", "1 hour")), "a1"
-)
+    "counts", "aggregate", (("keys", "user"), ("measures", "count(*)"), ("window", "1 hour")), "a1",
+    models=("model.counts",),
+)  # fmt: skip
 NOW = Signature(("source.shop.events",), (COUNT,), ("model.counts",))
 
 
@@ -26,9 +27,9 @@ def test_another_window():
     assert (found.kind, found.reasons) == ("rebuild", ("counts: window is `2 hours` instead of `1 hour`",))
 
 
-def test_another_filter_before_the_state_goes_forward():
+def test_another_filter_before_the_state_would_count_by_both():
     found = verdict(NOW, replace(NOW, operators=(replace(COUNT, below="b2"),)))
-    assert found.kind == "forward"
+    assert (found.kind, found.mixed, found.stored) == ("mixed", ("model.counts",), ())
     assert "computed by the old SQL" in found.reasons[0]
 
 
@@ -121,7 +122,7 @@ def test_what_a_state_depends_on_besides_its_sql():
     assert (found.kind, found.reasons) == ("rebuild", ("counts: web.events.id is string instead of int",))
     found = verdict(now, with_state(below_depends=(replace(KINDS, content="d2"),)))
     assert (found.kind, found.reasons) == (
-        "forward",
+        "mixed",
         ("counts: the rows of seed kinds changed; existing state was computed before",),
     )
 
@@ -149,7 +150,7 @@ def test_another_spark_setting():
 def test_a_longer_retention():
     rows = Stored("model.days", ("id",), "r1", (), "1 day")
     old = replace(NOW, operators=(), stored=(rows,))
-    for retention, kind in (("2 days", "forward"), ("", "forward"), ("1 hour", "same"), ("24 hours", "same")):
+    for retention, kind in (("2 days", "stored"), ("", "stored"), ("1 hour", "same"), ("24 hours", "same")):
         assert verdict(old, replace(old, stored=(replace(rows, retention=retention),))).kind == kind
 
 

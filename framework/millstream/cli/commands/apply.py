@@ -12,7 +12,8 @@ from msgspec import structs
 from millstream.cli.commands.build import build_and_test
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, accepting_forward, cli_command
+from millstream.cli.multi_value_options import SeveralValues
+from millstream.cli.options import Changes, Choice, Common, accepting, cli_command
 from millstream.cli.output import confirmed, console, finish, show
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
@@ -28,9 +29,10 @@ _ALL = Choice()
     "millstream apply",
     "millstream apply --target production --yes",
     "millstream apply --rollback   # restore what the last apply replaced",
+    kind=SeveralValues,
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a rebuild.")
-@accepting_forward
+@accepting
 @click.option(
     "--accept-differences",
     is_flag=True,
@@ -40,9 +42,9 @@ _ALL = Choice()
 @click.option("--no-tests", is_flag=True, help="Skip data tests, as `build --no-tests` does.")
 def command(
     common: Common,
+    changes: Changes,
     *,
     yes: bool,
-    accept_forward: bool,
     accept_differences: bool,
     rollback: bool,
     no_tests: bool,
@@ -55,26 +57,25 @@ def command(
     as by `build`. Replaced versions are kept until the next apply. If apply is killed at any moment, run it
     again to continue. The project must not run meanwhile.
     """
-    if rollback and (yes or accept_forward or accept_differences or no_tests):
+    if rollback and (yes or changes != Changes() or accept_differences or no_tests):
         raise click.UsageError("--rollback takes no other option of apply")
     root = root_of(common)
-    changes = Changes(accept_forward=accept_forward)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
     if rollback:
         return _roll_back(common, root, job)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 
-    from millstream.deployment.intents import Apply
+    from millstream.deployment.intents import Apply, accepted_by
     from millstream.review.deployment import untouched
 
-    deployment = plan_deployment(common, root, compiled, job, accept_forward=accept_forward)
+    deployment = plan_deployment(common, root, compiled, job)
     if not (common.style.json or common.style.quiet):
         _, text = shown(deployment.review, "text")
         console(common.style, sys.stderr).print(text, f"\n\n{summarize(deployment)}\n", sep="")
     if deployment.rebuilds and not yes and not confirmed("Apply?"):
         return finish(common.style, text="nothing was changed")
-    intent = Apply(untouched(deployment.review, compiled), accept_differences, accept_forward)
+    intent = Apply(untouched(deployment.review, compiled), accept_differences, accepted_by(job.intent))
     job = structs.replace(job, intent=intent)
     return build_and_test(common, root, compiled, job, _ALL, diagnostics, no_tests=no_tests)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, cli_command
+from millstream.cli.multi_value_options import SeveralValues
+from millstream.cli.options import Changes, Choice, Common, accepting, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import failing, shown
@@ -19,11 +18,12 @@ from millstream.collector import collector_paused
     "millstream plan --target production --ask-kafka",
     "millstream plan --output json --fail-on rebuild",
     formats=("markdown",),
+    kind=SeveralValues,
 )
 @failing
-@click.option("--accept-forward", is_flag=True, help="Plan as `apply --accept-forward` would.")
+@accepting
 @collector_paused()
-def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept_forward: bool) -> int:
+def command(common: Common, changes: Changes, *, fail_on: tuple[str, ...], ask_kafka: bool) -> int:
     """Show what `apply` would do to a target.
 
     Reviews the project against what runs there. The signatures stored next to the checkpoints show which
@@ -31,10 +31,8 @@ def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept
     they were last started. Nothing is run or changed.
     """
     root = root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, Choice(), Changes())
-    deployment = plan_deployment(
-        common, root, compiled, job, accept_forward=accept_forward, ask_kafka=ask_kafka
-    )
+    compiled, job, diagnostics = compiled_job(common, root, Choice(), changes)
+    deployment = plan_deployment(common, root, compiled, job, ask_kafka=ask_kafka)
     data, text = shown(deployment.review, common.output)
     if common.output == "json":
         data |= {"rebuilds": [each.name for each in deployment.rebuilds]}

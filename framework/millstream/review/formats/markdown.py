@@ -16,7 +16,8 @@ LARGEST = 60_000
 _MARKS: dict[Level | None, str] = {
     "breaking": "❌ breaking",
     "rebuild": "♻️ rebuild",
-    "forward": "⏩ forward",
+    "mixed": "🧮 mixed",
+    "stored": "⏩ stored",
     "cost": "📈 cost",
     None: "🔀 rows",
 }
@@ -77,7 +78,7 @@ def _sections(found: Review) -> Iterator[tuple[str, str]]:
 def _state_title(found: Review) -> str:
     counts = [
         f"{sum(each.status == status for each in found.queries)} {status}"
-        for status in ("rebuild", "forward", "new", "removed")
+        for status in ("rebuild", "mixed", "stored", "new", "removed")
         if any(each.status == status for each in found.queries)
     ]
     return f"State: {', '.join([*counts, f'{found.same_queries} unchanged'])}"

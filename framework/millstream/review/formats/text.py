@@ -19,7 +19,7 @@ class Line(Struct, frozen=True):
 
 
 _KINDS: dict[str, Literal["bad", "warning"]] = {
-    "breaking": "bad", "rebuild": "bad", "forward": "warning", "cost": "warning",
+    "breaking": "bad", "rebuild": "bad", "mixed": "warning", "stored": "warning", "cost": "warning",
 }  # fmt: skip
 _MOST = 60
 
