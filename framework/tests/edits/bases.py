@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-Verdict = Literal["same", "forward", "rebuild"]
+Verdict = Literal["same", "stored", "mixed", "rebuild"]
 
 
 class Edit(NamedTuple):

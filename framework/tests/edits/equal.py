@@ -45,12 +45,12 @@ SAID_OTHERWISE = edits(
     ("a comparison that includes", "rebuild", "value > 1", "not value < 1"),
     ("a CASE with ELSE 0", "rebuild", "then value end", "then value else 0 end"),
     ("median() for avg()", "rebuild", "avg(value)", "median(value)"),
-    ("OR for AND", "forward", "kind <> 'x' and", "kind <> 'x' or"),
-    ("BETWEEN without its ends", "forward", "value between 0 and 100", "value > 0 and value < 100"),
-    ("names of measures swapped", "forward", "as events, count_if(value > 1) as big", "as big, count_if(value > 1) as events"),
+    ("OR for AND", "mixed", "kind <> 'x' and", "kind <> 'x' or"),
+    ("BETWEEN without its ends", "mixed", "value between 0 and 100", "value > 0 and value < 100"),
+    ("names of measures swapped", "stored", "as events, count_if(value > 1) as big", "as big, count_if(value > 1) as events"),
     ("max() for min(), in words alike", "rebuild", "max(kind)", "min(kind)"),
-    ("lower() for upper()", "forward", "upper(", "lower("),
-    ("a list that denies more", "forward", "kind <> 'x'", "kind not in ('x', 'e')"),
+    ("lower() for upper()", "stored", "upper(", "lower("),
+    ("a list that denies more", "mixed", "kind <> 'x'", "kind not in ('x', 'e')"),
 )  # fmt: skip
 
 WINDOWS = table(
@@ -68,7 +68,7 @@ OF_WINDOWS = edits(
     ("a window's key first", "same", "by window(at, '2 minutes', '1 minute'), user", "by user, window(at, '2 minutes', '1 minute')"),
     ("a window in capitals", "same", "window(at", "WINDOW(at"),
     ("no slide at all", "rebuild", "'2 minutes', '1 minute'", "'2 minutes'"),
-    ("the end for the start", "forward", "window.start", "window.end"),
+    ("the end for the start", "stored", "window.start", "window.end"),
 )  # fmt: skip
 
 PAIRS = table(
@@ -96,7 +96,7 @@ OF_FIRST = edits(
     FIRST,
     ("remembered for the same time", "same", "'3 hours'", "'180 minutes'"),
     ("a filter of a dedupe turned round", "same", "value > 1", "1 < value"),
-    ("a filter of a dedupe, and one more", "forward", "value > 1", "value > 1 and value > 2"),
+    ("a filter of a dedupe, and one more", "mixed", "value > 1", "value > 1 and value > 2"),
 )
 
 BOTH = table(
@@ -107,7 +107,7 @@ BOTH = table(
 OF_BOTH = edits(
     BOTH,
     ("a side of a union turned round", "same", "value > 1", "1 < value"),
-    ("filters of the sides of a union swapped", "forward", "value > 1", "value > 3", "value > 2", "value > 1", "value > 3", "value > 2"),
+    ("filters of the sides of a union swapped", "mixed", "value > 1", "value > 3", "value > 2", "value > 1", "value > 3", "value > 2"),
 )  # fmt: skip
 
 EQUAL = (*SAID_OTHERWISE, *OF_WINDOWS, *OF_PAIRS, *OF_FIRST, *OF_BOTH)

@@ -24,8 +24,8 @@ STATISTICS = edits(
     ("another condition of a count", "rebuild", "value > 5", "value > 6"),
     ("min to max of a time", "rebuild", "min(at)", "max(at)"),
     ("a mean said as a quotient", "rebuild", "avg(value)", "sum(value) / count(value)"),
-    ("a mean rounded", "forward", "avg(value)", "round(avg(value), 1)"),
-    ("a result with another name", "forward", "as mean", "as average"),
+    ("a mean rounded", "stored", "avg(value)", "round(avg(value), 1)"),
+    ("a result with another name", "stored", "as mean", "as average"),
     ("a result left out of several", "rebuild", ", min(at) as first", ""),
 )
 
@@ -36,7 +36,7 @@ LOOKUPS = edits(
     ),
     ("a lookup formatted", "same", "select k.name", "select\n  k.name"),
     ("other names in a lookup", "same", " as e join", " as ev join", "e.kind group", "ev.kind group"),
-    ("looked up by something else", "forward", "k.kind = e.kind", "k.kind = left(e.user, 1)"),
+    ("looked up by something else", "mixed", "k.kind = e.kind", "k.kind = left(e.user, 1)"),
     (
         "grouped by another column of a lookup",
         "rebuild",
@@ -45,8 +45,8 @@ LOOKUPS = edits(
         "select k.label",
         "select k.label as name",
     ),
-    ("a condition on what is looked up", "forward", "= e.kind", "= e.kind and k.kind <> 'd'"),
-    ("a filter after a lookup", "forward", " group by", " where e.id > 4 group by"),
+    ("a condition on what is looked up", "mixed", "= e.kind", "= e.kind and k.kind <> 'd'"),
+    ("a filter after a lookup", "mixed", " group by", " where e.id > 4 group by"),
     ("a lookup that keeps all rows", "rebuild", " join {{ ref", " left join {{ ref"),
 )
 
@@ -64,7 +64,7 @@ KEYED_STATE = edits(
         f"from {EVENTS} as e",
         f"from (select * from {EVENTS} where id > 4) as e",
     ),
-    ("what is done with results of keyed state", "forward", "t.total", "t.total + 1 as total"),
+    ("what is done with results of keyed state", "stored", "t.total", "t.total + 1 as total"),
 )
 
 OUTER = edits(
@@ -78,7 +78,7 @@ OUTER = edits(
     ("an inner join", "rebuild", " left join", " join"),
     ("a full join", "rebuild", " left join", " full join", "select e.id", "select coalesce(e.id, -1) as id"),
     ("bounds said in seconds", "rebuild", "+ interval 1 minute", "+ interval 60 seconds"),
-    ("what stands for none", "forward", "coalesce(o.id, -1)", "coalesce(o.id, -2)"),
+    ("what stands for none", "stored", "coalesce(o.id, -1)", "coalesce(o.id, -2)"),
 )
 
 REFINED = edits(
@@ -91,9 +91,9 @@ REFINED = edits(
     ("a minute cut instead of a window", "rebuild", "window(at, '1 minute').start", "date_trunc('minute', at)",
      "by window(at, '1 minute')", "by date_trunc('minute', at)"),
     ("the newest instead of the largest", "rebuild", "max(value)", "max_by(value, id)"),
-    ("the end of a window", "forward", ".start as minute", ".end as minute"),
+    ("the end of a window", "stored", ".start as minute", ".end as minute"),
     ("a refined window of two", "rebuild", "'1 minute'", "'2 minutes'"),
-    ("a filter before refined windows", "forward", " group by", " where kind <> 'd' group by"),
+    ("a filter before refined windows", "mixed", " group by", " where kind <> 'd' group by"),
 )  # fmt: skip
 
 FOR_EVER = edits(
@@ -101,8 +101,8 @@ FOR_EVER = edits(
     ("duplicates for ever formatted", "same", "select user,", "select\n  user,"),
     ("duplicates for an hour", "rebuild", "['user']", "['user'], 'within': '1 hour'"),
     ("duplicates by one more", "rebuild", "['user']", "['user', 'kind']"),
-    ("a column more of the first rows", "forward", "kind, value,", "kind, value, id,"),
-    ("a column of the first rows calculated", "forward", "kind, value,", "kind, value * 2 as value,"),
+    ("a column more of the first rows", "stored", "kind, value,", "kind, value, id,"),
+    ("a column of the first rows calculated", "stored", "kind, value,", "kind, value * 2 as value,"),
 )
 
 FILTERED_UNION = edits(
@@ -113,7 +113,7 @@ FILTERED_UNION = edits(
     ),
     ("a union formatted", "same", "select user, count", "select\n  user, count"),
     ("another name of a union", "same", ") as u", ") as both_of_them"),
-    ("a filter of one side", "forward", "kind = 'c'", "kind = 'd'"),
+    ("a filter of one side", "mixed", "kind = 'c'", "kind = 'd'"),
     (
         "another column of one side",
         "rebuild",
@@ -128,15 +128,15 @@ POINTS = edits(
     ("a sum of a function formatted", "same", "select user", "select\n  user"),
     ("another function in a sum", "rebuild", "points_of", "length"),
     ("another argument of a function", "rebuild", "points_of(kind)", "points_of(user)"),
-    ("a function as a filter", "forward", " group", " where part_of(user) <> 'a' group"),
-    ("a result through a function", "forward", "sum(points_of(kind))", "abs(sum(points_of(kind)))"),
+    ("a function as a filter", "mixed", " group", " where part_of(user) <> 'a' group"),
+    ("a result through a function", "stored", "sum(points_of(kind))", "abs(sum(points_of(kind)))"),
 )
 
 HAVING = edits(
     table("user", f"select user, count(*) as events from {EVENTS} group by user having count(*) > 2"),
     ("having formatted", "same", "select user", "select\n  user"),
-    ("another bound of having", "forward", "> 2", "> 3"),
-    ("no having", "forward", " having count(*) > 2", ""),
+    ("another bound of having", "stored", "> 2", "> 3"),
+    ("no having", "stored", " having count(*) > 2", ""),
 )
 
 MORE = (

@@ -62,11 +62,11 @@ TYPES = (
         table("user", "select user, count_if(a < b) as less from PAIRS group by user"),
     ),
     of_types(
-        "types of columns that a filter compares", "t_filter", "forward",
+        "types of columns that a filter compares", "t_filter", "mixed",
         table("user", "select user, count(*) as less from PAIRS where a < b group by user"),
     ),
     of_types(
-        "types of columns that a stored row compares", "t_row", "forward",
+        "types of columns that a stored row compares", "t_row", "stored",
         table("user", "select user, a < b as less from PAIRS"),
     ),
     of_types(
@@ -90,7 +90,7 @@ MATERIALIZED = (
         "_m_topic'", "_other'",
     ),
     of_model(
-        "another format of keys", "m_keys", "forward", sink("user", SUMS, "m_keys"),
+        "another format of keys", "m_keys", "stored", sink("user", SUMS, "m_keys"),
         "key='user'", "key='user', key_format='json'",
     ),
     of_model(
@@ -123,14 +123,14 @@ SEVENTHS = "id % 7 <> 3"
 ROWS = table("id", f"select id, user from {EVENTS}")
 TESTED = (
     of_tests(
-        "a test begins to drop rows that a sum reads", "c_sum", "forward", ["warn", SEVENTHS], ["drop", SEVENTHS],
+        "a test begins to drop rows that a sum reads", "c_sum", "mixed", ["warn", SEVENTHS], ["drop", SEVENTHS],
         c_sent=sink("user", f"select user, id, value from {EVENTS}", "c_sent"),
         c_sum=table("user", "select user, count(*) as events from {{ ref('c_sent') }} group by user"),
     ),
-    of_tests("a test begins to drop rows of a table", "c_row", "forward", ["warn", SEVENTHS], ["drop", SEVENTHS], c_row=ROWS),
-    of_tests("a test no longer drops rows of a table", "c_all", "forward", ["drop", SEVENTHS], ["warn", SEVENTHS], c_all=ROWS),
+    of_tests("a test begins to drop rows of a table", "c_row", "stored", ["warn", SEVENTHS], ["drop", SEVENTHS], c_row=ROWS),
+    of_tests("a test no longer drops rows of a table", "c_all", "stored", ["drop", SEVENTHS], ["warn", SEVENTHS], c_all=ROWS),
     of_tests(
-        "a test drops other rows of a table", "c_more", "forward", ["drop", SEVENTHS], ["drop", "id % 5 <> 3"], c_more=ROWS
+        "a test drops other rows of a table", "c_more", "stored", ["drop", SEVENTHS], ["drop", "id % 5 <> 3"], c_more=ROWS
     ),
     of_tests(
         "a test drops what stopped it before", "c_drop", "same", ["error", "id >= 0"], ["drop", "id >= 0"], c_drop=ROWS
@@ -157,15 +157,15 @@ LOOKED_UP = "select u.kind, count(*) as events from {} e join {{{{ ref('u_users'
 LIMITED = table("id", f"select id, at from {EVENTS}", order_by="at", retention="1 minute")
 READ = (
     of_seed(
-        "rows of a seed that a sum reads", "s_sum", "forward",
+        "rows of a seed that a sum reads", "s_sum", "mixed",
         table("name", f"select k.name, count(*) as events from {EVENTS} e join SEED k on k.kind = e.kind group by k.name"),
     ),
     of_seed(
-        "rows of a seed that a table reads", "s_row", "forward",
+        "rows of a seed that a table reads", "s_row", "stored",
         table("id", f"select e.id, k.name from {EVENTS} e left join SEED k on k.kind = e.kind"),
     ),
     of_seed(
-        "rows of a seed in a condition", "s_in", "forward",
+        "rows of a seed in a condition", "s_in", "mixed",
         table(
             "user",
             f"select user, count(*) as events from {EVENTS}\n"
@@ -177,12 +177,12 @@ READ = (
         sink("id", f"select e.id, k.name from {EVENTS} e left join SEED k on k.kind = e.kind", "s_sent"),
     ),
     ProjectEdit(
-        "the SQL of a table that a sum looks up", "u_sum", "forward",
+        "the SQL of a table that a sum looks up", "u_sum", "mixed",
         {"models/u_users.sql": USERS, "models/u_sum.sql": table("kind", LOOKED_UP.format(EVENTS))},
         {"models/u_users.sql": USERS.replace("max", "min")},
     ),
-    of_model("a longer retention", "r_longer", "forward", LIMITED, "1 minute", "3 hours"),
-    of_model("no more retention", "r_ever", "forward", LIMITED, ", retention='1 minute'", ""),
+    of_model("a longer retention", "r_longer", "stored", LIMITED, "1 minute", "3 hours"),
+    of_model("no more retention", "r_ever", "stored", LIMITED, ", retention='1 minute'", ""),
     of_model(
         "a shorter retention", "r_shorter", "same", LIMITED.replace("1 minute", "3 hours"), "3 hours", "1 minute"
     ),
@@ -260,7 +260,7 @@ IMPORTED = (
         table("user", f"select user, sum(RATED(value)) as total from {EVENTS} group by user"),
     ),
     of_import(
-        "a function's import in a row", "i_row", "forward",
+        "a function's import in a row", "i_row", "stored",
         table("id", f"select id, RATED(value) as much from {EVENTS}"),
     ),
 )  # fmt: skip

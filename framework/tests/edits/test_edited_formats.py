@@ -32,8 +32,8 @@ def proto(a, b, c=3):
     [
         (CSV.format(f"{A}, {B}, {C}"), CSV.format(f"{B}, {A}, {C}"), "rebuild", "the position of s.pairs.a is 2 instead of 1"),
         (CSV.format(f"{A}, {B}, {C}"), CSV.format(f"{A}, {B}"), "same", ""),
-        (CSV.format(f"{A}, {B}"), CSV.format(f"{A}, {B}") + ", format_options: {delimiter: ';'}", "forward", "the SQL upstream"),
-        (f"columns: [{A}, {B}]", f"columns: [{A}, {B}], decoding: lenient", "forward", "the SQL upstream"),
+        (CSV.format(f"{A}, {B}"), CSV.format(f"{A}, {B}") + ", format_options: {delimiter: ';'}", "mixed", "the SQL upstream"),
+        (f"columns: [{A}, {B}]", f"columns: [{A}, {B}], decoding: lenient", "mixed", "the SQL upstream"),
         (avro(), avro(a={"default": 1}), "rebuild", "the default of s.pairs.a is 1 instead of none"),
         (avro(), avro(a={"aliases": ["old"]}), "rebuild", "the aliases of s.pairs.a is old instead of none"),
         (avro(), avro(c={"doc": "other", "default": 5}), "same", ""),

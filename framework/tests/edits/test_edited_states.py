@@ -17,7 +17,7 @@ from millstream.physical.verdict import verdict
 
 pytestmark = SPARK_WARNINGS
 
-CODES = {"rebuild": "MS870", "forward": "MS871"}
+CODES = {"rebuild": "MS870", "mixed": "MS871", "stored": "MS880"}
 STEP = int(os.environ.get("MILLSTREAM_EDITS_STEP", "1"))
 """Every how many edits are run; all of them are told."""
 FIRST = int(os.environ.get("MILLSTREAM_EDITS_FIRST", "0"))
