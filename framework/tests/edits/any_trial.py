@@ -1,0 +1,300 @@
+"""Runs random edits: what goes on and what is rebuilt must have the rows of a fresh build of the edited project.
+
+Several copies of the project, each with its own edit, are models of one project, so that they share a build.
+An edit that the plan of a query doesn't show, and that no file which the query executes shows, isn't run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edits.any_edit import AnyEdit, any_edit
+from edits.any_project import files_of_all, upstream, without
+from msgspec import structs
+from support.runs import built, job_of, received, statuses, table_rows
+
+from millstream.deployment.intents import Update
+from millstream.deployment.keeping import kept_form
+from millstream.deployment.records import Deployed, new_record
+from millstream.deployment.stages import fit
+from millstream.errors import MillstreamError
+from millstream.physical.memory import Memory
+from millstream.project.folders import broker_folder
+from millstream.project.load import load_project
+from millstream.project.spark_settings import flat
+
+HALF = 60
+"""How many events there are when the project is edited."""
+WHOLE = ("pyproject.toml", "profiles.yml")
+FILES = files_of_all()
+UPSTREAM = upstream()
+
+
+@dataclass
+class Trial:
+    """An edit of one copy, what it changes and what is said of it."""
+
+    edit: AnyEdit
+    compiled: bool = True
+    problem: str = ""
+    verdicts: dict[str, str] = field(default_factory=dict)
+    """By model: one that runs differently, or that has another verdict than `same`."""
+    executed: frozenset[str] = frozenset()
+    """Models that run differently, and those that read them."""
+    chosen: frozenset[str] = frozenset()
+    """Those of them that are run."""
+    ran: dict[str, str] = field(default_factory=dict)
+    """What was seen of each model that was run: `equal` or `differs` from the rows of before, or what failed."""
+    unsafe: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"e{self.edit.number:03}"
+
+    @property
+    def whole(self) -> bool:
+        return self.edit.path in WHOLE
+
+    @property
+    def models(self) -> frozenset[str]:
+        """Return the models to run: those that may have other rows, and what they read."""
+        return self.chosen.union(*(UPSTREAM[each] for each in self.chosen))
+
+
+def write(root: Path, name: str, target: str, *, edit: AnyEdit | None = None, models=None) -> None:
+    for path, text in FILES.items():
+        model = re.fullmatch(r"models/zz/zz_(\w+)\.(?:sql|yml)", path)
+        if model and models is not None and model[1] not in models:
+            continue
+        content = edit.text if edit is not None and edit.path == path else text
+        _write(root / without(name, path), without(name, content).replace("TARGET", target))
+
+
+def write_settings(root: Path, names: list[str], target: str) -> None:
+    """Write the settings of several copies, which no edit changes."""
+    head, *rest = re.split(r"(?=\[tool\.millstream\.)", FILES["pyproject.toml"])
+    written = head + "[tool.millstream.vars]\n"
+    for name in names:
+        written += without(name, rest[0].partition("\n")[2])
+    _write(root / "pyproject.toml", written + "".join(without(name, "".join(rest[1:])) for name in names))
+    _write(root / "profiles.yml", FILES["profiles.yml"].replace("TARGET", target))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+# -- what is said of edits
+
+
+class Teller:
+    """Compiles a copy before and after an edit, in a folder of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.restore()
+        self._before = job_of(root)
+        self._queries = by_model(self._before.physical)
+        self._executed = executed(self._before, root)
+
+    def restore(self) -> None:
+        for stray in self._root.rglob("*.py"):
+            stray.unlink()
+        write(self._root, "zz", "told")
+
+    def trial(self, number: int) -> Trial:
+        trial = Trial(any_edit(number, FILES))
+        path = self._root / trial.edit.path
+        path.write_text(trial.edit.text.replace("TARGET", "told"))
+        try:
+            after = job_of(self._root)
+        except (AssertionError, MillstreamError) as error:
+            trial.compiled = False
+            trial.problem = str(error)[:300]
+            return trial
+        else:
+            self._tell(trial, after)
+            return trial
+        finally:
+            path.write_text(FILES[trial.edit.path].replace("TARGET", "told"))
+
+    def _tell(self, trial: Trial, after) -> None:
+        running = Deployed({query.name: new_record("", query, {}) for query in self._before.physical.queries})
+        kept = kept_form(after.topology, after.physical, running, self._before.catalog)
+        now = by_model(kept.physical)
+        ran = executed(structs.replace(after, topology=kept.topology, physical=kept.physical), self._root)
+        changed = {each for each, form in self._executed.items() if ran.get(each) != form}
+        for model, query in self._queries.items():
+            if model not in now:
+                continue
+            record = running.records[query.name]
+            kind = fit(now[model], record, running).kind
+            if model in changed or kind != "same":
+                trial.verdicts[model] = kind
+        below = {model for model, above in UPSTREAM.items() if above & changed}
+        trial.executed = frozenset((changed | below) & now.keys() & self._queries.keys())
+
+
+def by_model(physical):
+    """Return the query of each stored model, by the model's name in the template."""
+    return {
+        output.model.partition("_")[2]: query
+        for query in physical.queries
+        for output in query.outputs
+        if getattr(output, "model", "").startswith("model.")
+    }
+
+
+def executed(job, root: Path) -> dict[str, object]:
+    """Return all that the query of each model is executed from; equal values run alike."""
+    python = {str(path): path.read_text() for path in sorted(root.rglob("*.py"))}
+    seeds = {str(path): path.read_text() for path in sorted(root.rglob("seeds/*"))}
+    target = job.project.target
+    settings = {name: value for name, value in target.settings.items() if name != "outputs"}
+    found = {}
+    for model, query in by_model(job.physical).items():
+        read = [each.relation for each in (*query.sources, *query.reads)]
+        found[model] = (
+            structs.replace(query, signature=None, memory=Memory(None, "")),
+            python if query.functions or query.decoders or query.encoders or "zz_totals" in query.sql else {},
+            seeds if any(each.startswith("seed.") for each in read) else {},
+            [job.catalog.topics.get(each) for each in read],
+            settings,
+        )
+    return found
+
+
+# -- what is seen
+
+
+class Batch:
+    """Copies that are built together: all of one project, or one whose settings are edited."""
+
+    def __init__(self, root: Path, number: int, trials: list[Trial], server, spark) -> None:
+        self.root, self.target, self.trials, self._spark = root, f"t{number:02}", trials, spark
+        folder = broker_folder(root)
+        folder.parent.mkdir(parents=True)
+        folder.symlink_to(server.folder, target_is_directory=True)
+        self._bootstrap = server.address
+        self._refused: frozenset[str] = frozenset()
+        self._edited = False
+
+    def write(self, *, edited: bool) -> None:
+        self._edited = edited
+        if not any(trial.whole for trial in self.trials):
+            write_settings(self.root, [trial.name for trial in self.trials], self.target)
+        for trial in self.trials:
+            kept = {"pyproject.toml", "profiles.yml"} if not trial.whole else set()
+            saved = {path: (self.root / path).read_text() for path in kept}
+            write(
+                self.root,
+                trial.name,
+                self.target,
+                edit=trial.edit if edited else None,
+                models=trial.models,
+            )
+            for path, text in saved.items():
+                (self.root / path).write_text(text)
+
+    def build(self, **options):
+        # Workers find the project's modules here, and have imported none of its earlier ones.
+        version = "edited" if self._edited else "unedited"
+        environment = self._spark.sparkContext.environment
+        environment |= {"PYTHONPATH": str(self.root), "MILLSTREAM_TESTS_VERSION": version}
+        results, told = built(self.root, self._session(options.get("target")), **options)
+        return statuses(results), told
+
+    def _session(self, target):
+        """Return a session whose queries have the settings of the target, as in a process of its own."""
+        session, create = self._spark.newSession(), self._spark.newSession
+        settings = load_project(self.root, target, None, None).target.settings.get("spark") or {}
+
+        def configured():
+            found = create()
+            for name, value in flat(settings):
+                if name.startswith("spark.sql.") and found.conf.isModifiable(name):
+                    found.conf.set(name, str(value).lower() if isinstance(value, bool) else value)
+            return found
+
+        session.newSession = configured
+        return session
+
+    def first(self) -> None:
+        self.write(edited=False)
+        found, told = self.build()
+        assert set(found.values()) == {"success"}, ({n: s for n, s in found.items() if s != "success"}, told)
+
+    def second(self) -> None:
+        """Build the edited project: refused queries are rebuilt, with all that reads them."""
+        self.write(edited=True)
+        found, _ = self.build()
+        self._refused = frozenset(
+            name for name, status in found.items() if status != "success" and name.startswith("e")
+        )
+        if self._refused:
+            below = {
+                f"{trial.name}_{model}"
+                for trial in self.trials
+                for model in trial.models
+                if {f"{trial.name}_{each}" for each in UPSTREAM[model]} & self._refused
+            }
+            self._refused |= below
+            found, _told = self.build(intent=Update(frozenset(f"model.{each}" for each in self._refused)))
+        self._continued = found
+        self._fresh, _ = self.build(target=f"f{self.target}")
+
+    def compare(self, before) -> None:
+        for trial in self.trials:
+            for model in sorted(trial.chosen):
+                name = f"{trial.name}_{model}"
+                told = trial.verdicts.get(model, "same")
+                if self._fresh.get(name) != "success":
+                    trial.ran[model] = "the edited model fails"
+                    continue
+                if self._continued.get(name) != "success":
+                    trial.ran[model] = f"{told}, but it fails"
+                    trial.unsafe[model] = (told, self._continued.get(name))
+                    continue
+                mine, fresh = (self.rows(name, each, model) for each in (self.target, f"f{self.target}"))
+                seen = "equal" if before and fresh == before[model] else "differs" if before else "compared"
+                trial.ran[model] = seen
+                if (told == "same") == (name in self._refused) and told == "same":
+                    trial.ran[model] += ", rebuilt with what it reads"
+                if mine != fresh:
+                    trial.unsafe[model] = (
+                        told,
+                        sorted((mine - fresh).items())[:3],
+                        sorted((fresh - mine).items())[:3],
+                    )
+
+    def rows(self, name: str, target: str, model: str) -> Counter[str]:
+        sql = (self.root / f"models/{name.partition('_')[0]}/{name}.sql").read_text()
+        if "materialized='sink'" not in sql:
+            return _counted(table_rows(self.root, f"model.{name}", target))
+        topic = re.search(r"target\.name ~ '(\w+)'", sql)
+        records = received(self._bootstrap, f"{target}{topic[1]}" if topic else name)
+        if model == "sent":  # records stay as they were sent: those of later records count
+            return Counter(repr((each.key(), each.value())) for each in records if _is_later(each))
+        return Counter(repr(each) for each in {each.key(): each.value() for each in records}.items())
+
+
+def _is_later(record) -> bool:
+    """Return whether a record is of the second half of all events."""
+    found = json.loads(record.value() or b"{}").get("id")
+    return isinstance(found, int) and found >= HALF
+
+
+def _counted(rows) -> Counter[str]:
+    def plain(value):
+        return round(value, 9) if isinstance(value, float) else value
+
+    return Counter(
+        json.dumps({name.lower(): plain(value) for name, value in row.items()}, default=str, sort_keys=True)
+        for row in rows
+    )

@@ -1,0 +1,173 @@
+"""Random edits of any file, key or setting of a project: what is said of its queries holds when they run.
+
+`MILLSTREAM_ANY_EDITS=300 uv run pytest framework/tests/edits/test_any_edit.py -m long -s` tells 300 edits that
+compile, and runs the queries that go on although they execute something else. `MILLSTREAM_ANY_EDITS_ALL=1` also
+runs those that stop, and `MILLSTREAM_ANY_EDITS_FIRST` says which edits.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import sys
+from collections import Counter
+from random import Random
+
+import pytest
+from edits.any_edit import AnyEdit, any_edit
+from edits.any_project import files_of_all
+from edits.any_trial import HALF, UPSTREAM, Batch, Teller, Trial
+from support.runs import create_topics, send
+from support.spark import SPARK_WARNINGS
+
+from millstream.broker import shared_broker
+
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
+
+EDITS = int(os.environ.get("MILLSTREAM_ANY_EDITS", "30"))
+FIRST = int(os.environ.get("MILLSTREAM_ANY_EDITS_FIRST", "0"))
+RUN_ALL = bool(os.environ.get("MILLSTREAM_ANY_EDITS_ALL"))
+"""Whether queries that an edit stops are run, too, and compared with those of the project without edits."""
+TOGETHER = 12
+"""How many copies share a build."""
+MODELS = 1 if EDITS <= 30 else 2 if EDITS <= 100 else 5
+"""How many models of a copy are run at most, besides those that they read."""
+TOPICS = ("events", "others", "lines", "people")
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory):
+    root = tmp_path_factory.mktemp("told")
+    teller = Teller(root)
+    found: list[Trial] = []
+    number = FIRST
+    while sum(each.compiled for each in found) < EDITS:
+        found.append(teller.trial(number))
+        number += 1
+    return found
+
+
+def test_edits_are_of_any_file_and_mostly_compile(trials):
+    files = files_of_all()
+    edited = {any_edit(number, files).path for number in range(1500)}
+    assert edited == files.keys()
+    assert sum(each.compiled for each in trials) > len(trials) / 2
+
+
+def test_no_query_goes_on_with_other_rows(trials, tmp_path, first_spark):
+    chosen = [each for each in trials if each.compiled and to_run(each)]
+    together = [each for each in chosen if not each.whole]
+    groups = [together[start : start + TOGETHER] for start in range(0, len(together), TOGETHER)]
+    groups += [[each] for each in chosen if each.whole]
+    with shared_broker(tmp_path / "broker") as starting:
+        server = starting.ready()
+        batches = [
+            Batch(tmp_path / f"b{number}", number, group, server, first_spark)
+            for number, group in enumerate([[base()], *groups] if RUN_ALL else groups)
+        ]
+        create_topics(server.address, *TOPICS)
+        send(server.address, records(0))
+        for batch in batches:
+            batch.first()
+        send(server.address, records(1))
+        before = {}
+        for batch in batches:
+            batch.second()
+            batch.compare(before)
+            if RUN_ALL and not before:
+                (unedited,) = batch.trials
+                assert unedited.unsafe == {}
+                before = {
+                    model: batch.rows(f"{unedited.name}_{model}", batch.target, model)
+                    for model in unedited.chosen
+                }
+                assert all(before.values())
+    report(trials, chosen)
+    assert {trial.edit[:3]: trial.unsafe for trial in chosen if trial.unsafe} == {}
+
+
+def base() -> Trial:
+    """Return a copy without an edit."""
+    models = frozenset(UPSTREAM) - {"plain"}
+    return Trial(AnyEdit(999, "", "none", ""), executed=models, chosen=models)
+
+
+def to_run(trial: Trial) -> bool:
+    """Choose what is run of a trial; return whether anything is."""
+    models = sorted(trial.executed)
+    if not RUN_ALL:
+        models = [each for each in models if trial.verdicts.get(each, "same") == "same"]
+    trial.chosen = frozenset(Random(trial.edit.number).sample(models, min(MODELS, len(models))))
+    return bool(models)
+
+
+def records(number):
+    """Return records of ten minutes, ten seconds from one another, and an hour without any after five."""
+    found = {topic: [] for topic in TOPICS}
+    start = dt.datetime(2026, 1, 1, 1 + 2 * number, tzinfo=dt.timezone.utc)
+    for place in range(number * HALF, number * HALF + HALF):
+        at = (start + dt.timedelta(seconds=10 * (place % HALF))).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for topic, shift in (("events", 0), ("others", 3)):
+            user = "abc"[(place + shift) % 3] + "xy"[place % 2]
+            value = {
+                "id": place,
+                "kind": "cdex"[place % 4],
+                "value": (place * 7 + shift) % 11 - 1.0,
+                "at": at,
+            }
+            if topic == "events" and place % 5:
+                value["note"] = f"n{place % 4}"
+            found[topic].append((user, value))
+        line = f"{place};{(place * 7) % 12};{(place * 5) % 11};2026-01-{1 + place % 28:02}"
+        found["lines"].append(("ab"[place % 2], line))
+    # Bad whichever columns are read: a record with one bad value is good for queries that don't read it.
+    found["events"] += [("ax", "{not json"), ("bx", "[1]")]
+    if number == 0:
+        people = [
+            ("ax", "Ann", 30),
+            ("bx", "Bob", 20),
+            ("cx", "Cid", 40),
+            ("ay", "Ann", 25),
+            ("by", "Bea", 70),
+        ]
+        found["people"] = [(user, json.dumps({"name": name, "age": age})) for user, name, age in people]
+        found["people"] += [("cx", None)]
+    return found
+
+
+def report(trials, chosen):
+    kinds = Counter(each.edit.path.rpartition(".")[2] for each in trials if each.compiled)
+    compiled = [each for each in trials if each.compiled]
+    same = [each for each in compiled if set(each.verdicts.values()) <= {"same"}]
+    worst = Counter(
+        next((kind for kind in ("rebuild", "forward") if kind in each.verdicts.values()), "same")
+        for each in compiled
+    )
+    queries = Counter(
+        f"{trial.verdicts.get(model, 'same')}: {seen}"
+        for trial in chosen
+        for model, seen in trial.ran.items()
+    )
+    harmless = [
+        each
+        for each in chosen
+        if each.ran and each.executed == each.ran.keys() and all(map(_is_equal, each.ran.values()))
+    ]
+    stopped = [each for each in harmless if not set(each.verdicts.values()) <= {"same"}]
+    nothing = [each for each in compiled if not each.executed and each not in same]
+    lines = [
+        f"edits {FIRST} to {trials[-1].edit.number}: {len(trials)} edits, {len(compiled)} compile: {dict(kinds)}",
+        f"the strictest verdict of each: {dict(worst)}",
+        f"{len(chosen)} run, with {sum(len(each.ran) for each in chosen)} queries: {dict(sorted(queries.items()))}",
+        f"{len(nothing)} execute nothing else and are not `same`: {[each.edit[:3] for each in nothing]}",
+        (
+            f"{len(harmless)} run with the rows of before, {len(stopped)} of them not `same`: "
+            f"{[(*each.edit[:3], each.verdicts) for each in stopped]}"
+        ),
+    ]
+    sys.stdout.write("\n" + "\n".join(lines) + "\n")
+
+
+def _is_equal(seen: str) -> bool:
+    return seen.startswith("equal")
