@@ -95,6 +95,8 @@ def _written(dialect: _Dialect, value: Any) -> str:
 
 def _decode(dialect: _Dialect, value: bytes, fields: Fields) -> Any:
     text = utf8(value)
+    if dialect.header:
+        text = text.removeprefix("\ufeff")  # spreadsheets write it, and it is not part of the first name
     names = [field.name for field in fields]
     start = 0
     if dialect.header:

@@ -50,6 +50,7 @@ CSV = {
     b",,,,1e400,,": "field x: '1e400' is not a double",
     b",,,,0x1p3,,": "field x: '0x1p3' is not a double",
     b",,,,,20260101,": "field day: '20260101' is not a date",
+    b",,,,,2026-1-2,": "field day: '2026-1-2' is not a date",
     b",,,,,2026,": "field day: '2026' is not a date",
     b",,,,,2026-01-02T00:00:00,": "field day: '2026-01-02T00:00:00' is not a date",
     b",,,,,2026-01-02 or so,": "field day: '2026-01-02 or so' is not a date",
@@ -80,6 +81,8 @@ def test_csv_with_the_names_in_the_first_line(spark):
     expected = {
         b"s;b;a\nx;;1\n": {"a": 1, "s": "x"},
         b"a\n1": {"a": 1},
+        b"\xef\xbb\xbfa;s\n1;\xef\xbb\xbf": {"a": 1, "s": "\ufeff"},
+        b"\xef\xbb\xbf": "the value is empty",
         b"a;s": "there is no line after that of the names",
         b"a;a\n1;2": "two fields are named 'a'",
         b"a;s\n1": "the line has 1 field instead of 2",
@@ -138,6 +141,8 @@ XML = {
     b"\xef\xbb\xbf<r><s>x</s></r>": {"s": "x"},
     b"\xfe\xff\xd8\x00": "the value is not valid UTF-16BE",
     b"<r><a>1.5</a></r>": "field a: '1.5' is not an int",
+    b"<r><a><b>1</b></a></r>": "field a: an element with elements is not an int",
+    b"<r><a>1<!-- c -->2<?p?></a><s>x<b>y</b></s></r>": {"a": 12, "s": "xy"},
     b"<r><a>1</a><a>2</a></r>": "field a: there are several elements",
     b"<r><n>x</n></r>": "field n._VALUE: 'x' is not a double",
     b"<r><day>20260101</day></r>": "field day: '20260101' is not a date",
@@ -170,12 +175,21 @@ def test_soap(spark):
         soap("<order xmlns='u:o'><a>1</a></order>"): {"a": 1},
         soap("<o:order xmlns:o='u:o'><o:a>1</o:a></o:order>", "e"): {"a": 1},
         soap("<order><a>1</a></order>"): "the element 'order' is not in the namespace u:o",
+        soap("<x/><order xmlns='u:o'><a>1</a></order><y><order/></y>"): {"a": 1},
+        soap(
+            "<order xmlns='u:o'><a>1</a></order><order xmlns='u:o'><a>2</a></order>"
+        ): "there are several elements 'order'",
+        soap("<order xmlns='u:o'><a>1</a></order><soap:Fault>late</soap:Fault>"): "a fault: 'late'",
         soap("<other/>"): "there is no element 'order'",
         soap("<soap:Fault><faultstring>no stock</faultstring></soap:Fault>"): "a fault: 'no stock'",
         b"<order xmlns='u:o'><a>1</a></order>": "'order' is not the element 'Envelope'",
     }
     check(decoded(spark, "decode_xml(value, 'a int', 'Envelope/Body', 'order', 'u:o')", expected), expected)
-    any_element = {soap("<x><a>1</a></x>"): {"a": 1}, soap(""): "there is no element in the envelope"}
+    any_element = {
+        soap("<x><a>1</a></x>"): {"a": 1},
+        soap("<x/><y/>"): "there are several elements in the envelope",
+        soap(""): "there is no element in the envelope",
+    }
     check(decoded(spark, "decode_xml(value, 'a int', 'Envelope/Body', '', '')", any_element), any_element)
 
 

@@ -22,7 +22,7 @@ FIRST, LAST = -62135596800 * 10**6, 253402300800 * 10**6 - 1
 WHOLE = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 TIME = re.compile(
-    r"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?(?:(Z)|([+-])([0-9]{1,2}):([0-9]{1,2}))?)?"
 )
 SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -211,9 +211,9 @@ def local(element):
 def child_of(element, name):
     for each in element:
         need(local(each) != "Fault", "a fault")
-        if local(each) == name:
-            return each
-    raise BadError(f"no {name}")
+    found = [each for each in element if local(each) == name]
+    need(len(found) == 1, f"not one {name}")
+    return found[0]
 
 
 def row_of(element, kinds):
@@ -230,6 +230,7 @@ def row_of(element, kinds):
             continue
         need(name not in seen, "several elements")
         seen.add(name)
+        need(kind == "string" or len(each) == 0, "elements")
         text = text if kind == "string" else text.strip()
         row[name] = of_text(text, kind) if text or kind == "string" else None
     return row

@@ -34,7 +34,9 @@ final class CsvFormat implements Decoder.Format {
 
   @Override
   public Object[] decode(byte[] value) throws BadValue {
-    Lines lines = new Lines(Texts.ofUtf8(value));
+    String text = Texts.ofUtf8(value);
+    // A byte order mark, which spreadsheets write, is not part of the first name.
+    Lines lines = new Lines(header && text.startsWith("\uFEFF") ? text.substring(1) : text);
     List<String> names = header ? lines.next() : null;
     List<String> texts = lines.next();
     if (!lines.done()) {

@@ -97,10 +97,26 @@ interface JsonReader {
     }
     StringWriter out = new StringWriter();
     try (JsonGenerator copy = Texts.FACTORY.createGenerator(out)) {
-      copy.copyCurrentStructureExact(parser); // numbers keep all digits, also those that no double holds
+      copy(parser, copy);
     }
     char[] text = out.toString().toCharArray();
     return Texts.utf8(text, 0, text.length);
+  }
+
+  /** Copies a value; numbers as they are written, since some have an exponent that Java's types can't hold. */
+  private static void copy(JsonParser parser, JsonGenerator out) throws IOException {
+    int depth = 0;
+    for (JsonToken token = parser.currentToken(); ; token = parser.nextToken()) {
+      if (token.isNumeric()) {
+        out.writeNumber(parser.getText());
+      } else {
+        out.copyCurrentEvent(parser);
+      }
+      depth += token.isStructStart() ? 1 : token.isStructEnd() ? -1 : 0;
+      if (depth == 0) {
+        return;
+      }
+    }
   }
 
   static long whole(JsonParser parser, JsonToken token, DataType type, long least, long most)
@@ -114,8 +130,8 @@ interface JsonReader {
       if (found >= least && found <= most) {
         return found;
       }
-    } catch (InputCoercionException | ArithmeticException error) {
-      // more than 64 bits, or a fraction
+    } catch (InputCoercionException | ArithmeticException | NumberFormatException error) {
+      // more than 64 bits, a fraction, or an exponent of more than 32 bits
     }
     throw unexpected(parser, type);
   }
@@ -157,21 +173,26 @@ interface JsonReader {
   }
 
   static Decimal decimal(JsonParser parser, JsonToken token, DecimalType type) throws IOException, BadValue {
-    BigDecimal found;
-    if (token.isNumeric()) {
-      found = parser.getDecimalValue();
-    } else {
-      try {
-        found = new BigDecimal(string(parser, token, type).trim());
-      } catch (NumberFormatException error) {
-        throw unexpected(parser, type);
+    try {
+      if (token.isNumeric()) {
+        return TextReader.exact(parser.getDecimalValue(), parser.getText(), type);
       }
+      String text = string(parser, token, type).trim();
+      if (TextReader.NUMBER.matcher(text).matches()) { // Java also reads digits of other scripts
+        return TextReader.exact(new BigDecimal(text), parser.getText(), type);
+      }
+    } catch (NumberFormatException error) {
+      // an exponent of more than 32 bits
     }
-    return TextReader.exact(found, parser.getText(), type);
+    throw unexpected(parser, type);
   }
 
   static Object base64(JsonParser parser, JsonToken token) throws IOException, BadValue {
-    string(parser, token, org.apache.spark.sql.types.DataTypes.BinaryType);
+    String text = string(parser, token, org.apache.spark.sql.types.DataTypes.BinaryType).strip();
+    int padding = text.indexOf('=');
+    if (padding >= 0 && padding < text.length() - 2) { // the parser reads on after the end
+      throw BadValue.of(text, "base64");
+    }
     try {
       return parser.getBinaryValue();
     } catch (JsonProcessingException error) {

@@ -17,7 +17,7 @@ final class Times {
   static final long FIRST = FIRST_DAY * 86_400L * MICROS;
   static final long LAST = (LAST_DAY + 1) * 86_400L * MICROS - 1;
 
-  private static final Pattern DATE = Pattern.compile("[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}");
+  private static final Pattern DATE = Pattern.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}");
 
   private Times() {}
 

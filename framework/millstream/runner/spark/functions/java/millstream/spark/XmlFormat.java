@@ -86,9 +86,7 @@ final class XmlFormat implements Decoder.Format {
         throw new BadValue("the element " + BadValue.quoted(xml.getLocalName()) + " is not in the namespace " + namespace);
       }
       Object[] row = reader.read(xml, 1);
-      while (xml.hasNext()) { // what follows is checked to be well formed
-        xml.next();
-      }
+      finish(xml);
       return row;
     } catch (XMLStreamException error) {
       throw new BadValue("not XML: " + firstLine(error));
@@ -124,6 +122,34 @@ final class XmlFormat implements Decoder.Format {
         return;
       }
       XmlReader.skip(xml);
+    }
+  }
+
+  /** Reads what follows the record: all of it is well formed, and the envelope has no other record, and no fault. */
+  private void finish(XMLStreamReader xml) throws XMLStreamException, BadValue {
+    String name = path.get(path.size() - 1);
+    boolean inEnvelope = path.size() > 1;
+    int depth = 0;
+    while (xml.hasNext()) {
+      int event = xml.next();
+      if (event == XMLStreamConstants.START_ELEMENT) {
+        if (inEnvelope && depth == 0) {
+          other(xml, name);
+        }
+        depth++;
+      } else if (event == XMLStreamConstants.END_ELEMENT) {
+        depth--;
+        inEnvelope &= depth >= 0;
+      }
+    }
+  }
+
+  private static void other(XMLStreamReader xml, String name) throws XMLStreamException, BadValue {
+    if (xml.getLocalName().equals("Fault")) {
+      throw new BadValue("a fault: " + BadValue.quoted(XmlReader.textOf(xml).strip()));
+    }
+    if (name.isEmpty() || name.equals(xml.getLocalName())) {
+      throw new BadValue("there are several elements " + (name.isEmpty() ? "in the envelope" : BadValue.quoted(name)));
     }
   }
 

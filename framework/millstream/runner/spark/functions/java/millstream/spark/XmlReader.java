@@ -34,11 +34,10 @@ interface XmlReader {
     TextReader reader = TextReader.of(type, zone);
     boolean isText = type instanceof StringType;
     return xml -> {
-      String text = textOf(xml);
       if (isText) {
-        return reader.read(text);
+        return reader.read(textOf(xml));
       }
-      String word = text.strip();
+      String word = wordOf(xml, type).strip();
       return word.isEmpty() ? null : reader.read(word);
     };
   }
@@ -66,6 +65,21 @@ interface XmlReader {
           found.append(xml.getText());
           break;
         default:
+      }
+    }
+    return found.toString();
+  }
+
+  /** Returns the text of an element without elements: the texts of those would become one value. */
+  private static String wordOf(XMLStreamReader xml, DataType type) throws XMLStreamException, BadValue {
+    StringBuilder found = new StringBuilder();
+    int event;
+    while ((event = xml.next()) != XMLStreamConstants.END_ELEMENT) {
+      if (event == XMLStreamConstants.START_ELEMENT) {
+        throw new BadValue("an element with elements is not " + Texts.a(type));
+      }
+      if (event == XMLStreamConstants.CHARACTERS || event == XMLStreamConstants.CDATA || event == XMLStreamConstants.SPACE) {
+        found.append(xml.getText());
       }
     }
     return found.toString();
