@@ -141,7 +141,7 @@ def report(trials, chosen):
     compiled = [each for each in trials if each.compiled]
     same = [each for each in compiled if set(each.verdicts.values()) <= {"same"}]
     worst = Counter(
-        next((kind for kind in ("rebuild", "forward") if kind in each.verdicts.values()), "same")
+        next((kind for kind in ("rebuild", "mixed", "stored") if kind in each.verdicts.values()), "same")
         for each in compiled
     )
     queries = Counter(
