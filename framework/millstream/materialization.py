@@ -14,6 +14,8 @@ from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, fo
 
 OWN_HEADERS = "millstream."
 """The prefix of record headers that Millstream writes; no other header may have it."""
+HANDLED_SUFFIX = ".handled"
+"""Of the topic, next to one with dead letters, that records which of them were replayed or dropped."""
 REGISTRY = "registry"
 """As the schema of a sink: what the registry has under its subject."""
 

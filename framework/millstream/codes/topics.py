@@ -18,7 +18,8 @@ MS552 Several sinks write one topic
     the only sink.
 MS553 A sink writes a dead-letter topic
     `<topic>.dead_letter` holds records that a source can't decode, and rows that a data test keeps out of a
-    model. A sink that writes there would mix its rows with them.
+    model; `<topic>.dead_letter.handled` records which of them were replayed or dropped. A sink that writes
+    there would mix its rows with them.
 MS554 The topic's name is reserved
     Names that start with `__` are reserved for Kafka's internal topics, such as `__consumer_offsets`. Names
     that start with `_millstream.` are topics that Millstream creates between its own queries. Neither a sink

@@ -15,7 +15,7 @@ from millstream.compile.node import Model
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, Note
 from millstream.formats import format_of, function_of
-from millstream.materialization import Sink, materialization_of
+from millstream.materialization import HANDLED_SUFFIX, Sink, materialization_of
 from millstream.project.checks import Lines
 from millstream.text import Location
 
@@ -91,6 +91,12 @@ class _Topics:
             elif (dead_letters := self.dead_letters.get(sink.topic)) is not None:
                 code, message = "MS553", f"'{sink.topic}' is the dead-letter topic of {dead_letters.name}"
                 notes = (Note("configured here", dead_letters.location),)
+            elif (handled := self.dead_letters.get(sink.topic.removesuffix(HANDLED_SUFFIX))) is not None:
+                code, message = (
+                    "MS553",
+                    f"'{sink.topic}' records which dead letters of {handled.name} were handled",
+                )
+                notes = (Note("configured here", handled.location),)
             else:
                 continue
             yield self._at(sink, code, message, f"write to another topic: {self._free(sink)}", *notes)

@@ -16,8 +16,8 @@ from millstream.dead_letters.letter import DeadLetter
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.kafka.topics import Topic, create_missing
+from millstream.materialization import HANDLED_SUFFIX
 
-_SUFFIX = ".handled"
 _CONFIG = {"cleanup.policy": "compact"}
 
 Status = Literal["remaining", "replayed", "dropped"]
@@ -45,7 +45,7 @@ class _Mark(Struct, frozen=True):
 
 
 def handled_topic(topic: str) -> str:
-    return f"{topic}{_SUFFIX}"
+    return f"{topic}{HANDLED_SUFFIX}"
 
 
 def create_handled(admin: Admin, topic: str) -> str:
