@@ -12,11 +12,10 @@ from confluent_kafka import KafkaException, TopicPartition
 from msgspec import Struct
 
 from millstream.dead_letters.choosing import letters_of
-from millstream.dead_letters.handled import create_handled, dropped, read_handled
+from millstream.dead_letters.handled import create_handled, dropped, handling, read_handled
 from millstream.dead_letters.letter import DeadLetter
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.offsets import bounds
-from millstream.kafka.transactions import transactions
 
 _TOGETHER = 1000
 Chosen = Callable[[DeadLetter], bool]
@@ -47,7 +46,7 @@ def plan_drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop
 def drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop:
     """Mark letters as dropped; with `delete`, remove the oldest letters up to the first that remains."""
     marks = create_handled(admin, topic)
-    sending = transactions(admin, f"millstream.dead_letters.{topic}")
+    sending = handling(admin, topic)
     handled = read_handled(admin, topic)
     due = (each for each in letters_of(admin, topic) if chosen(each) and handled.status(each) == "remaining")
     count = 0

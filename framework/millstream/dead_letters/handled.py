@@ -16,6 +16,7 @@ from millstream.dead_letters.letter import DeadLetter
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.kafka.topics import Topic, create_missing
+from millstream.kafka.transactions import Transactions, transactions
 from millstream.materialization import HANDLED_SUFFIX
 
 _CONFIG = {"cleanup.policy": "compact"}
@@ -53,6 +54,11 @@ def create_handled(admin: Admin, topic: str) -> str:
     name = handled_topic(topic)
     create_missing(admin, [Topic(name, 1, config=_CONFIG)])
     return name
+
+
+def handling(admin: Admin, topic: str) -> Transactions:
+    """Return what handles the letters of a topic; whoever else replays or drops them is ended first."""
+    return transactions(admin, f"millstream.dead_letters.{topic}")
 
 
 def read_handled(admin: Admin, topic: str) -> Handled:

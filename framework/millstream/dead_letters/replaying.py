@@ -18,13 +18,12 @@ from confluent_kafka import Producer
 from msgspec import Struct
 
 from millstream.dead_letters.choosing import letters_of
-from millstream.dead_letters.handled import Handled, create_handled, read_handled, replayed
+from millstream.dead_letters.handled import Handled, create_handled, handling, read_handled, replayed
 from millstream.dead_letters.letter import DeadLetter
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.producing import Limits, limits_of
 from millstream.kafka.topics import configs
-from millstream.kafka.transactions import transactions
 from millstream.materialization import OWN_HEADERS
 
 REPLAYED = f"{OWN_HEADERS}replayed"
@@ -70,7 +69,7 @@ def replay(
 ) -> Replay:
     """Send the records of letters back to their topics; `progress` is called with how many were sent."""
     marks = create_handled(admin, topic)
-    sending = transactions(admin, f"millstream.dead_letters.{topic}")
+    sending = handling(admin, topic)
     fates, records = Counter[Fate](), Counter[str]()
     due = _due(filter(chosen, letters_of(admin, topic)), read_handled(admin, topic), fates, force=force)
     destinations = _Destinations(admin, zone)
