@@ -18,3 +18,7 @@ MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))
 """The first of them."""
 ACCOUNTS = int(os.environ.get("MILLSTREAM_ACCOUNTS", "4"))
 """Builds of random good and bad records in all formats and policies, whose counts must add up."""
+NATIVE = int(os.environ.get("MILLSTREAM_NATIVE_FUNCTIONS", "400"))
+"""Random Python functions that are translated, and compared with Python."""
+NATIVE_ROWS = int(os.environ.get("MILLSTREAM_NATIVE_ROWS", "1000"))
+"""Rows on which each construct of a translated function is compared with Python."""

@@ -19,6 +19,7 @@ from millstream.formats.format import DecodingCall
 from millstream.formats.python import calling, checks
 from millstream.formats.python.wanted import wanted_fields
 from millstream.formats.sql import BAD
+from millstream.native import Translation, translate
 from millstream.physical.emit.draft import LOCATED
 from millstream.physical.python_calls import GUARDED
 from millstream.project.values import Function, Project
@@ -59,6 +60,26 @@ def register(
         session.udf.register(f"{name}{LOCATED}", _udf(located, given).asNondeterministic())
         failing = _udf(guarded, f"struct<value:{given},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
+        native = translate(function, source.text)
+        if isinstance(native, Translation) and name not in encoders:
+            _replace(session, function, native, deterministic=name in within)
+
+
+def _replace(session: SparkSession, function: Function, native: Translation, *, deterministic: bool) -> None:
+    """Let the JVM call a function itself, where a call's arguments have the types of its hints."""
+    gateway: Any = session.sparkContext._jvm  # noqa: SLF001
+    gateway.millstream.spark.NativeFunction.register(
+        session._jsparkSession.sessionState().functionRegistry(),  # noqa: SLF001
+        function.name,
+        function.path,
+        native.java,
+        native.kinds,
+        str(function.returns),
+        function.nullable,
+        deterministic,
+        f"{function.name}{LOCATED}",
+        f"{function.name}{GUARDED}",
+    )
 
 
 def register_decoders(session: SparkSession, project: Project, calls: Iterable[DecodingCall]) -> None:

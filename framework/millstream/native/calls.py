@@ -1,0 +1,186 @@
+"""Calls: builtins, `math`, methods of texts and constant dicts, and other functions of the file."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from millstream.native import messages
+from millstream.native.texts import method, text_of
+from millstream.native.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    NULL,
+    NUMBERS,
+    STR,
+    Constant,
+    Kinds,
+    ObstacleError,
+    Value,
+    java_type,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from millstream.native.expressions import Expressions
+
+_DIGITS = 300
+"""Decimal places of `round`: no float has more that matter."""
+
+_OF_NUMBERS = frozenset(
+    (
+        *("builtins.float", "builtins.int", "builtins.round", "math.fabs", "math.trunc"),
+        *("math.floor", "math.ceil", "math.isnan", "math.isinf", "math.isfinite"),
+    )
+)
+
+
+def call(walk: Expressions, node: ast.Call) -> Value:
+    if any(isinstance(each, ast.Starred) for each in node.args) or any(k.arg is None for k in node.keywords):
+        raise ObstacleError(node, "`*` or `**` in a call")
+    match node.func:
+        case ast.Name(id=name) if walk.code.read(name) is None and name not in walk.local_names:
+            called = walk.names.function(name)
+            if called is not None:
+                return walk.program.call(walk, node, called)
+    known = walk.names.known(node.func)
+    if known.startswith(("builtins.", "math.")):
+        return _known(walk, node, known)
+    match node.func:
+        case ast.Attribute(value=receiver, attr=name):
+            found = walk.collection(receiver)
+            if found is not None:
+                return _method_of_constant(walk, node, found, name)
+            return method(walk, node, walk.value(receiver), name)
+    raise ObstacleError(node, f"a call of `{ast.unparse(node.func)[:40]}`")
+
+
+def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
+    if node.keywords:
+        raise ObstacleError(node, f"named arguments of `{ast.unparse(node.func)}`")
+    arguments = node.args
+    match name, len(arguments):
+        case "builtins.len", 1:
+            return _length(walk, node, arguments[0])
+        case "builtins.min" | "builtins.max", count if count > 1:
+            return _extreme(walk, node, [walk.value(each) for each in arguments], least=name.endswith("min"))
+        case "builtins.round", 2:
+            return _rounded(walk, node, walk.value(arguments[0]), arguments[1])
+        case _, 1:
+            return _of_one(walk, node, name, walk.value(arguments[0]))
+    raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
+
+
+def _of_one(walk: Expressions, node: ast.Call, name: str, value: Value) -> Value:
+    if name in _OF_NUMBERS:
+        value = walk.present(node, value, *messages.of_none(name))
+    walk.code.at(node.lineno)
+    match name:
+        case "builtins.str":
+            return walk.code.temporary(STR, text_of(walk, value))
+        case "builtins.bool":
+            return walk.code.temporary(BOOL, walk.truth(value))
+        case "builtins.abs":
+            return _absolute(walk, value)
+        case "builtins.float" | "math.fabs" if _is_number(value):
+            found = walk.double(value)
+            return walk.code.temporary(FLOAT, f"Math.abs({found})" if name == "math.fabs" else found)
+        case "builtins.int" | "math.trunc" if _is_number(value):
+            return _whole(walk, value, "truncate")
+        case "builtins.round" if _is_number(value):
+            return _whole(walk, value, "round")
+        case "math.floor" | "math.ceil" if _is_number(value):
+            return _whole(walk, value, name.partition(".")[2])
+        case "math.isnan" if _is_number(value):
+            return walk.code.temporary(BOOL, f"Double.isNaN({walk.double(value)})")
+        case "math.isinf" if _is_number(value):
+            return walk.code.temporary(BOOL, f"Double.isInfinite({walk.double(value)})")
+        case "math.isfinite" if _is_number(value):
+            return walk.code.temporary(BOOL, f"(Math.abs({walk.double(value)}) <= Double.MAX_VALUE)")
+    raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
+
+
+def _is_number(value: Value) -> bool:
+    return value.only(NUMBERS)
+
+
+def _absolute(walk: Expressions, value: Value) -> Value:
+    if value.kinds == FLOAT:
+        return walk.code.temporary(FLOAT, f"Math.abs({value.code})")
+    if value.kinds in {INT, BOOL} and not walk.code.wide:
+        return walk.code.temporary(INT, f"PythonNumbers.absolute({walk.long(value)})")
+    kinds = frozenset("int" if each == "bool" else each for each in value.kinds & NUMBERS) or NONE
+    return walk.code.temporary(kinds, f"PythonValues.absolute({walk.code.boxed(value)})", "Object")
+
+
+def _whole(walk: Expressions, value: Value, name: str) -> Value:
+    if walk.code.wide:
+        return walk.code.temporary(INT, f"PythonValues.{name}({walk.code.boxed(value)})")
+    match java_type(value.kinds, wide=False):
+        case "double":
+            return walk.code.temporary(INT, f"PythonNumbers.{name}({value.code})")
+        case "Object":
+            return walk.code.temporary(INT, f"PythonValues.toLong(PythonValues.{name}({value.code}))")
+        case _:
+            return walk.code.temporary(INT, walk.long(value))
+
+
+def _length(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
+    found = walk.collection(argument)
+    if found is not None:
+        return walk.value(ast.copy_location(ast.Constant(len(found.value)), node))
+    text = walk.present(node, walk.value(argument), *messages.of_none("builtins.len"))
+    if text.kinds != STR:
+        raise ObstacleError(node, "`len()` of something that may not be a text")
+    return walk.code.integer(f"PythonTexts.length({text.code})")
+
+
+def _extreme(walk: Expressions, node: ast.Call, values: list[Value], *, least: bool) -> Value:
+    """Translate `min` and `max`: a later value is taken only if it is less, or greater."""
+    found, *rest = values
+    for value in rest:
+        walk.code.at(node.lineno)
+        compare = ast.copy_location(ast.Compare(ast.Constant(0), [], []), node)
+        taken = walk.compared(compare, ast.Lt() if least else ast.Gt(), value, found)
+        kinds = found.kinds | value.kinds
+        java = java_type(kinds, wide=walk.code.wide)
+        if java == "Object":
+            # Without the casts, Java would make both of them floats.
+            first, second = (f"(Object) {walk.code.boxed(each)}" for each in (value, found))
+        else:
+            first, second = value.code, found.code
+        found = walk.code.temporary(kinds, f"({taken} ? {first} : {second})")
+    return found
+
+
+def _rounded(walk: Expressions, node: ast.Call, value: Value, digits: ast.expr) -> Value:
+    match digits:
+        case ast.Constant(value=int(count)) if not isinstance(count, bool) and 0 <= count <= _DIGITS:
+            pass
+        case ast.Name() if walk.code.read(digits.id) is None:
+            count = walk.constant(digits)
+            if type(count) is not int or not 0 <= count <= _DIGITS:
+                raise ObstacleError(digits, "`round()` to anything but a constant number of digits")
+        case _:
+            raise ObstacleError(digits, "`round()` to anything but a constant number of digits")
+    value = walk.present(node, value, *messages.of_none("digits"))
+    walk.code.at(node.lineno)
+    if value.kinds == FLOAT:
+        return walk.code.temporary(FLOAT, f"PythonNumbers.round({value.code}, {count})")
+    if not value.only(NUMBERS):
+        raise ObstacleError(node, "`round()` of something that may not be a number")
+    kinds = frozenset("int" if each == "bool" else each for each in value.kinds)
+    return walk.code.temporary(kinds, f"PythonValues.round({walk.code.boxed(value)}, {count})", "Object")
+
+
+def _method_of_constant(walk: Expressions, node: ast.Call, found: Constant, name: str) -> Value:
+    if not isinstance(found.value, dict) or name != "get" or node.keywords or len(node.args) not in {1, 2}:
+        raise ObstacleError(node, f"`.{name}()` of a constant collection")
+    key, *default = (walk.value(each) for each in node.args)
+    otherwise = default[0] if default else NULL
+    kinds: Kinds = frozenset[str]().union(otherwise.kinds, *map(kind_of, found.value.values()))
+    field = walk.program.field(found)
+    code = f"PythonValues.get({field}, {walk.code.boxed(key)}, {walk.code.boxed(otherwise)})"
+    return walk.code.temporary(kinds, code, "Object")

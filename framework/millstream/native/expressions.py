@@ -1,0 +1,475 @@
+"""Expressions of Python: each is evaluated in Python's order, into variables of Java."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from millstream.native import messages
+from millstream.native.code import Code, Known, Local
+from millstream.native.constants import Names
+from millstream.native.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    NULL,
+    NUMBERS,
+    STR,
+    Constant,
+    Kinds,
+    ObstacleError,
+    Value,
+    boxed_literal,
+    converted,
+    is_translatable,
+    java_type,
+    kind_of,
+    literal,
+)
+
+if TYPE_CHECKING:
+    from millstream.native.program import Program
+
+_ARITHMETIC: Mapping[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply",
+    ast.Div: "divide", ast.FloorDiv: "floorDivide", ast.Mod: "modulo",
+}  # fmt: skip
+_OF_FLOATS = {"add": "+", "subtract": "-", "multiply": "*"}
+_ORDER: Mapping[type[ast.cmpop], tuple[str, str]] = {
+    ast.Lt: ("<", "less"), ast.LtE: ("<=", "lessOrEqual"),
+    ast.Gt: (">", "greater"), ast.GtE: (">=", "greaterOrEqual"),
+}  # fmt: skip
+_MIRRORED = {"greater": "less", "greaterOrEqual": "lessOrEqual"}
+
+
+class Expressions:
+    """Translates the expressions of one function."""
+
+    def __init__(self, program: Program, code: Code, local_names: frozenset[str]) -> None:
+        self.program = program
+        self.names: Names = program.names
+        self.code = code
+        self.local_names = local_names
+
+    def value(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Constant(value=value):
+                return self._scalar(node, value)
+            case ast.Name(id=name):
+                return self.code.read(name) or self._global(node)
+            case ast.Attribute():
+                return self._global(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                a = self.value(left)
+                return self.arithmetic(node, op, a, self.value(right))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.code.temporary(BOOL, f"!{self.condition(operand)}")
+            case ast.UnaryOp(op=op, operand=operand):
+                return self._unary(node, op, self.value(operand))
+            case ast.Compare():
+                return Value(self.condition(node), BOOL)
+            case ast.BoolOp(op=op, values=values):
+                return self._either(values, stops_at=isinstance(op, ast.Or))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self._choice(test, body, orelse)
+            case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
+                return self._subscript(node, value, index)
+            case ast.Call():
+                from millstream.native.calls import call
+
+                return call(self, node)
+            case ast.JoinedStr(values=parts):
+                from millstream.native.texts import joined_text
+
+                return joined_text(self, parts)
+        raise ObstacleError(node, _described(node))
+
+    def _scalar(self, node: ast.expr, value: Any) -> Value:
+        if not is_translatable(value):
+            raise ObstacleError(node, f"the constant `{ast.unparse(node)[:40]}`")
+        kinds = kind_of(value)
+        code = literal(value)
+        if java_type(kinds, wide=self.code.wide) == "Object":
+            code = boxed_literal(value)
+        return Value(code, kinds)
+
+    def _global(self, node: ast.expr) -> Value:
+        found = self.constant(node)
+        if isinstance(found, Constant):
+            raise ObstacleError(node, f"the collection `{ast.unparse(node)[:40]}` as a value")
+        return self._scalar(node, found)
+
+    def default(self, node: ast.expr) -> Value:
+        """Return the default of a parameter, which knows the names of the module only."""
+        found = self.names.constant(node)
+        if isinstance(found, Constant):
+            raise ObstacleError(node, "a collection as a default")
+        return self._scalar(node, found)
+
+    def constant(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Name) and node.id in self.local_names:
+            raise ObstacleError(node, f"`{node.id}`, which may be unbound here")
+        return self.names.constant(node)
+
+    def collection(self, node: ast.expr) -> Constant | None:
+        """Return a constant collection, if the expression is one."""
+        if isinstance(node, ast.Name) and (self.code.known or {}).get(node.id) is not None:
+            return None
+        match node:
+            case ast.Tuple() | ast.List() | ast.Set() | ast.Dict() | ast.Name() | ast.Call():
+                pass
+            case _:
+                return None
+        if isinstance(node, ast.Call) and not self.names.known(node.func).startswith("builtins."):
+            return None
+        if isinstance(node, ast.Name) and node.id in self.local_names:
+            return None
+        try:
+            found = self.names.constant(node)
+        except ObstacleError:
+            if isinstance(node, ast.Call):
+                return None
+            raise
+        return found if isinstance(found, Constant) else None
+
+    # Conditions
+
+    def condition(self, node: ast.expr) -> str:
+        """Evaluate the truth of an expression; return a Java boolean that can be written repeatedly."""
+        match node:
+            case ast.BoolOp(op=op, values=values):
+                stops_at = isinstance(op, ast.Or)
+                found = self.code.variable("boolean", self.condition(values[0]))
+                known = self.code.known
+                self._narrow(values[0], truth=not stops_at)
+                for each in values[1:]:
+                    with self.code.block() as lines:
+                        self.code.write(f"{found} = {self.condition(each)};")
+                    self.code.write_block(f"if ({'!' if stops_at else ''}{found}) {{", lines)
+                    self._narrow(each, truth=not stops_at)
+                self.code.known = known
+                return found
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                inner = self.condition(operand)
+                return "false" if inner == "true" else "true" if inner == "false" else f"!{inner}"
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                return self._comparison(node, left, ops, comparators)
+            case _:
+                return self.truth(self.value(node))
+
+    def truth(self, value: Value) -> str:
+        code = value.code
+        if value.kinds == NONE:
+            return "false"
+        match java_type(value.kinds, wide=self.code.wide):
+            case "boolean":
+                return code
+            case "long":
+                return f"({code} != 0L)"
+            case "double":
+                return f"({code} != 0.0)"
+            case "String":
+                return f"!{code}.isEmpty()"
+            case _:
+                return f"PythonValues.truth({code})"
+
+    def _narrow(self, test: ast.expr, *, truth: bool) -> None:
+        self.code.known = narrowed(self.code.known, test, truth=truth)
+
+    def _comparison(
+        self, node: ast.Compare, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr]
+    ) -> str:
+        if isinstance(ops[0], ast.In | ast.NotIn):
+            if len(ops) > 1:
+                raise ObstacleError(node, "a chain of comparisons with `in`")
+            found = self._within(node, self.value(left), comparators[0])
+            return f"!{found}" if isinstance(ops[0], ast.NotIn) else found
+        return self._chain(node, self.value(left), ops, comparators)
+
+    def _chain(self, node: ast.Compare, a: Value, ops: list[ast.cmpop], comparators: list[ast.expr]) -> str:
+        if isinstance(ops[0], ast.In | ast.NotIn):
+            raise ObstacleError(node, "a chain of comparisons with `in`")
+        b = self.value(comparators[0])
+        first = self.compared(node, ops[0], a, b)
+        if len(ops) == 1:
+            return first
+        found = self.code.variable("boolean", first)
+        with self.code.block() as lines:
+            self.code.write(f"{found} = {self._chain(node, b, ops[1:], comparators[1:])};")
+        self.code.write_block(f"if ({found}) {{", lines)
+        return found
+
+    def compared(self, node: ast.Compare, op: ast.cmpop, a: Value, b: Value) -> str:
+        """Return a Java boolean for one comparison."""
+        self.code.at(node.lineno)
+        match op:
+            case ast.Is() | ast.IsNot():
+                found = self._identical(node, a, b)
+                return f"!{found}" if isinstance(op, ast.IsNot) else found
+            case ast.Eq() | ast.NotEq():
+                found = self._equal(a, b)
+                return self._boolean(f"!{found}" if isinstance(op, ast.NotEq) else found)
+            case _ if type(op) in _ORDER:
+                return self._boolean(self._ordered(*_ORDER[type(op)], a, b))
+        raise ObstacleError(node, f"the comparison `{ast.unparse(node)[:40]}`")
+
+    def _boolean(self, code: str) -> str:
+        return self.code.temporary(BOOL, code).code
+
+    def _identical(self, node: ast.Compare, a: Value, b: Value) -> str:
+        if b.kinds != NONE:
+            raise ObstacleError(node, "`is` with anything but None")
+        if "NoneType" not in a.kinds:
+            return "false"
+        return "true" if a.kinds == NONE else f"({a.code} == null)"
+
+    def _equal(self, a: Value, b: Value) -> str:
+        if a.kinds == b.kinds and java_type(a.kinds, wide=self.code.wide) in {"long", "double", "boolean"}:
+            return f"({a.code} == {b.code})"
+        if a.kinds == b.kinds == STR:
+            return f"{a.code}.equals({b.code})"
+        if not self.code.wide and (a.kinds, b.kinds) == (INT, FLOAT):
+            return f"PythonNumbers.equal({a.code}, {b.code})"
+        if not self.code.wide and (a.kinds, b.kinds) == (FLOAT, INT):
+            return f"PythonNumbers.equal({b.code}, {a.code})"
+        return f"PythonValues.equal({self.code.boxed(a)}, {self.code.boxed(b)})"
+
+    def _ordered(self, sign: str, name: str, a: Value, b: Value) -> str:
+        kinds = (a.kinds, b.kinds)
+        if kinds == (FLOAT, FLOAT) or (kinds == (INT, INT) and not self.code.wide):
+            return f"({a.code} {sign} {b.code})"
+        if kinds == (STR, STR):
+            return f"(PythonTexts.compare({a.code}, {b.code}) {sign} 0)"
+        if not self.code.wide and kinds in {(INT, FLOAT), (FLOAT, INT)}:
+            mirrored = _MIRRORED.get(name)
+            first, second = (b, a) if mirrored else (a, b)
+            return f"PythonNumbers.{mirrored or name}({first.code}, {second.code})"
+        return f"PythonValues.{name}({self.code.boxed(a)}, {self.code.boxed(b)})"
+
+    def _within(self, node: ast.Compare, value: Value, container: ast.expr) -> str:
+        found = self.collection(container)
+        if found is not None:
+            field = self.program.field(found)
+            return self._boolean(f"PythonValues.contains({field}, {self.code.boxed(value)})")
+        text = self.value(container)
+        text = self.present(node, text, *messages.of_none("in"))
+        value = self.present(node, value, *messages.of_none("in str"))
+        if text.kinds != STR or value.kinds != STR:
+            raise ObstacleError(node, "`in` of something that is not a constant collection or a text")
+        return self._boolean(f"{text.code}.contains({value.code})")
+
+    # Values by conditions
+
+    def _either(self, values: list[ast.expr], *, stops_at: bool) -> Value:
+        """Translate `and` and `or`, which return one of their operands."""
+        first, *rest = values
+        left = self.value(first)
+        if not rest:
+            return left
+        known = self.code.known
+        test = self.truth(left)
+        with self.code.block() as lines:
+            self._narrow(first, truth=not stops_at)
+            right = self._either(rest, stops_at=stops_at)
+            self.code.known = known
+        kept = left.kinds - (NONE if stops_at else frozenset())
+        return self._chosen(test if stops_at else f"!{test}", (left, kept, []), (right, right.kinds, lines))
+
+    def _choice(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
+        condition = self.condition(test)
+        known = self.code.known
+        branches = []
+        for node, truth in ((body, True), (orelse, False)):
+            with self.code.block() as lines:
+                self._narrow(test, truth=truth)
+                value = self.value(node)
+                self.code.known = known
+            branches.append((value, value.kinds, lines))
+        return self._chosen(condition, *branches)
+
+    def _chosen(
+        self, condition: str, first: tuple[Value, Kinds, list[str]], second: tuple[Value, Kinds, list[str]]
+    ) -> Value:
+        kinds = first[1] | second[1]
+        wide = self.code.wide
+        java = java_type(kinds, wide=wide)
+        name = self.code.variable(java, {"long": "0L", "double": "0.0", "boolean": "false"}.get(java, "null"))
+        for value, _, lines in (first, second):
+            lines.append(f"{name} = {converted(value.code, java_type(value.kinds, wide=wide), java)};")
+        self.code.write_choice(condition, first[2], second[2])
+        return Value(name, kinds)
+
+    # Arithmetic
+
+    def long(self, value: Value) -> str:
+        return f"({value.code} ? 1L : 0L)" if value.kinds == BOOL else value.code
+
+    def double(self, value: Value) -> str:
+        if value.kinds == FLOAT:
+            return value.code
+        if java_type(value.kinds, wide=self.code.wide) == "Object":
+            return f"PythonValues.toDouble({value.code})"
+        return f"((double) {self.long(value)})"
+
+    def arithmetic(self, node: ast.expr, op: ast.operator, a: Value, b: Value) -> Value:
+        name = _ARITHMETIC.get(type(op))
+        if name is None:
+            raise ObstacleError(node, f"the operator of `{ast.unparse(node)[:40]}`")
+        texts = "str" in a.kinds or "str" in b.kinds
+        if (name == "multiply" and texts) or (name == "modulo" and "str" in a.kinds):
+            raise ObstacleError(node, f"`{'*' if name == 'multiply' else '%'}` of a text")
+        self.code.at(node.lineno)
+        known = messages.divisions(name)
+        if len(a.kinds) == len(b.kinds) == 1 and a.kinds | b.kinds <= NUMBERS:
+            if FLOAT in {a.kinds, b.kinds}:
+                return self._of_floats(name, a, b, known)
+            if not self.code.wide:
+                told = f", {literal(known[0])}" if known else ""
+                found = f"PythonNumbers.{name}({self.long(a)}, {self.long(b)}{told})"
+                return self.code.temporary(FLOAT if name == "divide" else INT, found)
+        if a.kinds == b.kinds == STR and name == "add":
+            return self.code.temporary(STR, f"{a.code}.concat({b.code})")
+        told = "".join(f", {literal(each)}" for each in known)
+        found = f"PythonValues.{name}({self.code.boxed(a)}, {self.code.boxed(b)}{told})"
+        return self.code.temporary(_result(name, a.kinds, b.kinds), found, "Object")
+
+    def _of_floats(self, name: str, a: Value, b: Value, known: tuple[str, ...]) -> Value:
+        left, right = self.double(a), self.double(b)
+        if name in _OF_FLOATS:
+            return self.code.temporary(FLOAT, f"{left} {_OF_FLOATS[name]} {right}")
+        return self.code.temporary(FLOAT, f"PythonNumbers.{name}({left}, {right}, {literal(known[1])})")
+
+    def _unary(self, node: ast.expr, op: ast.unaryop, value: Value) -> Value:
+        names: Mapping[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "positive"}
+        name = names.get(type(op))
+        if name is None:
+            raise ObstacleError(node, f"the operator of `{ast.unparse(node)[:40]}`")
+        self.code.at(node.lineno)
+        if value.kinds == FLOAT:
+            return self.code.temporary(FLOAT, f"-{value.code}") if name == "negate" else value
+        if value.kinds in {INT, BOOL} and not self.code.wide:
+            code = f"PythonNumbers.negate({self.long(value)})" if name == "negate" else self.long(value)
+            return self.code.temporary(INT, code)
+        kinds = frozenset("int" if each == "bool" else each for each in value.kinds & NUMBERS) or NONE
+        return self.code.temporary(kinds, f"PythonValues.{name}({self.code.boxed(value)})", "Object")
+
+    # What raises for None
+
+    def present(self, node: ast.expr, value: Value, error: str, message: str) -> Value:
+        """Raise an error if a value is None; return it as one that is not."""
+        if "NoneType" not in value.kinds or value.kinds == NONE:
+            return value
+        self.code.at(node.lineno)
+        self.code.write(
+            f"if ({value.code} == null) throw new PythonError({literal(error)}, {literal(message)});"
+        )
+        return self.code.temporary(value.kinds - NONE, value.code, "Object")
+
+    def both_present(self, node: ast.expr, sign: str, a: Value, b: Value) -> tuple[Value, Value]:
+        """Raise an error if an operand of an augmented assignment is None."""
+        tests = [f"{each.code} == null" for each in (a, b) if "NoneType" in each.kinds]
+        if not tests or NONE in {a.kinds, b.kinds}:
+            return a, b
+        self.code.at(node.lineno)
+        operands = f"{self.code.boxed(a)}, {self.code.boxed(b)}"
+        error = f"PythonValues.unsupported({literal(sign)}, {operands})"
+        self.code.write(f"if ({' || '.join(tests)}) throw {error};")
+        found = [
+            self.code.temporary(each.kinds - NONE, each.code, "Object") if "NoneType" in each.kinds else each
+            for each in (a, b)
+        ]
+        return found[0], found[1]
+
+    # Parts
+
+    def _subscript(self, node: ast.expr, container: ast.expr, index: ast.expr) -> Value:
+        found = self.collection(container)
+        if found is not None and not isinstance(index, ast.Slice):
+            return self._item(node, found, self.value(index))
+        text = self.value(container)
+        if not text.only(NONE | STR) or text.kinds == NONE:
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`: not of a text or a constant collection")
+        if isinstance(index, ast.Slice):
+            if index.step is not None:
+                raise ObstacleError(node, "a slice with a step")
+            bounds = [NULL if each is None else self.value(each) for each in (index.lower, index.upper)]
+            if not all(each.only(NONE | INT | BOOL) for each in bounds):
+                raise ObstacleError(node, "a slice by anything but integers")
+            text = self.present(node, text, *messages.of_none("subscript"))
+            self.code.at(node.lineno)
+            start, stop = map(self.code.boxed, bounds)
+            return self.code.temporary(STR, f"PythonTexts.slice({text.code}, {start}, {stop})")
+        at = self.value(index)
+        text = self.present(node, text, *messages.of_none("subscript"))
+        at = self.present(node, at, *messages.of_none("index of str"))
+        if not at.only(INT | BOOL):
+            raise ObstacleError(node, "a position that is not an integer")
+        self.code.at(node.lineno)
+        return self.code.temporary(STR, f"PythonTexts.item({text.code}, {self.code.boxed(at)})")
+
+    def _item(self, node: ast.expr, found: Constant, index: Value) -> Value:
+        field = self.program.field(found)
+        self.code.at(node.lineno)
+        if isinstance(found.value, dict):
+            kinds = frozenset[str]().union(*map(kind_of, found.value.values())) or NONE
+            self.program.shows_texts |= "str" in index.kinds
+            code = f"PythonValues.item({field}, {self.code.boxed(index)}, UNPRINTABLE)"
+            return self.code.temporary(kinds, code, "Object")
+        name = type(found.value).__name__
+        if name in {"list", "tuple"}:
+            index = self.present(node, index, *messages.of_none(f"index of {name}"))
+        if name not in {"list", "tuple"} or not index.only(INT | BOOL):
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
+        kinds = frozenset[str]().union(*map(kind_of, found.value)) or NONE
+        return self.code.temporary(
+            kinds, f"PythonValues.item({field}, {self.code.boxed(index)}, {literal(name)})", "Object"
+        )
+
+
+def _result(name: str, left: Kinds, right: Kinds) -> Kinds:
+    """Return the kinds of an arithmetic result; of None, if it always raises."""
+    found: set[str] = set()
+    for a in left:
+        for b in right:
+            if {a, b} <= NUMBERS:
+                found.add("float" if name == "divide" or "float" in {a, b} else "int")
+            elif a == b == "str" and name == "add":
+                found.add("str")
+    return frozenset(found) or NONE
+
+
+def narrowed(known: Known | None, test: ast.expr, *, truth: bool) -> Known | None:
+    """Return what is known of variables where a condition holds, or does not."""
+    if known is None:
+        return None
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return narrowed(known, operand, truth=not truth)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == truth:
+            for each in values:
+                known = narrowed(known, each, truth=truth)
+            return known
+        case ast.Name(id=name) if truth:
+            return _without_none(known, name)
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=None)]):
+            if isinstance(op, ast.IsNot) if truth else isinstance(op, ast.Is):
+                return _without_none(known, name)
+    return known
+
+
+def _without_none(known: Known, name: str) -> Known:
+    local = known.get(name)
+    if local is None or local.kinds <= NONE:
+        return known
+    return {**known, name: Local(local.type, local.kinds - NONE)}
+
+
+def _described(node: ast.expr) -> str:
+    names: Mapping[type[ast.expr], str] = {
+        ast.Lambda: "a lambda", ast.ListComp: "a comprehension", ast.SetComp: "a comprehension",
+        ast.DictComp: "a comprehension", ast.GeneratorExp: "a generator", ast.NamedExpr: "`:=`",
+        ast.Await: "`await`", ast.Starred: "`*`",
+    }  # fmt: skip
+    return names.get(type(node), f"`{ast.unparse(node)[:40]}`")

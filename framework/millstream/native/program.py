@@ -1,0 +1,170 @@
+"""A class of Java for one function: the functions that it calls, and their constants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.native import characters
+from millstream.native.code import Code, Local
+from millstream.native.constants import Names
+from millstream.native.expressions import Expressions
+from millstream.native.statements import Statements, assigned_names
+from millstream.native.values import (
+    Constant,
+    Kinds,
+    ObstacleError,
+    Value,
+    boxed_literal,
+    java_type,
+    text_literal,
+)
+
+_DEEPEST = 20
+_MOST_LINES = 4_000
+"""Lines of a method: Java refuses methods of more than 64 KB, and does not compile large ones."""
+
+_TABLES = {"upper": (characters.upper,), "lower": (characters.lower, characters.cased, characters.ignored)}
+
+
+class Program:
+    """Methods for functions with arguments of certain kinds, in 64 bits or `wide`."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.fields: dict[str, str] = {}
+        """Declarations by name."""
+        self.methods: dict[tuple[str, tuple[Kinds, ...], bool], tuple[str, Kinds]] = {}
+        """The method's name, and the kinds of its result."""
+        self.sources: list[str] = []
+        self.shows_texts = False
+        """Whether an error can show a text as `repr()` does."""
+        self._by_value: dict[str, str] = {}
+        self._path: list[str] = []
+
+    def field(self, constant: Constant) -> str:
+        """Return the name of a constant collection."""
+        value = constant.value
+        kind = "map" if isinstance(value, dict) else "set" if isinstance(value, set | frozenset) else "list"
+        parts: list[Any] = (
+            [part for pair in value.items() for part in pair]
+            if kind == "map"
+            else sorted(value, key=repr)
+            if kind == "set"
+            else list(value)
+        )
+        java = {"map": "java.util.Map", "set": "java.util.Set", "list": "java.util.List"}[kind]
+        code = f"PythonValues.{kind}(new Object[] {{{', '.join(map(boxed_literal, parts))}}})"
+        return self._field(java, code)
+
+    def characters(self, name: str) -> str:
+        """Return the arguments that `PythonTexts` needs to change the case of texts."""
+        tables = [self._field("String", text_literal(table())) for table in _TABLES[name]]
+        first = self._field("java.util.Map", f"PythonTexts.table({tables[0]})")
+        return ", ".join((first, *tables[1:]))
+
+    def _field(self, java: str, code: str) -> str:
+        if code not in self._by_value:
+            name = f"C{len(self.fields)}"
+            self.fields[name] = f"static final {java} {name} = {code};"
+            self._by_value[code] = name
+        return self._by_value[code]
+
+    def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
+        """Translate the call of another function of the file."""
+        given = self._arguments(walk, node, called)
+        kinds = tuple(value.kinds for value in given)
+        method, returned = self.method(called, kinds, wide=walk.code.wide)
+        walk.code.at(node.lineno)
+        arguments = ", ".join(value.code for value in given)
+        return walk.code.temporary(returned, f"{method}({arguments})")
+
+    def _arguments(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> list[Value]:
+        names = _parameters(called)
+        given = {name: walk.value(each) for name, each in zip(names, node.args, strict=False)}
+        if len(node.args) > len(names):
+            raise ObstacleError(node, f"too many arguments of `{called.name}`")
+        for keyword in node.keywords:
+            if keyword.arg not in names or keyword.arg in given:
+                raise ObstacleError(node, f"the argument `{keyword.arg}` of `{called.name}`")
+            given[str(keyword.arg)] = walk.value(keyword.value)
+        defaults = dict(zip(reversed(names), reversed(called.args.defaults), strict=False))
+        for name in names:
+            if name not in given:
+                if name not in defaults:
+                    raise ObstacleError(node, f"a missing argument of `{called.name}`")
+                given[name] = walk.default(defaults[name])
+        return [given[name] for name in names]
+
+    def method(self, function: ast.FunctionDef, kinds: tuple[Kinds, ...], *, wide: bool) -> tuple[str, Kinds]:
+        key = (function.name, kinds, wide)
+        if key not in self.methods:
+            if function.name in self._path:
+                raise ObstacleError(function, f"`{function.name}` calls itself")
+            if len(self._path) > _DEEPEST:
+                raise ObstacleError(function, "calls that are nested too deeply")
+            self._path.append(function.name)
+            try:
+                self.methods[key] = self._method(function, kinds, wide=wide)
+            finally:
+                self._path.pop()
+        return self.methods[key]
+
+    def _method(
+        self, function: ast.FunctionDef, kinds: tuple[Kinds, ...], *, wide: bool
+    ) -> tuple[str, Kinds]:
+        _check(function)
+        names = _parameters(function)
+        returned: Kinds = frozenset()
+        while True:  # until the kinds of the result are known
+            known = {
+                name: Local(java_type(each, wide=wide), each) for name, each in zip(names, kinds, strict=True)
+            }
+            code = Code(known, wide=wide)
+            walk = Expressions(self, code, frozenset(names) | assigned_names(function))
+            statements = Statements(walk, returned)
+            statements.body(function.body)
+            if code.known is not None:
+                statements.give_back(Value("null", frozenset(("NoneType",))))
+            if statements.returned <= returned:
+                break
+            returned |= statements.returned
+        if len(code.lines) > _MOST_LINES:
+            raise ObstacleError(function, "a very long function")
+        name = f"{function.name}_{len(self.methods) + len(self._path)}_{len(self.sources)}"
+        parameters = ", ".join(f"{known[each].type} {code.slot(each, known[each].type)}" for each in names)
+        self.sources.append(_written(name, java_type(returned, wide=wide), parameters, code, names, known))
+        return name, returned
+
+
+def _written(
+    name: str, returned: str, parameters: str, code: Code, names: list[str], known: Mapping[str, Local]
+) -> str:
+    given = {code.slot(each, known[each].type) for each in names}
+    declared = [each for each in code.declarations() if each.split()[1] not in given]
+    lines = [
+        f"static {returned} {name}({parameters}) {{",
+        "  int line = 0;",
+        *(f"  {each}" for each in declared),
+        "  try {",
+        *(f"    {each}" for each in code.lines),
+        "  } catch (PythonError error) {",
+        "    throw error.at(line);",
+        "  }",
+        '  throw new IllegalStateException("a function has no end");',
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _check(function: ast.FunctionDef) -> None:
+    if function.decorator_list:
+        raise ObstacleError(function.decorator_list[0], "a decorator")
+    arguments = function.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+        raise ObstacleError(function, f"the parameters of `{function.name}`")

@@ -1,0 +1,307 @@
+"""Statements of Python. Loops are written again until it is known which kinds their variables have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from millstream.native import messages
+from millstream.native.code import Known
+from millstream.native.expressions import Expressions, narrowed
+from millstream.native.values import (
+    BOOL,
+    INT,
+    NONE,
+    NUMBERS,
+    STR,
+    Constant,
+    Kinds,
+    ObstacleError,
+    Value,
+    converted,
+    java_type,
+    kind_of,
+    literal,
+)
+
+_ERRORS = frozenset(
+    (
+        *("ValueError", "TypeError", "RuntimeError", "ArithmeticError", "ZeroDivisionError", "OverflowError"),
+        *("LookupError", "IndexError", "AssertionError", "NotImplementedError", "Exception"),
+    )
+)
+"""Exceptions whose text is that of their argument."""
+_MOST_ROUNDS = 12
+_SIGNS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+}  # fmt: skip
+
+
+class _Loop(Struct, eq=False):
+    head: Known
+    exit: Known | None
+    continued: list[Known]
+    left: list[Known]
+
+
+def assigned_names(function: ast.FunctionDef) -> frozenset[str]:
+    """Return the local variables of a function, besides its parameters."""
+    return frozenset(
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
+
+
+class Statements:
+    """Translates the statements of one function, which returns values of the kinds of `returns`."""
+
+    def __init__(self, walk: Expressions, returns: Kinds) -> None:
+        self.walk = walk
+        self.code = walk.code
+        self.returns = returns
+        self.returned: Kinds = frozenset()
+        self._loops: list[_Loop] = []
+
+    def body(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            if self.code.known is None:
+                return  # it can't be reached
+            self._statement(statement)
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self.code.assign(name, self.walk.value(value))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self.code.assign(name, self.walk.value(value))
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                old = self.walk.value(ast.copy_location(ast.Name(name, ast.Load()), target))
+                old = self.code.temporary(old.kinds, old.code)
+                shown = ast.copy_location(ast.BinOp(target, op, value), node)
+                self.code.assign(name, self._augmented(shown, op, old, self.walk.value(value)))
+            case ast.Return(value=value):
+                self.give_back(self.walk.value(value) if value else Value("null", NONE))
+            case ast.If(test=test, body=body, orelse=orelse):
+                self._if(test, body, orelse)
+            case ast.For(target=ast.Name(id=name), iter=iterated, body=body, orelse=[]):
+                self._for(name, iterated, body)
+            case ast.While(test=test, body=body, orelse=[]):
+                self._while(test, body)
+            case ast.Break():
+                loop = self._loops[-1]
+                loop.left.append(self.code.known or {})
+                self.code.convert(loop.exit)
+                self._leave("break")
+            case ast.Continue():
+                loop = self._loops[-1]
+                loop.continued.append(self.code.known or {})
+                self.code.convert(loop.head)
+                self._leave("continue")
+            case ast.Raise(exc=ast.expr() as error, cause=None):
+                self._raise(node, error)
+            case ast.Assert(test=test, msg=message):
+                self._assert(node, test, message)
+            case _:
+                raise ObstacleError(node, _described(node))
+
+    def _augmented(self, node: ast.BinOp, op: ast.operator, old: Value, value: Value) -> Value:
+        if old.kinds != value.kinds or old.kinds != STR:
+            if not (old.only(NONE | NUMBERS) and value.only(NONE | NUMBERS)) or NONE in {
+                old.kinds,
+                value.kinds,
+            }:
+                raise ObstacleError(node, "an augmented assignment of a text and another value")
+            old, value = self.walk.both_present(node, f"{_SIGNS.get(type(op), '')}=", old, value)
+        return self.walk.arithmetic(node, op, old, value)
+
+    def give_back(self, value: Value) -> None:
+        self.returned |= value.kinds
+        wide = self.code.wide
+        wanted = java_type(self.returns | value.kinds, wide=wide)
+        code = converted(value.code, java_type(value.kinds, wide=wide), wanted)
+        self._leave(f"return {code}")
+
+    def _leave(self, statement: str) -> None:
+        # Java refuses code that can't be reached, so it must not see that.
+        self.code.write(f"if (T) {statement};")
+        self.code.known = None
+
+    def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+        condition = self.walk.condition(test)
+        before = self.code.known
+        ends: list[Known | None] = []
+        blocks: list[list[str]] = []
+        for statements, truth in ((body, True), (orelse, False)):
+            with self.code.block() as lines:
+                self.code.known = narrowed(before, test, truth=truth)
+                self.body(statements)
+            ends.append(self.code.known)
+            blocks.append(lines)
+        joined = self.code.joined(ends)
+        for end, lines in zip(ends, blocks, strict=True):
+            with self.code.block() as moves:
+                self.code.known = end
+                self.code.convert(joined)
+            lines.extend(moves)
+        self.code.write_choice(condition, *blocks)
+        self.code.known = joined
+
+    # Loops
+
+    def _loop(self, top: Callable[[], None], body: list[ast.stmt]) -> None:
+        """Write a loop; `top` writes what decides whether it goes on, and calls `_end` if it does not."""
+        before = self.code.known
+        assert before is not None
+        head: Known = before
+        exit_: Known | None = None
+        for _ in range(_MOST_ROUNDS):
+            loop = _Loop(head, exit_, [], [])
+            with self.code.block() as entry:
+                self.code.known = before
+                self.code.convert(head)
+            with self.code.block() as lines:
+                self.code.known = head
+                self._loops.append(loop)
+                top()
+                self.body(body)
+                if self.code.known is not None:
+                    loop.continued.append(self.code.known)
+                    self.code.convert(_within(self.code.known, head))
+                self._loops.pop()
+            new_head = self.code.joined([before, *loop.continued]) or {}
+            new_exit = self.code.joined(loop.left)
+            if (new_head, new_exit) == (head, exit_):
+                break
+            head, exit_ = new_head, new_exit
+        else:
+            raise AssertionError("the kinds of a loop's variables grow without end")
+        self.code.lines += entry
+        self.code.write_block("while (T) {", lines)
+        self.code.known = exit_
+
+    def _end(self, condition: str) -> None:
+        """Leave the loop if a condition holds."""
+        loop = self._loops[-1]
+        here = self.code.known
+        loop.left.append(here or {})
+        with self.code.block() as lines:
+            self.code.convert(_within(here, loop.exit))
+            self.code.write("if (T) break;")
+        self.code.write_block(f"if ({condition}) {{", lines)
+        self.code.known = here
+
+    def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
+        def top() -> None:
+            condition = self.walk.condition(test)
+            before = self.code.known
+            self.code.known = narrowed(before, test, truth=False)
+            if condition != "true":
+                self._end(f"!({condition})")
+            self.code.known = narrowed(before, test, truth=True)
+
+        self._loop(top, body)
+
+    def _for(self, name: str, iterated: ast.expr, body: list[ast.stmt]) -> None:
+        match iterated:
+            case ast.Call(func=called, args=bounds, keywords=[]) if (
+                self.walk.names.known(called) == "builtins.range" and 1 <= len(bounds) <= 3
+            ):
+                self._range(iterated, name, bounds, body)
+                return
+        found = self.walk.collection(iterated)
+        if found is not None and not isinstance(found.value, set | frozenset):
+            self._each(name, found, body)
+            return
+        raise ObstacleError(iterated, "a loop over anything but `range()` or a constant list or tuple")
+
+    def _range(self, node: ast.expr, name: str, bounds: list[ast.expr], body: list[ast.stmt]) -> None:
+        step = 1
+        if len(bounds) == 3:
+            found = self.walk.names.constant(bounds[2])
+            if not isinstance(found, int) or isinstance(found, bool) or found == 0:
+                raise ObstacleError(node, "a `range()` whose step is not a constant")
+            step = found
+        values = [self.walk.value(each) for each in bounds[:2]]
+        values = [self.walk.present(node, each, *messages.of_none("range")) for each in values]
+        if not all(each.kinds in {INT, BOOL} for each in values):
+            raise ObstacleError(node, "a `range()` of anything but integers")
+        start, stop = ["0L", *map(self._bound, values)][-2:]
+        counter = self.code.variable("long", start)
+        end = self.code.variable("long", stop)
+
+        def top() -> None:
+            self._end(f"{counter} {'>=' if step > 0 else '<='} {end}")
+            current = self.code.integer(counter)
+            self.code.write(f"{counter} = PythonNumbers.next({counter}, {step}L, {end});")
+            self.code.assign(name, current)
+
+        self._loop(top, body)
+
+    def _bound(self, value: Value) -> str:
+        return (
+            f"PythonValues.bound({value.code})"
+            if self.code.wide and value.kinds == INT
+            else self.walk.long(value)
+        )
+
+    def _each(self, name: str, found: Constant, body: list[ast.stmt]) -> None:
+        parts = tuple(found.value)
+        field = self.walk.program.field(Constant(parts))
+        kinds = frozenset[str]().union(*map(kind_of, parts)) or NONE
+        index = self.code.variable("int", "0")
+
+        def top() -> None:
+            self._end(f"{index} >= {len(parts)}")
+            current = self.code.temporary(kinds, f"{field}.get({index})", "Object")
+            self.code.write(f"{index} = {index} + 1;")
+            self.code.assign(name, current)
+
+        self._loop(top, body)
+
+    # Errors
+
+    def _raise(self, node: ast.Raise, error: ast.expr) -> None:
+        match error:
+            case ast.Call(func=called, args=[message], keywords=[]):
+                value = self.walk.value(message)
+                told = self.code.temporary(STR, self._text(value)).code
+            case ast.Call(func=called, args=[], keywords=[]) | (ast.Name() as called):
+                told = '""'
+            case _:
+                raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
+        name = self.walk.names.known(called).removeprefix("builtins.")
+        if name not in _ERRORS:
+            raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
+        self.code.at(node.lineno)
+        self._leave(f"throw new PythonError({literal(name)}, {told})")
+
+    def _text(self, value: Value) -> str:
+        from millstream.native.texts import text_of
+
+        return text_of(self.walk, value)
+
+    def _assert(self, node: ast.Assert, test: ast.expr, message: ast.expr | None) -> None:
+        error = ast.Call(ast.Name("AssertionError", ast.Load()), [message] if message else [], [])
+        raised = ast.Raise(ast.fix_missing_locations(ast.copy_location(error, node)), None)
+        self._if(test, [], [ast.copy_location(raised, node)])
+
+
+def _within(known: Known | None, wanted: Known | None) -> Known | None:
+    """Return the part of `wanted` that is known; the loop is written again until that is all of it."""
+    if known is None or wanted is None:
+        return None
+    return {name: local for name, local in wanted.items() if name in known}
+
+
+def _described(node: ast.stmt) -> str:
+    names: dict[type[ast.stmt], str] = {
+        ast.Try: "`try`", ast.With: "`with`", ast.Match: "`match`", ast.Global: "`global`",
+        ast.Nonlocal: "`nonlocal`", ast.FunctionDef: "a function in a function", ast.ClassDef: "a class",
+        ast.Import: "an import", ast.ImportFrom: "an import", ast.Delete: "`del`",
+    }  # fmt: skip
+    return names.get(type(node), f"`{ast.unparse(node).splitlines()[0][:40]}`")

@@ -1,0 +1,147 @@
+"""Texts: f-strings and the methods of str."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from millstream.native import characters, messages
+from millstream.native.values import (
+    BOOL,
+    INT,
+    NONE,
+    NUMBERS,
+    STR,
+    Constant,
+    ObstacleError,
+    Value,
+    java_type,
+    literal,
+)
+
+if TYPE_CHECKING:
+    from millstream.native.expressions import Expressions
+
+_FIXED = re.compile(r"\.(\d{1,2})f")
+_STRIPS = {"strip": (True, True), "lstrip": (True, False), "rstrip": (False, True)}
+
+
+def joined_text(walk: Expressions, parts: list[ast.expr]) -> Value:
+    found = [_part(walk, part) for part in parts]
+    if not found:
+        return Value('""', STR)
+    return walk.code.temporary(STR, " + ".join(found) if len(found) > 1 else found[0])
+
+
+def _part(walk: Expressions, part: ast.expr) -> str:
+    match part:
+        case ast.Constant():
+            return walk.value(part).code
+        case ast.FormattedValue(value=value, conversion=-1 | 115, format_spec=None):
+            return text_of(walk, walk.value(value))
+        case ast.FormattedValue(
+            value=value, conversion=-1, format_spec=ast.JoinedStr(values=[ast.Constant(value=str(spec))])
+        ):
+            return _formatted(walk, part, walk.value(value), spec)
+    raise ObstacleError(part, "a format in an f-string")
+
+
+def _formatted(walk: Expressions, node: ast.expr, value: Value, spec: str) -> str:
+    fixed = _FIXED.fullmatch(spec)
+    if fixed or spec == "d":
+        value = walk.present(node, value, *messages.of_none("format"))
+    if fixed and value.only(NUMBERS):
+        return f"PythonTexts.fixed({walk.code.boxed(value)}, {int(fixed[1])})"
+    if spec == "d" and value.only(INT):
+        return text_of(walk, value)
+    raise ObstacleError(node, f"the format `{spec}`")
+
+
+def text_of(walk: Expressions, value: Value) -> str:
+    """Return the Java expression of `str(value)`."""
+    match java_type(value.kinds, wide=walk.code.wide):
+        case "String":
+            return value.code
+        case "double":
+            return f"PythonTexts.text({value.code})"
+        case "long":
+            return f"Long.toString({value.code})"
+        case _:
+            return f"PythonTexts.text({walk.code.boxed(value)})"
+
+
+def method(walk: Expressions, node: ast.Call, receiver: Value, name: str) -> Value:
+    """Translate the call of a method of a text."""
+    message = f"'NoneType' object has no attribute '{name}'"
+    receiver = walk.present(node, receiver, "AttributeError", message)
+    if receiver.kinds != STR:
+        raise ObstacleError(node, f"`.{name}()` of something that is not a text")
+    text = receiver.code
+    match name:
+        case "startswith" | "endswith":
+            return _ends(walk, node, text, "startsWith" if name == "startswith" else "endsWith")
+        case "strip" | "lstrip" | "rstrip":
+            stripped = _stripped(walk, node)
+            left, right = (literal(each) for each in _STRIPS[name])
+            return walk.code.temporary(STR, f"PythonTexts.strip({text}, {stripped}, {left}, {right})")
+        case "removeprefix":
+            (part,) = _texts(walk, node, exactly=1)
+            cut = f"{text}.substring({part}.length())"
+            return walk.code.temporary(STR, f"({text}.startsWith({part}) ? {cut} : {text})")
+        case "removesuffix":
+            (part,) = _texts(walk, node, exactly=1)
+            cut = f"{text}.substring(0, {text}.length() - {part}.length())"
+            return walk.code.temporary(STR, f"({text}.endsWith({part}) ? {cut} : {text})")
+        case "replace":
+            if not (node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value):
+                raise ObstacleError(node, "`.replace()` of anything but a constant text")
+            old, new = _texts(walk, node, exactly=2)
+            return walk.code.temporary(STR, f"{text}.replace({old}, {new})")
+        case "find" | "count":
+            (part,) = _texts(walk, node, exactly=1)
+            return walk.code.integer(f"PythonTexts.{name}({text}, {part})")
+        case "upper" | "lower":
+            if node.args or node.keywords:
+                raise ObstacleError(node, f"arguments of `.{name}()`")
+            return walk.code.temporary(STR, f"PythonTexts.{name}({text}, {walk.program.characters(name)})")
+    raise ObstacleError(node, f"`.{name}()`")
+
+
+def _ends(walk: Expressions, node: ast.Call, text: str, java: str) -> Value:
+    found = walk.collection(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+    if isinstance(found, Constant):
+        if not isinstance(found.value, tuple) or not all(isinstance(each, str) for each in found.value):
+            raise ObstacleError(node, "several prefixes or suffixes that are not a constant tuple of texts")
+        tests = [f"{text}.{java}({literal(each)})" for each in found.value]
+        return walk.code.temporary(BOOL, " || ".join(tests) or "false")
+    (part,) = _texts(walk, node, exactly=1)
+    return walk.code.temporary(BOOL, f"{text}.{java}({part})")
+
+
+def _stripped(walk: Expressions, node: ast.Call) -> str:
+    """Return the characters that are stripped; without any, or with None, it is whitespace."""
+    spaces = literal(characters.whitespace())
+    if len(node.args) > 1 or node.keywords:
+        raise ObstacleError(node, f"the arguments of `{ast.unparse(node)[:40]}`")
+    if not node.args:
+        return spaces
+    given = walk.value(node.args[0])
+    if not given.only(STR | NONE):
+        raise ObstacleError(node, f"an argument of `{ast.unparse(node)[:40]}` that may not be a text")
+    return given.code if given.kinds == STR else f"({given.code} == null ? {spaces} : (String) {given.code})"
+
+
+def _texts(walk: Expressions, node: ast.Call, *, exactly: int) -> list[str]:
+    count = len(node.args)
+    if node.keywords or count != exactly:
+        raise ObstacleError(node, f"the arguments of `{ast.unparse(node)[:40]}`")
+    assert isinstance(node.func, ast.Attribute)
+    given = [walk.value(each) for each in node.args]
+    values = [
+        walk.present(node, each, *messages.of_none_argument(node.func.attr, index, count))
+        for index, each in enumerate(given)
+    ]
+    if not all(each.kinds == STR for each in values):
+        raise ObstacleError(node, f"an argument of `{ast.unparse(node)[:40]}` that may not be a text")
+    return [each.code for each in values]

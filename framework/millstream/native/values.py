@@ -1,0 +1,138 @@
+"""Values of translated functions: which kinds of Python objects they can be, and the Java expression."""
+
+from __future__ import annotations
+
+import ast
+import math
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+Kinds = frozenset[str]
+"""Names of Python's classes: a value is one of them at run time."""
+
+NONE, BOOL, INT, FLOAT, STR = (frozenset((name,)) for name in ("NoneType", "bool", "int", "float", "str"))
+NUMBERS = BOOL | INT | FLOAT
+SCALARS = NONE | NUMBERS | STR
+
+LONGEST_TEXT = 10_000
+"""Characters of a text in generated code: a constant of Java has 64 KB at most."""
+
+
+class ObstacleError(Exception):
+    """A construct that is not translated."""
+
+    def __init__(self, node: ast.AST, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.line = getattr(node, "lineno", 0)
+
+
+class Obstacle(Struct, frozen=True):
+    """What prevents the translation of a function."""
+
+    what: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.what} (line {self.line})"
+
+
+class Value(Struct, frozen=True):
+    """The result of an expression: the name of a variable or a literal, which can be written repeatedly."""
+
+    code: str
+    kinds: Kinds
+
+    def only(self, kinds: Kinds) -> bool:
+        return self.kinds <= kinds
+
+
+class Constant(Struct, frozen=True):
+    """A constant list, tuple, set or dict of scalars."""
+
+    value: Any
+
+
+NULL = Value("null", NONE)
+
+
+def java_type(kinds: Kinds, *, wide: bool) -> str:
+    """Return the type of a variable for values of some kinds; `wide` integers can have any size."""
+    if kinds == INT:
+        return "Object" if wide else "long"
+    if kinds == FLOAT:
+        return "double"
+    if kinds == BOOL:
+        return "boolean"
+    return "String" if kinds == STR else "Object"
+
+
+_BOXES = {"long": "Long", "double": "Double", "boolean": "Boolean"}
+
+
+def converted(code: str, given: str, wanted: str) -> str:
+    """Return the expression of one type of Java as one of another, for the same value of Python."""
+    if given == wanted or code == "null":
+        return code
+    if given == "Object":
+        box = _BOXES.get(wanted)
+        return f"(({box}) {code}).{wanted}Value()" if box else f"(({wanted}) {code})"
+    assert wanted == "Object"
+    box = _BOXES.get(given)
+    return f"{box}.valueOf({code})" if box else code
+
+
+def kind_of(value: object) -> Kinds:
+    return frozenset((type(value).__name__,))
+
+
+@cache
+def text_literal(text: str) -> str:
+    """Return a text as a literal of Java in ASCII."""
+    units = text.encode("utf-16-be")
+    pairs = (units[index] << 8 | units[index + 1] for index in range(0, len(units), 2))
+    return '"' + "".join(map(_unit, pairs)) + '"'
+
+
+def _unit(unit: int) -> str:
+    plain = 0x20 <= unit < 0x7F and chr(unit) not in '"\\'
+    # Java reads \u000a before it looks for the end of a literal, but octal escapes after it.
+    return chr(unit) if plain else f"\\{unit:03o}" if unit < 0x80 else f"\\u{unit:04x}"
+
+
+def literal(value: object) -> str:
+    """Return a scalar as a Java expression of its own type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value}L" if value != -(2**63) else "Long.MIN_VALUE"
+    if isinstance(value, float):
+        return f"{value!r}D" if math.isfinite(value) else _special(value)
+    assert isinstance(value, str)
+    return text_literal(value)
+
+
+def _special(value: float) -> str:
+    if math.isnan(value):
+        return "Double.NaN"
+    return "Double.POSITIVE_INFINITY" if value > 0 else "Double.NEGATIVE_INFINITY"
+
+
+def boxed_literal(value: object) -> str:
+    kinds = kind_of(value)
+    return converted(literal(value), java_type(kinds, wide=False), "Object")
+
+
+def is_translatable(value: object) -> bool:
+    """Whether a scalar can stand in generated code."""
+    if isinstance(value, bool | float) or value is None:
+        return True
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        return False
+    return not any(0xD800 <= ord(character) < 0xE000 for character in value)

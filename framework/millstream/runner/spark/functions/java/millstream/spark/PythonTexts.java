@@ -1,0 +1,257 @@
+package millstream.spark;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.math.MathContext;
+import java.math.RoundingMode;
+import java.util.HashMap;
+import java.util.Map;
+
+/** Python's texts: their positions count characters, not units of UTF-16. */
+public final class PythonTexts {
+  private static final int SIGMA = 0x3a3;
+  private static final char FINAL_SIGMA = '\u03c2';
+
+  private PythonTexts() {}
+
+  /** By characters; Java's own order is that of UTF-16. */
+  public static int compare(String a, String b) {
+    int least = Math.min(a.length(), b.length());
+    for (int index = 0; index < least; index++) {
+      char left = a.charAt(index);
+      char right = b.charAt(index);
+      if (left != right) {
+        boolean surrogates = Character.isSurrogate(left) != Character.isSurrogate(right);
+        return surrogates ? (Character.isSurrogate(left) ? 1 : -1) : left - right;
+      }
+    }
+    return a.length() - b.length();
+  }
+
+  public static long length(String text) {
+    return text.codePointCount(0, text.length());
+  }
+
+  public static String text(Object value) {
+    return value instanceof String ? (String) value : repr(value);
+  }
+
+  public static String text(double value) {
+    if (value != value) {
+      return "nan";
+    }
+    if (Double.isInfinite(value)) {
+      return value > 0 ? "inf" : "-inf";
+    }
+    String sign = value < 0 || 1 / value < 0 ? "-" : "";
+    if (value == 0) {
+      return sign + "0.0";
+    }
+    BigDecimal shortest = shortest(Math.abs(value));
+    String digits = shortest.unscaledValue().toString();
+    int point = digits.length() - shortest.scale();
+    if (point > 16 || point < -3) {
+      String fraction = digits.length() > 1 ? "." + digits.substring(1) : "";
+      int exponent = point - 1;
+      String power = (exponent < 0 ? "-" : "+") + (Math.abs(exponent) < 10 ? "0" : "") + Math.abs(exponent);
+      return sign + digits.charAt(0) + fraction + "e" + power;
+    }
+    if (point <= 0) {
+      return sign + "0." + "0".repeat(-point) + digits;
+    }
+    if (point >= digits.length()) {
+      return sign + digits + "0".repeat(point - digits.length()) + ".0";
+    }
+    return sign + digits.substring(0, point) + "." + digits.substring(point);
+  }
+
+  /** The fewest digits that give the value back. Java before 19 may print more. */
+  private static BigDecimal shortest(double value) {
+    BigDecimal exact = new BigDecimal(value);
+    for (int digits = 1; digits < 17; digits++) {
+      BigDecimal found = exact.round(new MathContext(digits, RoundingMode.HALF_EVEN));
+      if (found.doubleValue() == value) {
+        return found.stripTrailingZeros();
+      }
+    }
+    return exact.round(new MathContext(17, RoundingMode.HALF_EVEN)).stripTrailingZeros();
+  }
+
+  /** {@code format(value, ".<digits>f")}. */
+  public static String fixed(Object value, int digits) {
+    if (PythonValues.isInteger(value)) {
+      value = PythonValues.toDouble(value);
+    }
+    double number = (Double) value;
+    if (number != number || Double.isInfinite(number)) {
+      return text(number);
+    }
+    String sign = number < 0 || number == 0 && 1 / number < 0 ? "-" : "";
+    return sign + new BigDecimal(Math.abs(number)).setScale(digits, RoundingMode.HALF_EVEN).toPlainString();
+  }
+
+  /** The ranges of characters that {@code repr} escapes, as this Python knows them. */
+  public static String repr(Object value, String unprintable) {
+    return value instanceof String ? quoted((String) value, unprintable) : repr(value);
+  }
+
+  private static String repr(Object value) {
+    if (value == null) {
+      return "None";
+    } else if (value instanceof Boolean) {
+      return (Boolean) value ? "True" : "False";
+    } else if (value instanceof Double) {
+      return text(((Double) value).doubleValue());
+    }
+    return value.toString();
+  }
+
+  private static String quoted(String text, String unprintable) {
+    char quote = text.indexOf('\'') >= 0 && text.indexOf('"') < 0 ? '"' : '\'';
+    StringBuilder found = new StringBuilder().append(quote);
+    text.codePoints().forEach(each -> {
+      if (each == quote || each == '\\') {
+        found.append('\\').append((char) each);
+      } else if (each == '\n') {
+        found.append("\\n");
+      } else if (each == '\r') {
+        found.append("\\r");
+      } else if (each == '\t') {
+        found.append("\\t");
+      } else if (isWithin(each, unprintable)) {
+        found.append(String.format(each < 0x100 ? "\\x%02x" : each < 0x10000 ? "\\u%04x" : "\\U%08x", each));
+      } else {
+        found.appendCodePoint(each);
+      }
+    });
+    return found.append(quote).toString();
+  }
+
+  public static String item(String text, Object index) {
+    long length = length(text);
+    if (index instanceof BigInteger) {
+      throw new PythonError("IndexError", "cannot fit 'int' into an index-sized integer");
+    }
+    long at = PythonValues.toLong(index);
+    at = at < 0 ? at + length : at;
+    if (at < 0 || at >= length) {
+      throw new PythonError("IndexError", "string index out of range");
+    }
+    return part(text, at, at + 1);
+  }
+
+  /** {@code text[start:stop]}; None stands for the start or the end. */
+  public static String slice(String text, Object start, Object stop) {
+    long length = length(text);
+    long first = start == null ? 0 : position(start, length);
+    long last = stop == null ? length : position(stop, length);
+    return first >= last ? "" : part(text, first, last);
+  }
+
+  private static long position(Object given, long length) {
+    long at = PythonValues.bound(given);
+    return at < 0 ? Math.max(0, at + length) : Math.min(at, length);
+  }
+
+  private static String part(String text, long first, long last) {
+    if (text.length() == length(text)) {
+      return text.substring((int) first, (int) last);
+    }
+    int start = text.offsetByCodePoints(0, (int) first);
+    return text.substring(start, text.offsetByCodePoints(start, (int) (last - first)));
+  }
+
+  /** {@code text.strip(characters)}, of one side or both. */
+  public static String strip(String text, String characters, boolean left, boolean right) {
+    int start = 0;
+    int stop = text.length();
+    while (left && start < stop && characters.indexOf(text.codePointAt(start)) >= 0) {
+      start += Character.charCount(text.codePointAt(start));
+    }
+    while (right && start < stop && characters.indexOf(text.codePointBefore(stop)) >= 0) {
+      stop -= Character.charCount(text.codePointBefore(stop));
+    }
+    return text.substring(start, stop);
+  }
+
+  public static long find(String text, String part) {
+    int found = text.indexOf(part);
+    return found < 0 ? -1 : text.codePointCount(0, found);
+  }
+
+  /** {@code text.count(part)}: between all characters there is an empty text. */
+  public static long count(String text, String part) {
+    if (part.isEmpty()) {
+      return length(text) + 1;
+    }
+    long found = 0;
+    for (int at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length())) {
+      found++;
+    }
+    return found;
+  }
+
+  /** Reads what a character becomes: each is followed by its text and a NUL. */
+  public static Map<Integer, String> table(String entries) {
+    Map<Integer, String> found = new HashMap<>();
+    for (int start = 0; start < entries.length(); ) {
+      int end = entries.indexOf('\0', start);
+      int each = entries.codePointAt(start);
+      found.put(each, entries.substring(start + Character.charCount(each), end));
+      start = end + 1;
+    }
+    return found;
+  }
+
+  public static String upper(String text, Map<Integer, String> table) {
+    StringBuilder found = new StringBuilder(text.length());
+    text.codePoints().forEach(each -> append(found, each, table));
+    return found.toString();
+  }
+
+  /** {@code text.lower()}: a sigma at the end of a word has a form of its own. The ranges say where words end. */
+  public static String lower(String text, Map<Integer, String> table, String cased, String ignored) {
+    int[] characters = text.codePoints().toArray();
+    StringBuilder found = new StringBuilder(text.length());
+    for (int index = 0; index < characters.length; index++) {
+      if (characters[index] == SIGMA
+          && isCasedNext(characters, index, -1, cased, ignored)
+          && !isCasedNext(characters, index, 1, cased, ignored)) {
+        found.append(FINAL_SIGMA);
+      } else {
+        append(found, characters[index], table);
+      }
+    }
+    return found.toString();
+  }
+
+  private static void append(StringBuilder found, int character, Map<Integer, String> table) {
+    String other = table.get(character);
+    if (other == null) {
+      found.appendCodePoint(character);
+    } else {
+      found.append(other);
+    }
+  }
+
+  private static boolean isCasedNext(int[] characters, int index, int step, String cased, String ignored) {
+    int at = index + step;
+    while (at >= 0 && at < characters.length && isWithin(characters[at], ignored)) {
+      at += step;
+    }
+    return at >= 0 && at < characters.length && isWithin(characters[at], cased);
+  }
+
+  private static boolean isWithin(int character, String ranges) {
+    for (int index = 0; index < ranges.length(); ) {
+      int first = ranges.codePointAt(index);
+      index += Character.charCount(first);
+      int last = ranges.codePointAt(index);
+      index += Character.charCount(last);
+      if (first <= character && character <= last) {
+        return true;
+      }
+    }
+    return false;
+  }
+}
