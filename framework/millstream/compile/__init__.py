@@ -96,6 +96,7 @@ def _compile(
     from millstream.compile.models import Models
     from millstream.compile.sql_tests import sql_tests
     from millstream.compile.topics import topic_problems
+    from millstream.native.obstacles import not_native
 
     memo = Memo(cache.files)
     environment: dict[str, str | None] = {}
@@ -106,6 +107,7 @@ def _compile(
     models.analyse_all(order)
     tests, more, tests_sql = sql_tests(models)
     diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
+    diagnostics += not_native(root, project.functions.values())
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
     macros = {file.path for file in project.macros}

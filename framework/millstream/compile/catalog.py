@@ -42,7 +42,7 @@ def base_catalog(
         },
         models={},
         functions={
-            f.name: FunctionSpec(f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries)
+            f.name: FunctionSpec(f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries, f.runs)
             for f in project.functions.values()
         },
         hints=_hints(project),

@@ -68,7 +68,7 @@ def gather(
     tests = _without_paths(read_test_results(root / target_path, manifest.project, manifest.target), root)
     models = sum(node.kind == "model" for node in manifest.nodes.values())
     with_plan = models <= MOST_MODELS if plan is None else plan
-    planned = _planned(found, results, target_path, progress) if with_plan and found.catalog else None
+    planned = _planned(root, found, results, target_path, progress) if with_plan and found.catalog else None
     progress("Reading")
     return Material(manifest, compiled(found), written(root, manifest), results, tests, planned)
 
@@ -87,10 +87,12 @@ def _without_paths(results: _Results | None, root: Path) -> _Results | None:
     return from_json(text, type(results))
 
 
-def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:
+def _planned(
+    root: Path, found: Compiled, results: RunResults | None, target_path: str, progress: Progress
+) -> Planned:
     progress("Optimizing")
     topology = compiled_topology(found, results)
     physical = physical_of(topology)
-    about = about_of(found, topology, physical, target_path)
+    about = about_of(found, topology, physical, target_path, root)
     progress("Explaining")
     return Planned(topology, physical, about, explain(topology.optimized, about))

@@ -30,15 +30,16 @@ class Call(Struct, frozen=True):
 
 
 ARROW = "Python over Arrow batches"
+NATIVE = "natively in the JVM"
 
 
-def python_calls(plan: Plan) -> list[Call]:
-    """Return the calls of a plan, sources first."""
+def python_calls(plan: Plan, obstacles: Mapping[str, str]) -> list[Call]:
+    """Return the calls of a plan, sources first; `obstacles` says why functions run in Python."""
     names = node_names(plan)
-    return [call for node in in_order(plan.outputs) for call in _calls(node, names)]
+    return [call for node in in_order(plan.outputs) for call in _calls(node, names, obstacles)]
 
 
-def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
+def _calls(node: Node, names: Mapping[int, str], obstacles: Mapping[str, str]) -> Iterator[Call]:
     models = tuple(map(plain, node.models))
     name = names[id(node)]
     yield from _formats(node, models, name, names)
@@ -49,7 +50,8 @@ def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
         return
     counted = Counter((function, str(each)) for each in node.expressions for function in each.functions)
     for (function, text), times in counted.items():
-        yield Call(function, name, models, text, ARROW, _rows(node.inputs[0], names), times)
+        runs = f"{ARROW}, because of {obstacles[function]}" if function in obstacles else NATIVE
+        yield Call(function, name, models, text, runs, _rows(node.inputs[0], names), times)
 
 
 def _formats(node: Node, models: tuple[str, ...], name: str, names: Mapping[int, str]) -> Iterator[Call]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -66,6 +66,8 @@ class About(Struct, frozen=True):
     apart: tuple[Apart, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     figures: tuple[Figure, ...] = ()
+    obstacles: Mapping[str, str] = {}
+    """Why functions run in Python, by name."""
 
 
 def explain(plans: Optimized, about: About) -> Explanation:
@@ -89,7 +91,7 @@ def explain(plans: Optimized, about: About) -> Explanation:
         rules=_rules(plans.steps, chosen, costs),
         queries=queries,
         apart=tuple(each for each in about.apart if chosen is None or f"model.{each.model}" in chosen),
-        calls=tuple(python_calls(optimized)),
+        calls=tuple(python_calls(optimized, about.obstacles)),
         unsupported=about.unsupported,
         figures=about.figures,
     )
@@ -112,7 +114,7 @@ def explain_step(step: Step, about: About) -> Explanation:
         cost_optimized=now,
         saves=saved(was, now),
         rules=_rules([step], chosen, costs),
-        calls=tuple(python_calls(after)),
+        calls=tuple(python_calls(after, about.obstacles)),
     )
 
 

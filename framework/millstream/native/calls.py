@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from millstream.native import messages
+from millstream.native.expressions import Expressions
 from millstream.native.texts import method, text_of
 from millstream.native.values import (
     BOOL,
@@ -22,9 +22,6 @@ from millstream.native.values import (
     java_type,
     kind_of,
 )
-
-if TYPE_CHECKING:
-    from millstream.native.expressions import Expressions
 
 _DIGITS = 300
 """Decimal places of `round`: no float has more that matter."""

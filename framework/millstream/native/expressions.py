@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from millstream.native import messages
 from millstream.native.code import Code, Known, Local
@@ -29,9 +30,6 @@ from millstream.native.values import (
     literal,
 )
 
-if TYPE_CHECKING:
-    from millstream.native.program import Program
-
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply",
     ast.Div: "divide", ast.FloorDiv: "floorDivide", ast.Mod: "modulo",
@@ -44,10 +42,27 @@ _ORDER: Mapping[type[ast.cmpop], tuple[str, str]] = {
 _MIRRORED = {"greater": "less", "greaterOrEqual": "lessOrEqual"}
 
 
-class Expressions:
+class Owner(Protocol):
+    """What expressions need of the class of Java that they become a part of."""
+
+    names: Names
+    shows_texts: bool
+    """Whether an error can show a text as `repr()` does."""
+
+    def field(self, constant: Constant) -> str:
+        """Return the name of a constant collection."""
+
+    def characters(self, name: str) -> str:
+        """Return the arguments that `PythonTexts` needs to change the case of texts."""
+
+    def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
+        """Translate the call of another function of the file."""
+
+
+class Expressions(ABC):
     """Translates the expressions of one function."""
 
-    def __init__(self, program: Program, code: Code, local_names: frozenset[str]) -> None:
+    def __init__(self, program: Owner, code: Code, local_names: frozenset[str]) -> None:
         self.program = program
         self.names: Names = program.names
         self.code = code
@@ -77,14 +92,16 @@ class Expressions:
             case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
                 return self._subscript(node, value, index)
             case ast.Call():
-                from millstream.native.calls import call
-
-                return call(self, node)
+                return self.call(node)
             case ast.JoinedStr(values=parts):
-                from millstream.native.texts import joined_text
-
-                return joined_text(self, parts)
+                return self.joined_text(parts)
         raise ObstacleError(node, _described(node))
+
+    @abstractmethod
+    def call(self, node: ast.Call) -> Value: ...
+
+    @abstractmethod
+    def joined_text(self, parts: list[ast.expr]) -> Value: ...
 
     def _scalar(self, node: ast.expr, value: Any) -> Value:
         if not is_translatable(value):

@@ -16,7 +16,7 @@ _OF_NONE: Mapping[str, Callable[[Any], Any]] = {
     "subscript": lambda none: none[1:], "builtins.len": len, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "digits": lambda none: round(none, 2),
     "format": lambda none: format(none, ".2f"), "range": range,
-    "in": lambda none: "a" in none, "in str": lambda none: none in "a",
+    "in": lambda none: "a" in none, "in str": "a".__contains__,
     "index of str": lambda none: "a"[none], "index of tuple": lambda none: (1,)[none],
     "index of list": lambda none: [1][none],
     **{f"math.{each.__name__}": each for each in (

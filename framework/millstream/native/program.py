@@ -20,6 +20,7 @@ from millstream.native.values import (
     java_type,
     text_literal,
 )
+from millstream.native.walk import Walk
 
 _DEEPEST = 20
 _MOST_LINES = 4_000
@@ -39,12 +40,10 @@ class Program:
         """The method's name, and the kinds of its result."""
         self.sources: list[str] = []
         self.shows_texts = False
-        """Whether an error can show a text as `repr()` does."""
         self._by_value: dict[str, str] = {}
         self._path: list[str] = []
 
     def field(self, constant: Constant) -> str:
-        """Return the name of a constant collection."""
         value = constant.value
         kind = "map" if isinstance(value, dict) else "set" if isinstance(value, set | frozenset) else "list"
         parts: list[Any] = (
@@ -59,7 +58,6 @@ class Program:
         return self._field(java, code)
 
     def characters(self, name: str) -> str:
-        """Return the arguments that `PythonTexts` needs to change the case of texts."""
         tables = [self._field("String", text_literal(table())) for table in _TABLES[name]]
         first = self._field("java.util.Map", f"PythonTexts.table({tables[0]})")
         return ", ".join((first, *tables[1:]))
@@ -72,7 +70,6 @@ class Program:
         return self._by_value[code]
 
     def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
-        """Translate the call of another function of the file."""
         given = self._arguments(walk, node, called)
         kinds = tuple(value.kinds for value in given)
         method, returned = self.method(called, kinds, wide=walk.code.wide)
@@ -122,7 +119,7 @@ class Program:
                 name: Local(java_type(each, wide=wide), each) for name, each in zip(names, kinds, strict=True)
             }
             code = Code(known, wide=wide)
-            walk = Expressions(self, code, frozenset(names) | assigned_names(function))
+            walk = Walk(self, code, frozenset(names) | assigned_names(function))
             statements = Statements(walk, returned)
             statements.body(function.body)
             if code.known is not None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from millstream.native import messages
 from millstream.native.code import Known
 from millstream.native.expressions import Expressions, narrowed
+from millstream.native.texts import text_of
 from millstream.native.values import (
     BOOL,
     INT,
@@ -281,8 +282,6 @@ class Statements:
         self._leave(f"throw new PythonError({literal(name)}, {told})")
 
     def _text(self, value: Value) -> str:
-        from millstream.native.texts import text_of
-
         return text_of(self.walk, value)
 
     def _assert(self, node: ast.Assert, test: ast.expr, message: ast.expr | None) -> None:

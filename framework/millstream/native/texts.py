@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from millstream.native import characters, messages
+from millstream.native.expressions import Expressions
 from millstream.native.values import (
     BOOL,
     INT,
@@ -19,9 +19,6 @@ from millstream.native.values import (
     java_type,
     literal,
 )
-
-if TYPE_CHECKING:
-    from millstream.native.expressions import Expressions
 
 _FIXED = re.compile(r"\.(\d{1,2})f")
 _STRIPS = {"strip": (True, True), "lstrip": (True, False), "rstrip": (False, True)}

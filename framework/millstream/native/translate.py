@@ -45,6 +45,8 @@ class Translation(Struct, frozen=True):
 
 def translate(function: Function, text: str) -> Translation | Obstacle:
     """Translate a function of a file, or return what prevents that."""
+    if function.runs == "python":
+        return Obstacle("`runs: python`", 0)
     names = _names(function.path, text)
     if names is None:
         return Obstacle("a file that can't be read", function.location.line)

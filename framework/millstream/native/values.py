@@ -36,7 +36,7 @@ class Obstacle(Struct, frozen=True):
     line: int
 
     def __str__(self) -> str:
-        return f"{self.what} (line {self.line})"
+        return f"{self.what} in line {self.line}" if self.line else self.what
 
 
 class Value(Struct, frozen=True):

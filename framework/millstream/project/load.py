@@ -146,10 +146,13 @@ def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
     return parts
 
 
-def _with_costs(functions: dict[str, Function], properties: list[PropertiesFile]) -> dict[str, Function]:
-    costs = {function.name: function.cost for file in properties for function in file.functions}
+def _described(functions: dict[str, Function], properties: list[PropertiesFile]) -> dict[str, Function]:
+    """Return functions with what YAML says of how they run."""
+    said = {function.name: function for file in properties for function in file.functions}
     return {
-        name: msgspec.structs.replace(each, cost=costs[name]) if name in costs else each
+        name: msgspec.structs.replace(each, cost=said[name].cost, runs=said[name].runs)
+        if name in said
+        else each
         for name, each in functions.items()
     }
 
@@ -171,7 +174,7 @@ class _Loader(Struct):
         models = self._sql(settings.model_paths, "model", RESERVED)
         properties = self.properties()
         seeds = self._seeds(properties)
-        functions, imported = with_imports(_with_costs(self._functions(), properties), self.root)
+        functions, imported = with_imports(_described(self._functions(), properties), self.root)
         _locate(self.root, functions.values())
         generators = self._generators()
         schemas = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}

@@ -49,6 +49,7 @@ class FunctionProperties(Struct, frozen=True):
     location: Location
     description: str = ""
     cost: str = "medium"
+    runs: str = "auto"
 
 
 class PropertiesFile(Struct, frozen=True):
@@ -137,7 +138,7 @@ class _Properties(ColumnReader):
         )
 
     def function(self, shape: FunctionShape) -> FunctionProperties:
-        return FunctionProperties(shape.name, self.location(shape), shape.description, shape.cost)
+        return FunctionProperties(shape.name, self.location(shape), shape.description, shape.cost, shape.runs)
 
     def exposure(self, shape: ExposureShape) -> Exposure:
         self.check_name(shape, shape.name, "exposure")

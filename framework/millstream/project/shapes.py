@@ -254,6 +254,13 @@ class FunctionShape(Shape):
     name: str
     description: Description = ""
     cost: Annotated[Literal["low", "medium", "high"], about("the cost of a call")] = "medium"
+    runs: Annotated[
+        Literal["auto", "native", "python"],
+        about(
+            "auto: in the JVM if its translation provably does the same; native: a compile error if that is "
+            "impossible; python: always in Python"
+        ),
+    ] = "auto"
 
 
 class OwnerShape(Shape):

@@ -228,6 +228,8 @@ class Function(Struct, frozen=True):
     """Takes `(key, rows, state)`: a table function with keyed state."""
     cost: str = "medium"
     """The cost of a call, from YAML: low, medium or high."""
+    runs: str = "auto"
+    """From YAML: auto, native or python."""
     description: str = ""
     digest: str = ""
     """Covers the function's body and everything of the project that it could read."""

@@ -9,39 +9,46 @@ from millstream.types import INT
 
 
 def test_a_call_sees_the_rows_that_filters_below_it_leave() -> None:
-    (call,) = python_calls(plan(select(where(topic("a", "b"), "a > 1"), "x = py_f(b)")))
+    (call,) = python_calls(plan(select(where(topic("a", "b"), "a > 1"), "x = py_f(b)")), {})
     assert (call.function, call.node, call.text, call.times) == ("py_f", "m.select", "py_f(b)", 1)
     assert call.rows == "rows of events where a > 1"
 
 
 def test_the_rows_of_an_aggregate_are_its_groups() -> None:
     grouped = group(by(where(topic("a"), "a > 1"), "a"), ("a",), "n = count(a)", label="counts")
-    (call,) = python_calls(plan(select(grouped, "x = py_f(n)")))
+    (call,) = python_calls(plan(select(grouped, "x = py_f(n)")), {})
     assert call.rows == "rows of m.counts"
 
 
 def test_a_condition_is_asked_of_the_rows_below_it() -> None:
-    (call,) = python_calls(plan(where(where(topic("a"), "a > 1"), "py_f(a) > 1")))
+    (call,) = python_calls(plan(where(where(topic("a"), "a > 1"), "py_f(a) > 1")), {})
     assert call.rows == "rows of events where a > 1"
 
 
 def test_a_call_that_stands_twice_in_an_expression_runs_twice() -> None:
-    (call,) = python_calls(plan(select(topic("a"), "x = py_f(a) + py_f(a)")))
+    (call,) = python_calls(plan(select(topic("a"), "x = py_f(a) + py_f(a)")), {})
     assert call.times == 2
 
 
 def test_a_table_function_is_a_call() -> None:
     (call,) = python_calls(
-        plan(replace(explode(topic("a"), "parse(a)", "one"), function="parse", python=True))
+        plan(replace(explode(topic("a"), "parse(a)", "one"), function="parse", python=True)), {}
     )
     assert call.function == "parse"
 
 
 def test_spark_generators_are_none() -> None:
-    assert python_calls(plan(explode(topic("a"), "explode(a)", "one"))) == []
+    assert python_calls(plan(explode(topic("a"), "explode(a)", "one")), {}) == []
 
 
 def test_a_keyed_function_keeps_state_by_its_key() -> None:
     made = Stateful(input=by(topic("a"), "a"), function="sessions", keys=("a",), made=(Column("x", INT),))
-    (call,) = python_calls(plan(made))
+    (call,) = python_calls(plan(made), {})
     assert "state by a" in call.runs
+
+
+def test_a_call_runs_natively_unless_something_prevents_it() -> None:
+    calling = plan(select(topic("a"), "x = py_f(a)"))
+    (native,), (python,) = python_calls(calling, {}), python_calls(calling, {"py_f": "`try` in line 3"})
+    assert native.runs == "natively in the JVM"
+    assert python.runs == "Python over Arrow batches, because of `try` in line 3"

@@ -62,7 +62,7 @@ def command(
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
     topology = compiled_topology(compiled, results)
-    about = about_of(compiled, topology, physical_of(topology), settings.target_path, ids)
+    about = about_of(compiled, topology, physical_of(topology), settings.target_path, root, ids)
     explained = _explained(topology, about, rule, empty=ids == ())
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
     diagnostics = [*compiled.diagnostics, *selection.diagnostics]

@@ -86,6 +86,8 @@ class FunctionSpec(Struct, frozen=True):
     keyed: bool = False
     libraries: dict[str, str] = {}
     """What it can import from outside of the project, with versions."""
+    runs: str = "auto"
+    """What YAML demands: auto, native or python."""
 
 
 class Hints(Struct, frozen=True):

@@ -1,0 +1,48 @@
+"""Which functions of a project run in Python, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic, at
+from millstream.native.translate import translate
+from millstream.native.values import Obstacle
+from millstream.project.functions import read_functions
+from millstream.project.values import Function
+from millstream.text import Text
+
+
+def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str, Obstacle]:
+    """Return why functions run in Python; each is given with its file and what YAML says of how it `runs`."""
+    by_file: dict[str, set[str]] = defaultdict(set)
+    for name, (path, _) in functions.items():
+        by_file[path].add(name)
+    found: dict[str, Obstacle] = {}
+    for path, names in by_file.items():
+        text = (root / path).read_text(encoding="utf-8")
+        for each in read_functions(Text(path, text))[0]:
+            if each.name in names:
+                translated = translate(replace(each, runs=functions[each.name][1]), text)
+                if isinstance(translated, Obstacle):
+                    found[each.name] = translated
+    return found
+
+
+def not_native(root: Path, functions: Iterable[Function]) -> Iterator[Diagnostic]:
+    """Yield errors of functions that YAML wants to run natively, and can't."""
+    for function in functions:
+        if function.runs != "native":
+            continue
+        text = (root / function.path).read_text(encoding="utf-8")
+        obstacle = translate(function, text)
+        if isinstance(obstacle, Obstacle):
+            lines = text.splitlines(keepends=True)[: (obstacle.line or function.location.line) - 1]
+            start = sum(map(len, lines))
+            start += len(text[start:]) - len(text[start:].lstrip(" \t"))
+            message = f"'{function.name}' can't run natively: {obstacle.what}"
+            remedy = "write it in another way, or remove `runs: native` of the function."
+            yield at(Text(function.path, text), start, None, "MS324", message, remedy)
