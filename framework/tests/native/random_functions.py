@@ -19,17 +19,12 @@ LIMIT = 60 * 60
 class Maker:
     def __init__(self, seed):
         self.random = random.Random(seed)
-        self.depth = 0
 
     def pick(self, *choices):
         return self.random.choice(choices)
 
     def file(self, count):
-        self.known = []
-        parts = [_CONSTANTS]
-        for number in range(count):
-            parts.append(self.function(f"f{number}"))
-        return "\n".join(parts)
+        return "\n".join([_CONSTANTS, *(self.function(f"f{number}") for number in range(count))])
 
     def function(self, name):
         self.locals = dict(PARAMETERS)
