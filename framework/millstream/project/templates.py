@@ -261,8 +261,10 @@ def _template_frames(error: BaseException) -> list[tuple[str, int]]:
 
 
 def _find(content: str, needle: str, start: int, stop: int) -> tuple[int, int] | None:
-    """Find a whole word within a range."""
+    """Find a whole word within a range; the range itself, if the needle is a sign that it has somewhere."""
     if not needle:
         return None
+    if not re.search(r"\w", needle):
+        return (start, stop) if needle in content[start:stop] else None
     found = re.compile(rf"(?<!\w){re.escape(needle)}(?!\w)").search(content, start, stop)
     return found.span() if found else None

@@ -11,6 +11,7 @@ BROKEN = [
     ("models/z_first.sql", "e.score,", "e.scorex,", "MS402"),
     ("models/z_first.sql", "e.id, ", "e.id e.score ", "MS401"),
     ("models/z_first.sql", "select", "select nofunction(1) as x,", "MS405"),
+    ("models/z_first.sql", "e.score,", "(coalescee.score, 0.0) as score,", "MS402"),
     ("models/z_first.sql", "'events'", "'eventsx'", "MS204"),
     ("models/z_first.sql", "e.id, e", "{{ nothing }}, e", "MS202"),
     ("models/z_first.sql", "e.id, e", "{% if %}, e", "MS201"),
@@ -120,3 +121,16 @@ def test_a_mistake_in_a_macro_is_reported_once(tmp_path: Path) -> None:
         "MS405",
         ["called from here", "and from 2 other calls"],
     )
+
+
+def test_a_sign_that_is_wrong_in_an_argument_is_located_there(tmp_path: Path) -> None:
+    for folder in ("models", "macros"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pyproject.toml").write_text(FILES["pyproject.toml"])
+    (tmp_path / "models/s.yml").write_text(FILES["models/s.yml"])
+    (tmp_path / "macros/twice.sql").write_text(MACROS)
+    sql = "select {{ twice('score * .x') }} as x from {{ source('app', 'events') }}"
+    (tmp_path / "models/m.sql").write_text(sql)
+    (found,) = compile_project(tmp_path).diagnostics
+    assert (found.code, str(found.location)) == ("MS401", "models/m.sql:1:8")
+    assert [note.location and note.location.path for note in found.notes] == ["macros/twice.sql"]
