@@ -337,7 +337,7 @@ class Models:
                         declared.name, declared.type, declared.nullable
                     )
         if model.diagnostics:
-            # Errors here are not reported again for all readers: a type can be as wrong as what it comes from.
+            # Errors here are not reported again for all readers; types may be wrong because of them.
             columns = {name: replace(each, type=UNKNOWN) for name, each in columns.items()}
         has_columns = properties is not None and bool(properties.columns)
         if model.diagnostics or (analysis.open and self._reads_broken(model)):

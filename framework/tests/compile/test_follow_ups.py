@@ -132,5 +132,5 @@ def test_a_sign_that_is_wrong_in_an_argument_is_located_there(tmp_path: Path) ->
     sql = "select {{ twice('score * .x') }} as x from {{ source('app', 'events') }}"
     (tmp_path / "models/m.sql").write_text(sql)
     (found,) = compile_project(tmp_path).diagnostics
-    assert (found.code, str(found.location)) == ("MS401", "models/m.sql:1:8")
+    assert (found.code, str(found.location)) == ("MS401", "models/m.sql:1:11")
     assert [note.location and note.location.path for note in found.notes] == ["macros/twice.sql"]
