@@ -21,6 +21,7 @@ class Location(Struct, frozen=True, order=True):
 
 _TAB = "    "
 _CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127: "␡", 9: _TAB}
+_CONTROL |= {code: f"\\x{code:02x}" for code in range(128, 160)}
 """Control characters of a user's file must not reach the terminal; a symbol is shown instead."""
 
 

@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with `millstream init NAME`. `millstream COMMAND --help` shows examples.",
+    epilog="Start with `millstream init PATH`. `millstream COMMAND --help` shows examples.",
 )
 @click.version_option(__version__, message="millstream %(version)s")
 def millstream() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -110,6 +110,11 @@ def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
         click.echo(str(text), file=file)
 
 
+def printable(file: TextIO) -> Callable[[str], str]:
+    """Return what makes lines for programs harmless on a terminal, which obeys control characters."""
+    return (lambda text: text.translate(_SHOWN)) if file.isatty() else str
+
+
 def print_json(document: Any) -> None:
     """Print one document; values that JSON lacks (secrets, paths) are printed as text."""
     try:
@@ -118,4 +123,9 @@ def print_json(document: Any) -> None:
         # Python decodes arguments that are not UTF-8 to lone surrogates, which JSON can't hold.
         plain = msgspec.to_builtins(document, enc_hook=str)
         data = json.dumps(plain, ensure_ascii=False).encode(errors="replace")
-    click.echo(msgspec.json.format(data, indent=2).decode())
+    # JSON escapes control characters below 32 only; a terminal obeys those from 128 to 159, too.
+    click.echo(msgspec.json.format(data, indent=2).decode().translate(_ESCAPES))
+
+
+_SHOWN = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}

@@ -33,7 +33,7 @@ def root_of(common: Common) -> Path:
         return find_project(current())
     root = common.project_dir.resolve()
     if not (root / FILE).is_file():
-        remedy = "name a folder that has one with [tool.millstream], or run `millstream init NAME`"
+        remedy = "name a folder that has one with [tool.millstream], or run `millstream init PATH`"
         raise MillstreamError(Diagnostic("MS101", f"there is no {FILE} in {root}", None, remedy))
     return root
 

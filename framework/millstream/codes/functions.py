@@ -67,7 +67,11 @@ MS323 Content that can change unnoticed
     it opens under a literal path. What `exec` and `eval` run, and what is read or imported under a computed
     name, is unknown. Write the name as a text, or rebuild the models that call the function when the content
     changes.
-MS324 Function that can't run natively
+MS324 Module that does not exist
+    A file in `macros/` or `seeds/` imports a module of the project, or a name from one, that does not exist.
+    The import would fail when the file is first used. Fix the name, or add the module. Imports within `try`
+    and `if` are not checked, nor are those of libraries.
+MS325 Function that can't run natively
     YAML says `runs: native` of this function, but it contains something that isn't translated to code for the
     JVM. The error points to it. Write it in another way, or remove `runs: native`: the function then runs in
     Python, with the same results.

@@ -113,9 +113,10 @@ def _compile(
     macros = {file.path for file in project.macros}
     behind = models.renderer.library.paths_behind
     calls = {each.file.path: behind(each.uses.names) for each in models.models.values() if each.diagnostics}
+    shown = without_followups(found, macros, calls, models.renderer.lost_macros)
     compiled = Compiled(
         _manifest(models, order, tests),
-        tuple(sorted(dict.fromkeys(without_followups(found, macros, calls)), key=_by_cause(models, order))),
+        tuple(sorted(dict.fromkeys(shown), key=_by_cause(models, order))),
         {model.id: model.sql for model in models.models.values()},
         b"" if any(each.severity == "error" for each in found) else models.catalog(order),
         sum(1 for model in models.models.values() if model.entry),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 
-from millstream.errors import Diagnostic
+import msgspec
+
+from millstream.errors import Diagnostic, Note
 from millstream.project.settings import FILE as SETTINGS
 
 # A partly unreadable file may declare what is missing elsewhere.
@@ -23,6 +26,9 @@ _CAUSES = {
 _NO_RELATION = frozenset(("MS102", "MS103", "MS109", "MS110", "MS116", "MS119"))
 """Errors of a model or seed that is not loaded."""
 _NO_SUCH_RELATION = frozenset(("MS203", "MS117"))
+_OF_SETTINGS = frozenset(("MS112", "MS121", "MS205"))
+"""Errors that a project's name, folders' options and variables cause, if they can't be read."""
+_MISSING_COLUMN = re.compile(r"column '([^']+)' does not exist")
 
 
 def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
@@ -45,10 +51,12 @@ def without_followups(
     diagnostics: Iterable[Diagnostic],
     macros: Collection[str] = (),
     calls: Mapping[str, Collection[str]] | None = None,
+    lost: Collection[str] = (),
 ) -> list[Diagnostic]:
     """Remove errors that a broken file elsewhere explains; errors in the broken file itself stay.
 
     `macros` are the paths of the macro files, and `calls` has those that each model calls, by its path.
+    `lost` are the macros of files that could not be run.
     """
     found = list(diagnostics)
     broken = broken_files(found)
@@ -57,17 +65,25 @@ def without_followups(
     wrong_macros = {path for code, path in wrong if path in macros and code != "MS202"}
     if wrong_macros:
         hidden |= {"MS202"}
-    if any(path == SETTINGS for _, path in wrong):
-        hidden |= {"MS112"}  # the profile has the project's name
+    no_settings = any(path == SETTINGS for _, path in wrong)
+    if no_settings:
+        hidden |= _OF_SETTINGS
     not_loaded = {
         PurePath(path).stem
         for code, path in wrong
         if code in _NO_RELATION and path.endswith((".sql", ".csv"))
     }
 
+    missing_columns = {
+        name
+        for each in found
+        if each.code == "MS117" and each.location and each.location.path.endswith((".yml", ".yaml"))
+        for name in _MISSING_COLUMN.findall(each.message)
+    }
+
     def follows(each: Diagnostic) -> bool:
         path = each.location.path if each.location else ""
-        if path in broken or path in wrong_macros:
+        if path in broken or path in wrong_macros or (no_settings and path == SETTINGS):
             return False
         if each.code in hidden:
             return True
@@ -75,8 +91,28 @@ def without_followups(
             return True  # what the macro's text leaves open shows where the model's text goes on
         if broken and each.code == "MS203" and "lookup_map" in each.line:
             return True  # it may be a topic
-        if broken and each.code.startswith("MS5") and each.severity == "error":
+        if each.code == "MS202" and each.message.partition("' is undefined")[0].lstrip("'") in lost:
+            return True
+        if each.code == "MS402" and any(f"'{name}'" in each.message for name in missing_columns):
+            return True
+        if (broken or no_settings) and each.code.startswith("MS5") and each.severity == "error":
             return True  # planned without the options, keys and columns that could not be read
         return each.code in _NO_SUCH_RELATION and any(f"'{name}'" in each.message for name in not_loaded)
 
-    return [each for each in found if not follows(each)]
+    return _once([each for each in found if not follows(each)], macros)
+
+
+def _once(found: list[Diagnostic], macros: Collection[str]) -> list[Diagnostic]:
+    """Keep the first of equal errors of a macro, with the number of the other calls."""
+    calls: dict[tuple[object, ...], list[Diagnostic]] = {}
+    for each in found:
+        place = each.location if each.location and each.location.path in macros else id(each)
+        calls.setdefault((each.code, each.message, place), []).append(each)
+    return [_with_count(same[0], len(same) - 1) for same in calls.values()]
+
+
+def _with_count(found: Diagnostic, others: int) -> Diagnostic:
+    if not others:
+        return found
+    note = Note(f"and from {others} other {'call' if others == 1 else 'calls'}")
+    return msgspec.structs.replace(found, notes=(*found.notes, note))

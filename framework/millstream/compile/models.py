@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from millstream.compile.cache import Entry, digest_of
 from millstream.compile.checks import row_checks
@@ -335,7 +336,9 @@ class Models:
                     columns[declared.name.lower()] = RelationColumn(
                         declared.name, declared.type, declared.nullable
                     )
-        # Errors here are not reported again for all readers.
+        if model.diagnostics:
+            # Errors here are not reported again for all readers; types may be wrong because of them.
+            columns = {name: replace(each, type=UNKNOWN) for name, each in columns.items()}
         has_columns = properties is not None and bool(properties.columns)
         if model.diagnostics or (analysis.open and self._reads_broken(model)):
             self._broken.add(model.id)

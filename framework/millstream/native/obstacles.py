@@ -45,4 +45,4 @@ def not_native(root: Path, functions: Iterable[Function]) -> Iterator[Diagnostic
             start += len(text[start:]) - len(text[start:].lstrip(" \t"))
             message = f"'{function.name}' can't run natively: {obstacle.what}"
             remedy = "write it in another way, or remove `runs: native` of the function."
-            yield at(Text(function.path, text), start, None, "MS324", message, remedy)
+            yield at(Text(function.path, text), start, None, "MS325", message, remedy)

@@ -23,6 +23,7 @@ from millstream.project.files import File, find_files, read_file
 from millstream.project.functions import read_functions
 from millstream.project.generators import read_generators
 from millstream.project.imports import with_imports
+from millstream.project.missing_modules import missing_modules
 from millstream.project.profiles import read_target
 from millstream.project.properties import PropertiesFile, SeedProperties, read_properties
 from millstream.project.references import IDENTIFIER, RESERVED
@@ -328,19 +329,18 @@ class _Loader(Struct):
         return self._cached(f"seed:{properties_digest}", file, Seed, lambda _: read_seed(file, properties))
 
     def _functions(self) -> dict[str, Function]:
-        found = [
-            function
-            for file in self._texts(self.settings.macro_paths, ".py")
-            for function in self._cached("functions", file, tuple[Function, ...], read_functions)
-        ]
+        found: list[Function] = []
+        for file in self._texts(self.settings.macro_paths, ".py"):
+            found += self._cached("functions", file, tuple[Function, ...], read_functions)
+            self.diagnostics += missing_modules(self.root, Text(file.path, file.content))
         return self._once(found, "function")
 
     def _generators(self) -> tuple[Generator, ...]:
-        return tuple(
-            generator
-            for file in self._texts(self.settings.seed_paths, ".py")
-            for generator in self._cached("generators", file, tuple[Generator, ...], read_generators)
-        )
+        found: list[Generator] = []
+        for file in self._texts(self.settings.seed_paths, ".py"):
+            found += self._cached("generators", file, tuple[Generator, ...], read_generators)
+            self.diagnostics += missing_modules(self.root, Text(file.path, file.content))
+        return tuple(found)
 
     def _selectors(self) -> dict[str, Any]:
         if not (self.root / SELECTORS).exists():

@@ -31,7 +31,7 @@ _HEADER = re.compile(
     r"""^\s*\[?\[?\s*(tool|"tool"|'tool')\s*\.\s*["']?millstream["']?\s*[\].=]""", re.MULTILINE
 )
 _LONG_NUMBER = re.compile(r"(?<![\w\"'.])[+-]?[\d_]{4301,}")
-_INIT = "create one with `millstream init NAME`, or set its folder with --project-dir"
+_INIT = "create one with `millstream init PATH`, or set its folder with --project-dir"
 _TABLE = ("tool", "millstream")
 
 

@@ -22,6 +22,7 @@ from millstream.text import Location, Text
 
 _NO_FILES = "no loader for this environment specified"
 """Jinja's message for include, import and extends."""
+_DEFINED = re.compile(r"\bmacro\s+(\w+)")
 
 
 class Rendered(Struct, frozen=True):
@@ -65,6 +66,12 @@ class Renderer:
             self.diagnostics.append(self._diagnose(error, file))
             return
         self.globals |= {name: value for name, value in vars(module).items() if name in self.library.macros}
+
+    @property
+    def lost_macros(self) -> frozenset[str]:
+        """The names of macros in files that could not be parsed or run."""
+        paths = {each.location.path for each in self.diagnostics if each.location}
+        return frozenset(name for path in paths for name in _DEFINED.findall(self.texts[path].content))
 
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
         """Render one file; errors are in the result, none is raised."""
@@ -254,8 +261,10 @@ def _template_frames(error: BaseException) -> list[tuple[str, int]]:
 
 
 def _find(content: str, needle: str, start: int, stop: int) -> tuple[int, int] | None:
-    """Find a whole word within a range."""
+    """Find a whole word within a range; the range itself, if the needle is a sign that it has somewhere."""
     if not needle:
         return None
+    if not re.search(r"\w", needle):
+        return (start, stop) if needle in content[start:stop] else None
     found = re.compile(rf"(?<!\w){re.escape(needle)}(?!\w)").search(content, start, stop)
     return found.span() if found else None

@@ -6,8 +6,9 @@ from sqlglot import exp
 
 from millstream.sql.columns import field
 from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.findings import span_of
 from millstream.sql.raising import implicit_cast_raises
-from millstream.sql.scope import as_kind
+from millstream.sql.scope import NOTHING, as_kind
 from millstream.sql.structs import struct_of
 from millstream.sql.value import Value, computed
 from millstream.types import UNKNOWN, VARIANT, Array, Map, Row, Type
@@ -33,6 +34,8 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
 
 
 def dot(walk: Expressions, node: exp.Dot) -> Value:
+    if isinstance(node.expression, exp.Anonymous):
+        return _qualified(walk, node, node.expression)
     value = walk.value(node.this)
     if not isinstance(node.expression, exp.Identifier):
         return walk.unknown(node)
@@ -40,6 +43,16 @@ def dot(walk: Expressions, node: exp.Dot) -> Value:
     if node.expression.meta.get("end") in walk.findings.variant_paths:
         return Value(VARIANT, True, as_kind(value.sources, "computed"), None, value.aggregate)
     return value
+
+
+def _qualified(walk: Expressions, node: exp.Dot, call: exp.Anonymous) -> Value:
+    """Report `a.b(…)`: a function of a schema, or an operator such as IN that is missing after a column."""
+    start, stop = span_of(node, walk.findings.sql)
+    stop = call.meta["end"] + 1 if "end" in call.meta else stop
+    name = walk.findings.sql[start:stop]
+    remedy = f"write {call.name}(…), or the operator that is missing before the parenthesis"
+    walk.findings.report_at(start, stop, "MS405", f"function '{name}' does not exist", remedy, name)
+    return Value(UNKNOWN, True, NOTHING)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

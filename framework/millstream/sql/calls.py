@@ -87,7 +87,8 @@ def _unknown(walk: Expressions, node: exp.Anonymous) -> Value:
     known = [*walk.findings.functions, *signatures()]
     hint = did_you_mean(written, known, f"define `def {written.lower()}(…)` in a file of macros/")
     walk.findings.report(node, "MS405", f"function '{written}' does not exist", hint, written)
-    return _unknown_result(walk, node)
+    # It may be an aggregate, whose arguments need no GROUP BY.
+    return _unknown_result(walk, node, aggregate=True)
 
 
 def _unknown_result(walk: Expressions, node: exp.Anonymous, *, aggregate: bool = False) -> Value:

@@ -16,6 +16,9 @@ def data_type(node: exp.Expr) -> Type | None:
     if not isinstance(node, exp.DataType):
         return None
     inner = node.expressions
+    sizes = [part.name for part in inner if isinstance(part, exp.DataTypeParam) and _is_number(part.this)]
+    if len(sizes) < sum(isinstance(part, exp.DataTypeParam) for part in inner):
+        return None
     match node.this:
         case _DTYPE.ARRAY | _DTYPE.LIST:
             element = data_type(inner[0]) if inner else None
@@ -28,13 +31,27 @@ def data_type(node: exp.Expr) -> Type | None:
             known = [Field(name, found) for name, found in fields if found]
             return Row(tuple(known)) if len(known) == len(fields) else None
         case _DTYPE.DECIMAL:
-            sizes = [int(part.name) for part in inner]
-            return Decimal(*sizes) if sizes else Decimal()
+            return _decimal([int(size) for size in sizes])
     name = _NAMES.get(node.this) or str(node.this.value if hasattr(node.this, "value") else node.this).lower()
     try:
         return parse_type(name)
     except TypeSyntaxError:
         return None
+
+
+_MOST_DIGITS = 38
+
+
+def _decimal(sizes: list[int]) -> Decimal | None:
+    found = Decimal(*sizes) if len(sizes) <= 2 else None
+    return found if found and found.scale <= found.precision <= _MOST_DIGITS else None
+
+
+def _is_number(node: exp.Expr) -> bool:
+    # A number of thousands of digits is no size, and Python does not read it.
+    return (
+        isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit() and len(node.name) < 10
+    )
 
 
 _NAMES = {

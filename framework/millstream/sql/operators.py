@@ -115,7 +115,11 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
     found = data_type(node.args["to"])
     if found is None:
         shown = node.args["to"].sql("spark")
-        walk.findings.report(node, "MS407", f"unknown type {shown}", "use a type of Spark SQL")
+        decimal = (
+            "use a type of Spark SQL; a decimal has at most 38 digits, and its scale is at most its precision"
+        )
+        remedy = decimal if "DECIMAL" in shown else "use a type of Spark SQL"
+        walk.findings.report(node, "MS407", f"unknown type {shown}", remedy)
     elif not can_cast(value.type, found):
         message = f"a {value.type} can't be cast to {found}"
         walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")

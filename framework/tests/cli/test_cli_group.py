@@ -59,7 +59,7 @@ def test_without_arguments_the_help_is_shown(run):
         (["--target", "x", "compile"], "'--target'", "millstream compile --target"),
         (["ls", "--output", "xml"], "'xml' is not one of", "millstream ls --help"),
         (["compile", "extra"], "unexpected extra argument (extra)", "millstream compile --help"),
-        (["init"], "missing argument 'NAME'", "millstream init --help"),
+        (["init"], "missing argument 'PATH'", "millstream init --help"),
     ],
 )
 def test_usage_errors_have_a_remedy(run, arguments, message, remedy):

@@ -1,12 +1,19 @@
 """`millstream init`."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from millstream.cli.commands.init import TEMPLATES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 @pytest.fixture
@@ -65,7 +72,9 @@ def test_editors_are_wired_to_schemas_that_are_there(run, here):
 def test_what_is_made_is_told_as_json(run, here):
     found = run("init", "bistro", "--output", "json").json
     assert found["files"] == sorted(
-        str(path.relative_to(here / "bistro")) for path in (here / "bistro").rglob("*") if path.is_file()
+        str(path.relative_to(here / "bistro"))
+        for path in (here / "bistro").rglob("*")
+        if path.is_file() and ".git" not in path.parts
     )
 
 
@@ -95,15 +104,66 @@ def test_a_file_of_the_name_is_left_alone(run, here):
         ("1shop", "project_1shop"),
         ("a b", "a_b"),
         ("class", "project_class"),
-        ("../x", "x"),
+        ("../x y", "../x_y"),
+        ("deep/my-shop/", "deep/my_shop"),
     ],
 )
 def test_an_invalid_name_comes_with_a_valid_one(run, here, name, proposed):
     found = run("init", name)
     assert found.code == 2
-    assert f"error[MS704]: '{name}' is not a valid project name" in found.err
+    folder = name.strip("/").rpartition("/")[2]
+    assert f"error[MS704]: '{folder}' is not a valid project name" in found.err
     assert f"`millstream init {proposed}`" in found.err
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["deep/er/bistro", "../bistro", "./bistro/"])
+def test_a_path(run, tmp_path, monkeypatch, path):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert run("init", path).code == 0
+    assert '[tool.millstream]\nname = "bistro"' in Path(path, "pyproject.toml").read_text()
+
+
+def test_this_folder_with_a_repository(run, tmp_path, monkeypatch):
+    (tmp_path / "bistro").mkdir()
+    monkeypatch.chdir(tmp_path / "bistro")
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    found = run("init", ".")
+    assert found.code == 0
+    assert "cd " not in found.out
+    assert "git repository" not in found.out
+    assert run("compile").code == 0
+
+
+def test_a_git_repository_is_made(run, here):
+    assert "(22 files, in a new git repository)" in run("init", "bistro").out
+    git = ["git", "-C", "bistro", "status", "--porcelain", "--branch"]
+    status = subprocess.run(git, capture_output=True, text=True, check=True).stdout
+    assert status.startswith("## No commits yet on main\n")
+    # Within a repository, there is none of its own.
+    assert run("init", "bistro/inner", "--output", "json").json["git"] is False
+    assert not (here / "bistro/inner/.git").exists()
+
+
+def test_without_git(run, here, monkeypatch):
+    assert run("init", "one", "--no-git").code == 0
+    monkeypatch.setenv("PATH", str(here))
+    assert run("init", "two").code == 0
+    assert not any((here / each / ".git").exists() for each in ("one", "two"))
+
+
+def test_the_next_commands_work(run, here):
+    found = run("init", "bistro", "--no-git")
+    commands = re.findall(r"^  (\w+ \S+ ?\S*)", found.out, re.MULTILINE)
+    assert commands == ["cd bistro", "millstream build ", "millstream show customers"]
+
+
+def test_the_project_depends_on_millstream(run, here):
+    run("init", "bistro")
+    project = tomllib.loads((here / "bistro/pyproject.toml").read_text())["project"]
+    assert project["name"] == "bistro"
+    assert project["dependencies"] == ["millstream"]
 
 
 def test_another_place(run, here):

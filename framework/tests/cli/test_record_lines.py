@@ -1,7 +1,10 @@
 """Records as lines for people: nothing in them reaches the terminal as a control sequence."""
 
+import json
+import os
 from datetime import datetime, timezone
 
+from millstream.cli.output import print_json, printable
 from millstream.cli.records import text_lines
 from millstream.kafka.readings import ShownRecord
 
@@ -14,3 +17,17 @@ def test_names_of_headers_have_no_control_characters():
     line = text_lines(keys=True, headers=True, topics=True)(record)
     assert "\x1b" not in line
     assert "\\x1b[31mred" in line
+
+
+def test_json_has_no_control_characters(capsys):
+    print_json({"owner": "\x1b]0;t\x07\x9b31m\x7f é"})
+    text = capsys.readouterr().out
+    assert not set(text) & {"\x1b", "\x07", "\x7f", "\x9b"}
+    assert json.loads(text) == {"owner": "\x1b]0;t\x07\x9b31m\x7f é"}
+
+
+def test_lines_for_programs_are_harmless_on_a_terminal(tmp_path):
+    controller, terminal = os.openpty()
+    with os.fdopen(controller), os.fdopen(terminal, "w") as screen, (tmp_path / "rows.csv").open("w") as file:
+        assert printable(screen)("a\x1b]0;t\x07,\x9bb\n") == "a\\x1b]0;t\\x07,\\x9bb\n"
+        assert printable(file)("a\x1b]0;t\x07,\x9bb\n") == "a\x1b]0;t\x07,\x9bb\n"

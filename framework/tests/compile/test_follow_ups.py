@@ -11,6 +11,7 @@ BROKEN = [
     ("models/z_first.sql", "e.score,", "e.scorex,", "MS402"),
     ("models/z_first.sql", "e.id, ", "e.id e.score ", "MS401"),
     ("models/z_first.sql", "select", "select nofunction(1) as x,", "MS405"),
+    ("models/z_first.sql", "e.score,", "(coalescee.score, 0.0) as score,", "MS402"),
     ("models/z_first.sql", "'events'", "'eventsx'", "MS204"),
     ("models/z_first.sql", "e.id, e", "{{ nothing }}, e", "MS202"),
     ("models/z_first.sql", "e.id, e", "{% if %}, e", "MS201"),
@@ -69,6 +70,8 @@ CHANGED = [
     ("models/places.yml", "sources: [{name: map, topics: [{name: places, table: true, key: {", "MS105"),
     ("models/s.yml", FILES["models/s.yml"].replace("id, type", "1e999, type"), "MS110"),
     ("models/s.yml", FILES["models/s.yml"] + "models:\n   - name: keyed\n  x\n", "MS105"),
+    ("macros/twice.sql", "{{ nothing.more }}" + MACROS, "MS202"),
+    ("models/s.yml", FILES["models/s.yml"].replace("{name: at,", "{name: x,"), "MS117"),
     ("pyproject.toml", "[tool.millstream]\nname = 99999999999999999999999999\n", "MS107"),
 ]
 
@@ -86,3 +89,48 @@ def test_what_a_broken_file_declares_is_not_missed(
         found = [each for each in compile_project(tmp_path).diagnostics if each.severity == "error"]
         assert {each.location and each.location.path for each in found} == {path}
         assert code in {each.code for each in found}
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ("[tool.millstream]\ncurrency = 'EUR'\n", "MS106"),  # the line [tool.millstream.vars] is missing
+        ("[tool.millstream.vars]\ncurrency = 'EUR'\n[tool.millstream.models]\nmaterialized = 31\n", "MS120"),
+    ],
+)
+def test_wrong_settings_are_the_only_error(tmp_path: Path, settings: str, code: str) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "pyproject.toml").write_text(settings)
+    (tmp_path / "models/s.yml").write_text(FILES["models/s.yml"])
+    sql = "{{ config(topic='t', key='id') }} select id, '{{ var('currency') }}' as c from {{ source('app', 'events') }}"
+    (tmp_path / "models/m.sql").write_text(sql)
+    assert [each.code for each in compile_project(tmp_path).diagnostics] == [code]
+
+
+def test_a_mistake_in_a_macro_is_reported_once(tmp_path: Path) -> None:
+    for folder in ("models", "macros"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "models/s.yml").write_text(FILES["models/s.yml"])
+    (tmp_path / "pyproject.toml").write_text(FILES["pyproject.toml"])
+    (tmp_path / "macros/twice.sql").write_text("{% macro twice(x) %}nofunction({{ x }}) * 2{% endmacro %}")
+    for number in range(3):
+        sql = "select {{ twice('id') }} as x from {{ source('app', 'events') }}"
+        (tmp_path / f"models/m{number}.sql").write_text(sql)
+    (found,) = compile_project(tmp_path).diagnostics
+    assert (found.code, [note.message for note in found.notes]) == (
+        "MS405",
+        ["called from here", "and from 2 other calls"],
+    )
+
+
+def test_a_sign_that_is_wrong_in_an_argument_is_located_there(tmp_path: Path) -> None:
+    for folder in ("models", "macros"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pyproject.toml").write_text(FILES["pyproject.toml"])
+    (tmp_path / "models/s.yml").write_text(FILES["models/s.yml"])
+    (tmp_path / "macros/twice.sql").write_text(MACROS)
+    sql = "select {{ twice('score * .x') }} as x from {{ source('app', 'events') }}"
+    (tmp_path / "models/m.sql").write_text(sql)
+    (found,) = compile_project(tmp_path).diagnostics
+    assert (found.code, str(found.location)) == ("MS401", "models/m.sql:1:11")
+    assert [note.location and note.location.path for note in found.notes] == ["macros/twice.sql"]

@@ -103,3 +103,47 @@ def test_a_cached_compile_notices_an_edited_import(shop):
     shop.write("rates/common.py", "FACTOR = 7\n")
     again = compile_project(shop.root)
     assert again.catalog != first.catalog
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "remedy"),
+    [
+        ("from rates.nothing import x", "the project has no module 'rates.nothing'", "add rates/nothing.py"),
+        ("import rates.nothing", "the project has no module 'rates.nothing'", "add rates/nothing.py"),
+        ("import models.nothing as n", "the project has no module 'models.nothing'", "add models/nothing.py"),
+        ("from models import nothing", "'models' has no 'nothing'", "add models/nothing.py"),
+        ("from rates.common import FACTORS", "'rates.common' has no 'FACTORS'", "did you mean 'FACTOR'?"),
+    ],
+)
+def test_an_import_of_nothing_is_reported(shop, statement, message, remedy):
+    shop.write("models/m.sql", "select 1 as x")
+    (shop.root / "macros/late.py").write_text(f"def late() -> int:\n    {statement}\n    return 1\n")
+    for _ in range(2):
+        (found,) = compile_project(shop.root).diagnostics
+        assert (found.code, found.message, str(found.location)) == ("MS324", message, "macros/late.py:2:5")
+        assert remedy in found.help
+    (shop.root / "macros/late.py").write_text("def late() -> int:\n    return 1\n")
+    assert compile_project(shop.root).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from rates import europe, __name__",
+        "from rates.common import FACTOR as f",
+        "import rates.common",
+        "try:\n        from rates.fast import x\n    except ImportError:\n        x = 1",
+        "import library_elsewhere.nothing",
+        "from tests.nothing import x",  # a library of this name hides a folder without __init__.py
+        "from rates.star import anything",
+    ],
+)
+def test_imports_that_may_work_are_not(shop, tmp_path, monkeypatch, statement):
+    library = tmp_path / "libraries/tests"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(library.parent))
+    (shop.root / "rates/star.py").write_text("from numpy import *\n")
+    (shop.root / "tests").mkdir(exist_ok=True)
+    (shop.root / "macros/late.py").write_text(f"def late() -> int:\n    {statement}\n    return 1\n")
+    assert compile_project(shop.root).diagnostics == ()

@@ -17,7 +17,7 @@ from click.exceptions import Exit
 from millstream.cli.jar_progress import fetching
 from millstream.cli.known_writers import shown
 from millstream.cli.options import Common, cli_command
-from millstream.cli.output import OutputStyle, finish
+from millstream.cli.output import OutputStyle, finish, printable
 from millstream.cli.project import compile_for, project_of, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
 from millstream.errors import MillstreamError, reporting_os_errors
@@ -95,11 +95,12 @@ def command(
             messages = _messages(admin, [*readings], from_beginning, last, follow)
             head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
             with _writing(to) as file, suppress(KeyboardInterrupt):
+                text = printable(file)
                 if head:
-                    file.write(head + "\n")
+                    file.write(text(head) + "\n")
                 for message in islice(messages, count):
                     record = shown(message, readings[message.topic() or ""], writers)
-                    file.write(line(record) + "\n")
+                    file.write(text(line(record)) + "\n")
                     written += 1
                     if follow:
                         file.flush()

@@ -11,7 +11,7 @@ import click
 from millstream.cli import result_tables
 from millstream.cli.diagnostics import count
 from millstream.cli.options import Common, cli_command
-from millstream.cli.output import console, print_json, say
+from millstream.cli.output import console, print_json, printable, say
 from millstream.cli.project import compile_for, project_of, root_of
 from millstream.errors import MillstreamError
 from millstream.project.profiles import read_target
@@ -73,7 +73,7 @@ def show(common: Common, result: Answer, zone: ZoneInfo) -> int:
         print_json({"diagnostics": [], "columns": result.columns, "rows": records, "more": result.more})
         return 0
     if common.output == "csv":
-        click.echo(result_tables.csv(result.columns, result.rows, zone))
+        click.echo(printable(sys.stdout)(result_tables.csv(result.columns, result.rows, zone)))
         return 0
     screen = console(common.style, sys.stdout)
     width = screen.width if screen.is_terminal else None
