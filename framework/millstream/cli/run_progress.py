@@ -77,6 +77,17 @@ class RunProgress:
         with self._lock:
             self._say("serving", f"{address}/metrics, /healthz and /readyz", {"address": address})
 
+    def show_end(self) -> None:
+        """Say what the run leaves behind."""
+        seen = self._watcher.all()
+        rows, again = sum(each.rows for each in seen), [each.query for each in seen if each.repeats]
+        data = {"rows": rows, "batches": sum(each.batches for each in seen), "repeats": again}
+        text = f"stopped after {count(rows, 'row')}: all completed batches are saved; the next run continues there"
+        if again:
+            text += f", and repeats a batch of {', '.join(again)}"
+        with self._lock:
+            self._say("ended", text, data)
+
     def handle(self, event: Event) -> None:
         self._watcher.tell(event)
         with self._lock:

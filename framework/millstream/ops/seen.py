@@ -36,6 +36,8 @@ class QueryStatus(Struct):
     at: float = 0.0
     """When its last batch ended, or it last found nothing to read, in seconds since 1970."""
     caught_up: bool = False
+    repeats: bool = False
+    """It was stopped within a batch, which the next start runs again."""
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
     """Models that failed on their own, and why."""
     ends: Mapping[str, Offsets] = field(default_factory=dict)
@@ -83,8 +85,8 @@ class Watcher:
                 case Failed(query=name):
                     seen = self._statuses[name]
                     seen.status, seen.failures = "failed", seen.failures + 1
-                case Stopped(query=name):
-                    self._statuses[name].status = "stopped"
+                case Stopped(query=name, repeats=repeats):
+                    self._statuses[name].status, self._statuses[name].repeats = "stopped", repeats
 
     def all(self) -> list[QueryStatus]:
         """Return copies of the current statuses."""

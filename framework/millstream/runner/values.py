@@ -127,6 +127,8 @@ class LeftOut(Struct, frozen=True):
 
 class Stopped(Struct, frozen=True):
     query: str
+    repeats: bool = False
+    """Its last batch did not finish in time; the next start runs it again."""
 
 
 OfBuild = Setup | Started | Going | LeftOut | Ended | Told | Compared

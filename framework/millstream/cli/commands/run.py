@@ -37,8 +37,8 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     """Run every model continuously.
 
     A query that fails is restarted with increasing delay; the others continue. On SIGTERM or Ctrl-C, running
-    micro-batches finish first. Offsets are committed to one consumer group per query, so that Kafka's tools
-    show the lag.
+    micro-batches finish first, and the exit code is 0; a second signal ends the run at once. Offsets are
+    committed to one consumer group per query, so that Kafka's tools show the lag.
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes)
@@ -63,4 +63,5 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
         for each in diagnostics if common.style.json else ():
             progress.handle(Told(each))
         run(job, root / ".millstream", progress.handle, stopping)
+        progress.show_end()
     return 2 if errors else 0

@@ -67,6 +67,7 @@ class SupervisedQuery:
         self._streaming: StreamingQuery | None = None
         self._listener = Listener()
         self._failures = 0
+        self._repeats = False
         self._left_out: set[str] = set()
         self._raised: list[MillstreamError] = []
         """Errors that refused its batches."""
@@ -102,6 +103,7 @@ class SupervisedQuery:
         if streaming is not None:
             while streaming.isActive and streaming.status["isTriggerActive"] and time.monotonic() < deadline:
                 time.sleep(0.05)
+            self._repeats = streaming.isActive and streaming.status["isTriggerActive"]
             streaming.stop()
 
     def _keep(self) -> None:
@@ -122,7 +124,7 @@ class SupervisedQuery:
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
             self._running.tell(Failed(self.query.name, problem, self._failures, wait))
             self._stopping.wait(wait)
-        self._running.tell(Stopped(self.query.name))
+        self._running.tell(Stopped(self.query.name, self._repeats))
 
     def _isolated(self) -> bool:
         """Leave out models that fail on their own, and return whether there are any."""
