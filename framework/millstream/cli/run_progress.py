@@ -82,9 +82,11 @@ class RunProgress:
         seen = self._watcher.all()
         rows, again = sum(each.rows for each in seen), [each.query for each in seen if each.repeats]
         data = {"rows": rows, "batches": sum(each.batches for each in seen), "repeats": again}
-        text = f"stopped after {count(rows, 'row')}: all completed batches are saved; the next run continues there"
+        text = (
+            f"stopped after {count(rows, 'row')}; all completed batches are saved, and the next run continues"
+        )
         if again:
-            text += f", and repeats a batch of {', '.join(again)}"
+            text += f"; it repeats a batch of {', '.join(again)}"
         with self._lock:
             self._say("ended", text, data)
 

@@ -1,18 +1,23 @@
 """Small projects that run on, on Kafka, Spark and Delta."""
 
 import json
+import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
+from support.commands import MILLSTREAM
 from support.running import running
-from support.runs import built, create_topics, received, table_rows
+from support.runs import built, create_topics, job_of, received, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.errors import MillstreamError
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import Cluster
+from millstream.ops.lag import lags
 from millstream.ops.serving import serving
 from millstream.runner.values import Batched, Failed, Stopped
 
@@ -37,9 +42,29 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 3.0}]
     shop.send(event(4))
+    assert lag_of(shop, "--select", "totals") == [("totals", "events", 3, 4, 1)]
     results, _ = built(shop.root, first_spark)
     assert {each.rows_read for each in results.results} == {1}
+    # `run` has committed its own offsets; only they are known if checkpoints are elsewhere.
+    physical = job_of(shop.root).physical
+    admin = admin_of(Cluster(shop.bootstrap))
+    elsewhere = {each.query: each.records for each in lags(admin, "shop", physical.queries, "s3a://bucket/x")}
+    assert elsewhere == {"events_topics": 1, "totals": 1}
+    assert lag_of(shop) == [("events_topics", "events", 4, 4, 0), ("totals", "events", 4, 4, 0)]
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3, 4]
+
+
+def lag_of(shop, *selected):
+    command = [*MILLSTREAM, "lag", "--output", "json", *selected]
+    done = subprocess.run(command, cwd=shop.root, capture_output=True, check=True, text=True)
+    found = json.loads(done.stdout)["lag"]
+    assert all((each["seconds"] > 0) == (each["records"] > 0) for each in found)
+    assert max(each["seconds"] for each in found) < 60
+    return [
+        (each["query"], each["topic"], one["read"], one["end"], one["records"])
+        for each in found
+        for one in each["partitions"]
+    ]
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 MILLSTREAM = (sys.executable, "-m", "millstream")
 PATIENCE = 120
@@ -77,7 +78,6 @@ def descendants(process):
 
 def is_alive(process):
     try:
-        with open(f"/proc/{process}/stat", encoding="utf-8") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False

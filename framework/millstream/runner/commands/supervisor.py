@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.stages import Stage, rebuilt
@@ -23,6 +24,7 @@ from millstream.runner.queries.batches import Batch, Offsets, has_read
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import start
 from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
+from millstream.runner.spark.session import lost
 from millstream.runner.topics_needed import written_topics
 from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
 
@@ -36,6 +38,10 @@ ISOLATE_AFTER = 2
 """Consecutive failures after which the failing models of the query are searched."""
 BETWEEN = 1.0
 """Seconds between two passes over available records."""
+
+
+def _is_busy(streaming: StreamingQuery) -> bool:
+    return streaming.isActive and bool(streaming.status["isTriggerActive"])
 
 
 class SupervisedQuery:
@@ -100,11 +106,17 @@ class SupervisedQuery:
         """Stop the query after its current batch, or at `deadline` of the monotonic clock."""
         with self._lock:
             streaming = self._streaming
-        if streaming is not None:
-            while streaming.isActive and streaming.status["isTriggerActive"] and time.monotonic() < deadline:
+        if streaming is None:
+            return
+        try:
+            while (busy := _is_busy(streaming)) and time.monotonic() < deadline:
                 time.sleep(0.05)
-            self._repeats = streaming.isActive and streaming.status["isTriggerActive"]
+            self._repeats = busy
             streaming.stop()
+        except (Py4JError, OSError) as error:
+            if lost(error) is None:
+                raise
+            self._listener.events.put("ended")  # the JVM can't report it
 
     def _keep(self) -> None:
         for each in self._after:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -28,8 +29,7 @@ from millstream.project.secrets import Secret
 from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
-from millstream.runner.python import daemon
-from millstream.runner.spark import log
+from millstream.runner.spark import log, worker_daemon
 from millstream.runner.spark.functions import EXTENSIONS
 from millstream.runner.spark.jvm import OPTIONS, start_jvm
 from millstream.stores.registry import configured, declaration
@@ -63,7 +63,7 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.python.daemon.module": daemon.__name__,
+    "spark.python.daemon.module": worker_daemon.__name__,
     # Hadoop's own start `chmod` and `readlink` for each file of a checkpoint, and write a checksum file next
     # to it.
     "spark.hadoop.fs.file.impl": "millstream.spark.LocalFiles",
@@ -166,9 +166,8 @@ def _stop(spark: SparkSession) -> None:
 
     Each thread has a connection to the JVM, and the next call would read the answer of the last one.
     """
-    thread = threading.Thread(target=spark.stop, name="stop")
-    thread.start()
-    thread.join()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(spark.stop).result()
 
 
 def class_archive(jars: Sequence[Path]) -> Archive | None:
@@ -176,8 +175,8 @@ def class_archive(jars: Sequence[Path]) -> Archive | None:
     return archive_for("spark", java(), [Path(pyspark.__file__).parent / "jars", *jars])
 
 
-_SOON = 2.0
-"""Seconds until the system reports the end of a JVM that no longer answers."""
+_SOON = 10.0
+"""Seconds until the system reports the end of a JVM that no longer answers: it frees much memory first."""
 
 
 def lost(error: BaseException | None = None) -> int | None:

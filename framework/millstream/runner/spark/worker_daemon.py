@@ -26,7 +26,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, _ignore)
     # PySpark's module sets handlers in the daemon, and again in each worker.
     names = {name: getattr(signal, name) for name in dir(signal)}
-    daemon.signal = SimpleNamespace(**{**names, "signal": _set})
+    vars(daemon)["signal"] = SimpleNamespace(**{**names, "signal": _set})
     daemon.manager()
 
 
