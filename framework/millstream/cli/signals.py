@@ -1,7 +1,7 @@
 """Ends commands cleanly on signals; a second signal ends the process at once.
 
 `systemd`, `timeout` and containers may signal all processes of a command. Spark's JVM and its Python workers
-ignore that (`runner/spark/jvm.py`, `runner/spark/worker_daemon.py`), so this process decides when they stop.
+ignore that (`runner/spark/jvm.py`, `worker_daemon.py`): this process decides when they stop.
 """
 
 from __future__ import annotations

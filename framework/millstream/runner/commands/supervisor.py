@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
+from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.checkpoints.swap import settle
 from millstream.runner.commands.consumer_offsets import Commits
 from millstream.runner.commands.progress_listener import Listener
@@ -36,6 +37,8 @@ HEAD_START = 10.0
 """Seconds that a query gets for its first batch before the next query starts."""
 ISOLATE_AFTER = 2
 """Consecutive failures after which the failing models of the query are searched."""
+FIGURES = 10.0
+"""Seconds between two notes of how large the state is."""
 BETWEEN = 1.0
 """Seconds between two passes over available records."""
 
@@ -74,6 +77,8 @@ class SupervisedQuery:
         self._listener = Listener()
         self._failures = 0
         self._repeats = False
+        self._last: Batch | None = None
+        self._noted = 0.0
         self._left_out: set[str] = set()
         self._raised: list[MillstreamError] = []
         """Errors that refused its batches."""
@@ -159,6 +164,7 @@ class SupervisedQuery:
             while (event := event or listener.events.get()) != "ended":
                 self._handle(event)
                 event = None
+            self._note()
             error = self._raised[-1] if self._raised else streaming.exception()
             if self._rebuilds and error is None and not self._stopping.is_set():
                 swap(self._running, self.query)
@@ -194,10 +200,20 @@ class SupervisedQuery:
                     self._streaming = start(spark, query, context, listener, **trigger.options)
             return self._streaming
 
+    def _note(self) -> None:
+        """Store how large the state is, for `state`."""
+        running, self._noted = self._running, time.monotonic()
+        record = running.record(self.query)
+        if self._last is not None and record is not None and not self._rebuilds:
+            write_figures(running.files, running.checkpoint(self.query), record.id, self._last)
+
     def _handle(self, event: Batch | str) -> None:
         if isinstance(event, Batch):
             self._failures = 0
             self._commits.commit(self.query.name, event.read)
+            self._last = event
+            if time.monotonic() - self._noted > FIGURES:
+                self._note()
             self._running.tell(Batched(self.query.name, event))
             if has_read(event, self._ends) and not self._rebuilds:
                 self.caught_up.set()
