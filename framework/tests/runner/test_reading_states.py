@@ -59,7 +59,11 @@ def test_states_are_listed_counted_and_read(shop, first_spark):
     project = load_project(shop.root, None, None, None)
     reader = StateReader(first_spark, LocalFiles(), checkpoints_of(project.target, shop.root))
     counted = {each.models[0]: reader.counted(each) for each in reader.sizes()}
-    assert (counted["totals"].keys, counted["once"].keys, counted["grown"].keys) == (2, 2, 2)  # ids without a time expired
+    assert (counted["totals"].keys, counted["once"].keys, counted["grown"].keys) == (
+        2,
+        2,
+        2,
+    )  # ids without a time expired
     assert (counted["windows"].keys, counted["windows"].oldest) == (1, "2026-01-01 00:09:00")
     ((_, found),) = reader.rows("by_user", ["b"], None)
     (stored,) = (row for row in table_rows(shop.root, "model.by_user") if row["user"] == "b")
