@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from millstream.cli.records import one_line, plain
+from millstream.cli.text_tables import text_table
 from millstream.graph import build_graph
 
 if TYPE_CHECKING:
@@ -33,14 +34,7 @@ def counts_table(counts: Sequence[Count]) -> str:
         )
         for each in counts
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if 3 <= column <= 6 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
+    return text_table(rows, right=range(3, 7))
 
 
 def _short(text: str) -> str:

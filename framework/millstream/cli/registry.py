@@ -25,6 +25,8 @@ COMMANDS = (
     Entry("broker", "Start, stop or inspect the project's local Kafka broker."),
     Entry("build", "Run every model over what the topics hold now, then run their data tests."),
     Entry("run", "Run every model continuously."),
+    Entry("lag", "Show how far queries are behind their topics."),
+    Entry("state", "Show how large the state of queries is, or what it holds."),
     Entry("plan", "Show what `apply` would do to a target."),
     Entry("apply", "Deploy the project to a target, with a rollback."),
     Entry("regroup", "Regroup stateful models into queries."),

@@ -22,6 +22,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import QueryStatus, Watcher
 from millstream.runner.values import (
     Batched,
+    DataTested,
     Ends,
     Event,
     Failed,
@@ -57,6 +58,7 @@ class RunProgress:
         self._watcher = watcher
         self._lock = threading.Lock()
         self._stage = ""
+        self._failing: set[str] = set()
 
     @contextmanager
     def errors(self) -> Iterator[list[Diagnostic]]:
@@ -76,6 +78,19 @@ class RunProgress:
             return
         with self._lock:
             self._say("serving", f"{address}/metrics, /healthz and /readyz", {"address": address})
+
+    def show_end(self) -> None:
+        """Say what the run leaves behind."""
+        seen = self._watcher.all()
+        rows, again = sum(each.rows for each in seen), [each.query for each in seen if each.repeats]
+        data = {"rows": rows, "batches": sum(each.batches for each in seen), "repeats": again}
+        text = (
+            f"stopped after {count(rows, 'row')}; all completed batches are saved, and the next run continues"
+        )
+        if again:
+            text += f"; it repeats a batch of {', '.join(again)}"
+        with self._lock:
+            self._say("ended", text, data)
 
     def handle(self, event: Event) -> None:
         self._watcher.tell(event)
@@ -105,8 +120,20 @@ class RunProgress:
                 self._say("stopped", f"{name} stopped", {"query": name})
             case Told(diagnostic=diagnostic):
                 self._diagnostic(diagnostic)
+            case DataTested(test=test, passed=passed, message=message, severity=severity):
+                self._test(test.removeprefix("test."), message, severity, passed=passed)
             case Idle() | Waiting() | Ends():
                 pass
+
+    def _test(self, name: str, message: str, severity: str, *, passed: bool) -> None:
+        """Report a test that fails, and once when it passes again."""
+        data = {"test": name, "passed": passed, "message": message, "severity": severity}
+        failed_before = name in self._failing
+        (self._failing.discard if passed else self._failing.add)(name)
+        if not passed:
+            self._say("test", f"data test {name} failed: {message}", data)
+        elif failed_before:
+            self._say("test", f"data test {name} passes again", data)
 
     def _batch(self, name: str, batch: Any) -> None:
         if not batch.rows:

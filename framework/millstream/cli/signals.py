@@ -1,47 +1,81 @@
-"""Ends commands cleanly on SIGTERM and Ctrl-C."""
+"""Ends commands cleanly on signals; a second signal ends the process at once.
+
+`systemd`, `timeout` and containers may signal all processes of a command. Spark's JVM and its Python workers
+ignore that (`runner/spark/jvm.py`, `worker_daemon.py`): this process decides when they stop.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 TERMINATED = 128 + signal.SIGTERM
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SHOW_CURSOR = "\x1b[?25h"
 
 
 @contextmanager
 def ending_well() -> Iterator[None]:
-    """Let SIGTERM end the block by an exception, as Ctrl-C does, so that what it started is stopped."""
+    """Let a signal end the block by an exception, so that what it started is stopped."""
 
-    def end(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise SystemExit(TERMINATED)
+    def end(number: int) -> NoReturn:
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
-    try:
+    with _handled(end):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
 def stopping_well() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM or Ctrl-C sets; a second signal has its usual effect."""
+    """Yield an event that a signal sets."""
     stopping = threading.Event()
-    handled = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.getsignal(number) for number in handled}
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        stopping.set()
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    for number in handled:
-        signal.signal(number, stop)
-    try:
+    with _handled(lambda _: stopping.set()):
         yield stopping
+
+
+@contextmanager
+def _handled(first: Callable[[int], object]) -> Iterator[None]:
+    """Call `first` with the first signal, and end the process with the second one."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, _end_at_once)
+        first(number)
+
+    # `nohup` starts a command that ignores SIGHUP.
+    before: dict[int, Any] = {
+        each: handler for each in _SIGNALS if (handler := signal.getsignal(each)) is not signal.SIG_IGN
+    }
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
+    """End this process and its JVM as `kill -9` would: checkpoints always allow for that.
+
+    The JVM would otherwise outlive the locks of this process, and could write what the next command writes.
+    """
+    if "pyspark" in sys.modules:
+        from millstream.runner.spark.jvm import kill_jvm
+
+        kill_jvm()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            if stream.isatty():
+                stream.write(_SHOW_CURSOR)
+            stream.flush()
+    os._exit(128 + number)

@@ -102,4 +102,7 @@ MS888 A rollback would count rows twice
     The last `apply` sent rows to a topic again, and the older version of a model with state reads that topic:
     continuing from its old offsets, it would count them once more. Check out the older version and `apply`
     it.
+MS889 A model without state
+    `state get` and `state export` read what a stateful query remembers: of an aggregate, a dedupe, a join of
+    streams or a keyed function. The model has none of these, or was not built on this target yet.
 """)

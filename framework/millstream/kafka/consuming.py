@@ -62,6 +62,30 @@ def follow_records(admin: Admin, starts: Mapping[PartitionKey, int]) -> Iterator
             yield from _without_errors(admin, errors, consumer.consume(_BATCH, _WAIT))
 
 
+def first_times(admin: Admin, starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, float]:
+    """Return the timestamp of the first record from each offset on, in seconds since 1970."""
+    found: dict[PartitionKey, float] = {}
+    if not starts:
+        return found
+    with _reading(admin) as (consumer, errors):
+        left = set(starts)
+        consumer.assign([TopicPartition(*partition, offset) for partition, offset in starts.items()])
+        last = time.monotonic()
+        # Offsets that only belong to transactions have no record: the partition's end is reported.
+        while left and time.monotonic() - last < _SILENCE:
+            messages = consumer.consume(len(left), _WAIT)
+            for message in messages:
+                partition, last = (message.topic() or "", message.partition() or 0), time.monotonic()
+                error = message.error()
+                if partition in left and (error is None or error.name() == "_PARTITION_EOF"):
+                    left.discard(partition)
+                    consumer.incremental_unassign([TopicPartition(*partition)])
+            for message in _without_errors(admin, errors, messages):
+                partition = (message.topic() or "", message.partition() or 0)
+                found.setdefault(partition, message.timestamp()[1] / 1000)
+    return found
+
+
 def beginnings(admin: Admin, topics: Collection[str]) -> dict[PartitionKey, int]:
     return {partition: first for partition, (first, _) in bounds(admin, topics).items()}
 

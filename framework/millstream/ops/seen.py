@@ -13,7 +13,18 @@ from msgspec import Struct, field
 
 from millstream.errors import Diagnostic
 from millstream.runner.queries.batches import Batch, Offsets
-from millstream.runner.values import Batched, Ends, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
+from millstream.runner.values import (
+    Batched,
+    DataTested,
+    Ends,
+    Event,
+    Failed,
+    Idle,
+    LeftOut,
+    Running,
+    Stopped,
+    Waiting,
+)
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 
@@ -33,13 +44,23 @@ class QueryStatus(Struct):
     dead_letters: Counter[str] = field(default_factory=Counter)
     tests: Counter[str] = field(default_factory=Counter)
     last: Batch | None = None
+    began: float = 0.0
+    """When the run began to keep it running, in seconds since 1970."""
     at: float = 0.0
     """When its last batch ended, or it last found nothing to read, in seconds since 1970."""
     caught_up: bool = False
+    repeats: bool = False
+    """It was stopped within a batch, which the next start runs again."""
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
     """Models that failed on their own, and why."""
     ends: Mapping[str, Offsets] = field(default_factory=dict)
     """Where the topics ended at the last check."""
+
+    @property
+    def stale(self) -> float:
+        """Seconds since it last ended a batch or found nothing to read, if there is something to read."""
+        idle = bool(self.last) and not any(self.lag.values())
+        return 0.0 if idle else max(0.0, time.time() - (self.at or self.began))
 
     @property
     def lag(self) -> dict[str, int]:
@@ -62,13 +83,14 @@ class Watcher:
         self._lock = threading.Lock()
         self._statuses: dict[str, QueryStatus] = {}
         self._ends: Mapping[str, Offsets] = {}
+        self._tests: dict[str, DataTested] = {}
 
     def tell(self, event: Event) -> None:
         with self._lock:
             match event:
                 case Waiting(query=query):
                     models = tuple(name.removeprefix("model.") for name in query.stored)
-                    self._statuses[query.name] = QueryStatus(query.name, models)
+                    self._statuses[query.name] = QueryStatus(query.name, models, began=time.time())
                 case Running(query=query, rebuilding=rebuilding):
                     self._statuses[query.name].status = "rebuilding" if rebuilding else "running"
                 case LeftOut(query=name, model=model, problem=problem):
@@ -77,19 +99,26 @@ class Watcher:
                     _add(self._statuses[name], batch)
                 case Ends(topics=topics):
                     self._ends = topics
+                case DataTested(test=test):
+                    self._tests[test] = event
                 case Idle(query=name):
                     seen = self._statuses[name]
                     seen.at, seen.caught_up = time.time(), True
                 case Failed(query=name):
                     seen = self._statuses[name]
                     seen.status, seen.failures = "failed", seen.failures + 1
-                case Stopped(query=name):
-                    self._statuses[name].status = "stopped"
+                case Stopped(query=name, repeats=repeats):
+                    self._statuses[name].status, self._statuses[name].repeats = "stopped", repeats
 
     def all(self) -> list[QueryStatus]:
         """Return copies of the current statuses."""
         with self._lock:
             return [_copy(each, self._ends) for each in self._statuses.values()]
+
+    def tests(self) -> list[DataTested]:
+        """Return the last result of each test that ran on an interval."""
+        with self._lock:
+            return list(self._tests.values())
 
 
 def _add(seen: QueryStatus, batch: Batch) -> None:

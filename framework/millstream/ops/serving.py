@@ -9,15 +9,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.ops.health import Health
 from millstream.ops.metrics import exposition
-from millstream.ops.seen import QueryStatus, Watcher
+from millstream.ops.seen import Watcher
+
+_DEFAULT = Health()
 
 
 @contextmanager
-def serving(watcher: Watcher, host: str, port: int) -> Iterator[str]:
+def serving(watcher: Watcher, host: str, port: int, health: Health = _DEFAULT) -> Iterator[str]:
     """Serve HTTP while the block runs; yield the address."""
     try:
-        server = ThreadingHTTPServer((host, port), _handler(watcher))
+        server = ThreadingHTTPServer((host, port), _handler(watcher, health))
     except OSError as error:
         message = f"can't listen on {host}:{port}: {error.strerror or error}"
         remedy = "choose another --port, or 0 to disable it"
@@ -32,26 +35,23 @@ def serving(watcher: Watcher, host: str, port: int) -> Iterator[str]:
         thread.join()
 
 
-def _ready(query_status: QueryStatus) -> bool:
-    return query_status.caught_up and query_status.status == "running" and not query_status.left_out
-
-
-def _handler(watcher: Watcher) -> type[BaseHTTPRequestHandler]:
+def _handler(watcher: Watcher, health: Health) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
                 case "/metrics":
                     self._answer(200, exposition(watcher), "text/plain; version=0.0.4; charset=utf-8")
                 case "/healthz":
-                    self._probe({each.query: each.status != "stopped" for each in watcher.all()})
+                    self._probe({each.query: health.not_live(each) for each in watcher.all()})
                 case "/readyz":
-                    self._probe({each.query: _ready(each) for each in watcher.all()})
+                    self._probe({each.query: health.not_ready(each) for each in watcher.all()})
                 case _:
                     self._answer(404, b"there are /metrics, /healthz and /readyz\n", "text/plain")
 
-        def _probe(self, queries: dict[str, bool]) -> None:
-            good = bool(queries) and all(queries.values())
-            body = {"good": good, "queries": queries}
+        def _probe(self, reasons: dict[str, list[str]]) -> None:
+            good = bool(reasons) and not any(reasons.values())
+            queries = {query: not found for query, found in reasons.items()}
+            body = {"good": good, "queries": queries, "reasons": {q: r for q, r in reasons.items() if r}}
             self._answer(200 if good else 503, json.dumps(body).encode() + b"\n", "application/json")
 
         def _answer(self, status: int, body: bytes, kind: str) -> None:

@@ -8,7 +8,7 @@ from msgspec import Meta, defstruct
 from msgspec.structs import fields
 
 from millstream.project.schema import Shape
-from millstream.project.shapes import about
+from millstream.project.shapes import Duration, Positive, about
 from millstream.stores.registry import DEFAULT, STORES, StoreName, declaration
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -111,6 +111,24 @@ else:
     )
 
 
+class HealthShape(Shape):
+    """When a run is healthy, and how often it runs tests that need more than a row."""
+
+    max_lag: Annotated[
+        Positive | None, about("/readyz fails while a query has more records than this to read")
+    ] = None
+    max_staleness: Annotated[
+        Duration | None,
+        about(
+            "/readyz and /healthz fail while a query has ended no batch for this long, with records to read"
+        ),
+    ] = None
+    test_every: Annotated[
+        Duration | Literal["never"] | None,
+        about("how often run tests freshness, row_count and unique, by default 10 minutes"),
+    ] = None
+
+
 class TargetShape(Shape):
     """One output of a profile."""
 
@@ -134,6 +152,9 @@ class TargetShape(Shape):
     )
     optimization: Annotated[
         Optimization | list[str] | None, about("rules to apply: all, none or names of rules")
+    ] = None
+    health: Annotated[
+        HealthShape | None, about("thresholds of a run's probes, and its interval of tests")
     ] = None
     grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
     guarantee: Literal["at_least_once"] | None = None

@@ -91,6 +91,16 @@ class Running(Struct, frozen=True):
     """It is rebuilt alongside the running version."""
 
 
+class DataTested(Struct, frozen=True):
+    """A data test of stored rows ran while the queries run."""
+
+    test: str
+    """Its id."""
+    passed: bool
+    message: str = ""
+    severity: str = "error"
+
+
 class Batched(Struct, frozen=True):
     query: str
     batch: Batch
@@ -127,10 +137,12 @@ class LeftOut(Struct, frozen=True):
 
 class Stopped(Struct, frozen=True):
     query: str
+    repeats: bool = False
+    """Its last batch did not finish in time; the next start runs it again."""
 
 
 OfBuild = Setup | Started | Going | LeftOut | Ended | Told | Compared
-OfRun = Setup | Told | Waiting | Running | Batched | Ends | Idle | Failed | LeftOut | Stopped
+OfRun = Setup | Told | Waiting | Running | Batched | Ends | Idle | Failed | LeftOut | Stopped | DataTested
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

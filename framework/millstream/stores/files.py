@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -25,6 +26,10 @@ class Files(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder; none if it does not exist."""
+        ...
+
+    def size(self, folder: str) -> int:
+        """Return how many bytes the files of a folder have, with those of folders within."""
         ...
 
 
@@ -77,6 +82,13 @@ class LocalFiles:
         path = _path(folder)
         return [each.name for each in path.iterdir()] if path.is_dir() else []
 
+    def size(self, folder: str) -> int:
+        total = 0
+        for path in _path(folder).rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # Spark removes old versions meanwhile
+                total += path.stat().st_size if path.is_file() else 0
+        return total
+
 
 def _path(path: str) -> Path:
     found = local_path(path)
@@ -127,6 +139,10 @@ class HadoopFiles:
         if not system.exists(hadoop_path):
             return []
         return [each.getPath().getName() for each in system.listStatus(hadoop_path)]
+
+    def size(self, folder: str) -> int:
+        hadoop_path, system = self._open(folder)
+        return system.getContentSummary(hadoop_path).getLength() if system.exists(hadoop_path) else 0
 
     def _open(self, path: str) -> tuple[Any, Any]:
         hadoop_path = self._java.org.apache.hadoop.fs.Path(path)

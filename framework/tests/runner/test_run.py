@@ -1,20 +1,29 @@
 """Small projects that run on, on Kafka, Spark and Delta."""
 
 import json
+import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
+from support.commands import MILLSTREAM
 from support.running import running
-from support.runs import built, create_topics, received, table_rows
+from support.runs import built, create_topics, job_of, received, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.compile import compile_project
 from millstream.errors import MillstreamError
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import Cluster
+from millstream.ops.health import Health
+from millstream.ops.lag import lags
 from millstream.ops.serving import serving
-from millstream.runner.values import Batched, Failed, Stopped
+from millstream.project.load import load_project
+from millstream.runner.values import Batched, DataTested, Failed, Stopped
+from millstream.testing.data.repeated import keep_testing, repeated_tests
 
 pytestmark = SPARK_WARNINGS
 
@@ -37,9 +46,29 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 3.0}]
     shop.send(event(4))
+    assert lag_of(shop, "--select", "totals") == [("totals", "events", 3, 4, 1)]
     results, _ = built(shop.root, first_spark)
     assert {each.rows_read for each in results.results} == {1}
+    # `run` has committed its own offsets; only they are known if checkpoints are elsewhere.
+    physical = job_of(shop.root).physical
+    admin = admin_of(Cluster(shop.bootstrap))
+    elsewhere = {each.query: each.records for each in lags(admin, "shop", physical.queries, "s3a://bucket/x")}
+    assert elsewhere == {"events_topics": 1, "totals": 1}
+    assert lag_of(shop) == [("events_topics", "events", 4, 4, 0), ("totals", "events", 4, 4, 0)]
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3, 4]
+
+
+def lag_of(shop, *selected):
+    command = [*MILLSTREAM, "lag", "--output", "json", *selected]
+    done = subprocess.run(command, cwd=shop.root, capture_output=True, check=True, text=True)
+    found = json.loads(done.stdout)["lag"]
+    assert all((each["seconds"] > 0) == (each["records"] > 0) for each in found)
+    assert max(each["seconds"] for each in found) < 60
+    return [
+        (each["query"], each["topic"], one["read"], one["end"], one["records"])
+        for each in found
+        for one in each["partitions"]
+    ]
 
 
 @pytest.mark.long
@@ -102,16 +131,43 @@ def test_probes_and_metrics(shop, first_spark):
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    with running(shop.root, first_spark) as run, serving(run.watcher, "127.0.0.1", port=0) as address:
+    shop.source(tests="[{freshness: {column: _timestamp, within: 1 hour}}]")
+    shop.write(
+        "models/totals.yml",
+        """
+        models:
+          - {name: totals, tests: [{unique: {columns: [user]}}, {row_count: {max: 1}}]}
+        """,
+    )
+
+    def alongside(run):
+        tests = repeated_tests(
+            load_project(shop.root, None, None, None), compile_project(shop.root), None, "log"
+        )
+        return [lambda spark: keep_testing(tests, 0.5, spark, run.stopping, run.tell)]
+
+    def tested(run, passed):
+        return {each.test.split(".")[1] for each in run.of(DataTested) if each.passed is passed}
+
+    health = Health(max_lag=0, max_staleness=30)
+    with (
+        running(shop.root, first_spark, alongside=alongside) as run,
+        serving(run.watcher, "127.0.0.1", port=0, health=health) as address,
+    ):
         assert got("/readyz")[0] == 503
         run.until(lambda: rows_of(run, "totals") == 2)
-        assert json.loads(got("/readyz")[1]) == {"good": True, "queries": {"totals": True}}
+        assert json.loads(got("/readyz")[1]) == {"good": True, "queries": {"totals": True}, "reasons": {}}
         metrics = got("/metrics")[1]
         assert 'millstream_rows_total{query="totals"} 2.0' in metrics
         assert 'millstream_lag{query="totals",topic="events"} 0.0' in metrics
         assert 'millstream_state_rows{query="totals"} 1.0' in metrics
         assert got("/healthz")[0] == 200
         assert got("/elsewhere")[0] == 404
+        run.until(lambda: len(tested(run, passed=True)) == 3)
+        shop.send(event(3, "another"))
+        run.until(lambda: tested(run, passed=False))
+    (failed,) = {(each.test, each.message) for each in run.of(DataTested) if not each.passed}
+    assert failed == ("test.row_count_totals", "2 rows")
 
 
 def test_an_edit_that_its_state_does_not_fit_is_refused_before_anything_runs(shop, first_spark):

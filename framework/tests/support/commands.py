@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 MILLSTREAM = (sys.executable, "-m", "millstream")
 PATIENCE = 120
@@ -62,7 +63,21 @@ class Run:
             self.process.kill()
         self.process.wait()
 
-    def stop(self):
-        """Ask it to end, and wait until it has; return its exit code."""
-        self.process.terminate()
+    def stop(self, number=signal.SIGTERM, *, everyone=False):
+        """Ask it to end, or all its processes at once, and wait until it has; return its exit code."""
+        for each in [self.process.pid, *(descendants(self.process.pid) if everyone else ())]:
+            os.kill(each, number)
         return self.process.wait(PATIENCE)
+
+
+def descendants(process):
+    """Return the processes that a process started, and that these did, except a broker, which outlives it."""
+    found = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True, check=False)
+    return [each for child in map(int, found.stdout.split()) for each in (child, *descendants(child))]
+
+
+def is_alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -41,14 +41,14 @@ class Running:
 
 
 @contextmanager
-def running(root, spark, *, target=None, **options):
-    """Run a project while the block does."""
+def running(root, spark, *, target=None, alongside=lambda _: (), **options):
+    """Run a project while the block does; `alongside` returns work for its own threads, from the `Running`."""
     made = Running()
     job = job_of(root, target=target, **options)
 
     def go():
         try:
-            run(job, root / ".millstream", made.tell, made.stopping, spark)
+            run(job, root / ".millstream", made.tell, made.stopping, spark, alongside(made))
         except BaseException as error:  # noqa: BLE001 -- raised by the test
             with made._news:
                 made.error = error

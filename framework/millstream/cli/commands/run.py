@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,14 @@ from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
 from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from millstream.manifest import Compiled
+    from millstream.runner.commands.run import Alongside
+    from millstream.runner.values import Event, Job
 
 
 @cli_command(
@@ -37,8 +46,8 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     """Run every model continuously.
 
     A query that fails is restarted with increasing delay; the others continue. On SIGTERM or Ctrl-C, running
-    micro-batches finish first. Offsets are committed to one consumer group per query, so that Kafka's tools
-    show the lag.
+    micro-batches finish first, and the exit code is 0; a second signal ends the run at once. Offsets are
+    committed to one consumer group per query, so that Kafka's tools show the lag.
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes)
@@ -47,6 +56,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
 
     from millstream.cli.run_progress import run_progress
     from millstream.cli.signals import stopping_well
+    from millstream.ops.health import health_of
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
     from millstream.runner.commands.run import run
@@ -57,10 +67,30 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
         stopping_well() as stopping,
         run_progress(common.style, watcher) as progress,
         progress.errors() as errors,
-        serving(watcher, host, port) if port else nullcontext() as address,
+        serving(watcher, host, port, health_of(job.project.target)) if port else nullcontext() as address,
     ):
         progress.show_address(address)
         for each in diagnostics if common.style.json else ():
             progress.handle(Told(each))
-        run(job, root / ".millstream", progress.handle, stopping)
+        tests = _tests(job, compiled, progress.handle, stopping)
+        run(job, root / ".millstream", progress.handle, stopping, alongside=tests)
+        progress.show_end()
     return 2 if errors else 0
+
+
+def _tests(
+    job: Job, compiled: Compiled, tell: Callable[[Event], None], stopping: threading.Event
+) -> list[Alongside]:
+    """Return the work of running data tests on an interval, if there are any to run."""
+    from pathlib import Path
+
+    from millstream.ops.health import interval_of_tests
+    from millstream.project.folders import target_folder
+    from millstream.testing.data.repeated import keep_testing, repeated_tests
+
+    log = target_folder(Path(job.project.root), job.project.target.name) / "log" / "spark.log"
+    tests = repeated_tests(job.project, compiled, job.models, str(log))
+    every = interval_of_tests(job.project.target)
+    if every is None or not tests.ids:
+        return []
+    return [lambda spark: keep_testing(tests, every, spark, stopping, tell)]

@@ -22,6 +22,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
 from millstream.results import ModelResult, RunResults
 from millstream.runner.checkpoints.deployed import write_manifest
+from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.order import needs, run_in_order
 from millstream.runner.commands.unfinished import unfinished
 from millstream.runner.commands.watch import Seen, watch
@@ -31,7 +32,9 @@ from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import begin, end, planned, resumed
 from millstream.runner.engine import Engine, engine
+from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.results import Counts, Outcome
+from millstream.runner.queries.row_tests import TestCounts
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
@@ -202,6 +205,9 @@ def _once(
         streaming.stop()
     if Swap((query.name,)) in stages:
         swap(running, query)
+    record = running.record(query)
+    if (last := streaming.lastProgress) is not None and record is not None:
+        write_figures(running.files, running.checkpoint(query), record.id, batch_of(last, TestCounts()))
     return Outcome(
         query.name,
         "success",

@@ -41,8 +41,17 @@ DRAIN = 30.0
 """Seconds for running batches to end when the run stops."""
 
 
+Alongside = Callable[[SparkSession], None]
+"""Work in a thread of its own while queries run, until the run stops."""
+
+
 def run(
-    job: Job, folder: Path, tell: Tell, stopping: threading.Event, spark: SparkSession | None = None
+    job: Job,
+    folder: Path,
+    tell: Tell,
+    stopping: threading.Event,
+    spark: SparkSession | None = None,
+    alongside: Sequence[Alongside] = (),
 ) -> None:
     """Run the models of a job until `stopping` is set; logs go to `folder`."""
     job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
@@ -56,11 +65,19 @@ def run(
         if job.models is None:
             write_manifest(running.files, running.checkpoints, job.manifest)
         supervised = _supervise(running, queries, deployment, stopping)
+        threads = [
+            threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
+            for work in alongside
+        ]
+        for thread in threads:
+            thread.start()
         try:
             _wait(running, supervised, stopping)
         finally:
             stopping.set()
             _stop_all(SupervisedQuery.stop, supervised)
+            for thread in threads:
+                thread.join(DRAIN)
 
 
 def _read(queries: Iterable[Query]) -> set[str]:

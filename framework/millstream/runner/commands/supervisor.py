@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
+from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.checkpoints.swap import settle
 from millstream.runner.commands.consumer_offsets import Commits
 from millstream.runner.commands.progress_listener import Listener
@@ -23,6 +25,7 @@ from millstream.runner.queries.batches import Batch, Offsets, has_read
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import start
 from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
+from millstream.runner.spark.session import lost
 from millstream.runner.topics_needed import written_topics
 from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
 
@@ -34,8 +37,14 @@ HEAD_START = 10.0
 """Seconds that a query gets for its first batch before the next query starts."""
 ISOLATE_AFTER = 2
 """Consecutive failures after which the failing models of the query are searched."""
+FIGURES = 10.0
+"""Seconds between two notes of how large the state is."""
 BETWEEN = 1.0
 """Seconds between two passes over available records."""
+
+
+def _is_busy(streaming: StreamingQuery) -> bool:
+    return streaming.isActive and bool(streaming.status["isTriggerActive"])
 
 
 class SupervisedQuery:
@@ -67,6 +76,9 @@ class SupervisedQuery:
         self._streaming: StreamingQuery | None = None
         self._listener = Listener()
         self._failures = 0
+        self._repeats = False
+        self._last: Batch | None = None
+        self._noted = 0.0
         self._left_out: set[str] = set()
         self._raised: list[MillstreamError] = []
         """Errors that refused its batches."""
@@ -99,10 +111,17 @@ class SupervisedQuery:
         """Stop the query after its current batch, or at `deadline` of the monotonic clock."""
         with self._lock:
             streaming = self._streaming
-        if streaming is not None:
-            while streaming.isActive and streaming.status["isTriggerActive"] and time.monotonic() < deadline:
+        if streaming is None:
+            return
+        try:
+            while (busy := _is_busy(streaming)) and time.monotonic() < deadline:
                 time.sleep(0.05)
+            self._repeats = busy
             streaming.stop()
+        except (Py4JError, OSError) as error:
+            if lost(error) is None:
+                raise
+            self._listener.events.put("ended")  # the JVM can't report it
 
     def _keep(self) -> None:
         for each in self._after:
@@ -122,7 +141,7 @@ class SupervisedQuery:
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
             self._running.tell(Failed(self.query.name, problem, self._failures, wait))
             self._stopping.wait(wait)
-        self._running.tell(Stopped(self.query.name))
+        self._running.tell(Stopped(self.query.name, self._repeats))
 
     def _isolated(self) -> bool:
         """Leave out models that fail on their own, and return whether there are any."""
@@ -145,6 +164,7 @@ class SupervisedQuery:
             while (event := event or listener.events.get()) != "ended":
                 self._handle(event)
                 event = None
+            self._note()
             error = self._raised[-1] if self._raised else streaming.exception()
             if self._rebuilds and error is None and not self._stopping.is_set():
                 swap(self._running, self.query)
@@ -180,10 +200,20 @@ class SupervisedQuery:
                     self._streaming = start(spark, query, context, listener, **trigger.options)
             return self._streaming
 
+    def _note(self) -> None:
+        """Store how large the state is, for `state`."""
+        running, self._noted = self._running, time.monotonic()
+        record = running.record(self.query)
+        if self._last is not None and record is not None and not self._rebuilds:
+            write_figures(running.files, running.checkpoint(self.query), record.id, self._last)
+
     def _handle(self, event: Batch | str) -> None:
         if isinstance(event, Batch):
             self._failures = 0
             self._commits.commit(self.query.name, event.read)
+            self._last = event
+            if time.monotonic() - self._noted > FIGURES:
+                self._note()
             self._running.tell(Batched(self.query.name, event))
             if has_read(event, self._ends) and not self._rebuilds:
                 self.caught_up.set()

@@ -94,6 +94,10 @@ def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
     return {field.name: columns_by_name[field.name.lower()] for field in row.fields}
 
 
+STATE = "state"
+"""The variable that has the state of a key, pickled, and its only column."""
+
+
 class OutputRow(dict[str, Any]):
     """A row for Spark; creating a `Row` would take longer than everything else."""
 
@@ -129,7 +133,7 @@ class Keyed(StatefulProcessor):
         """Milliseconds after which Spark drops a state that was not written again."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.state = handle.getValueState("state", "state binary", self.ttl)
+        self.state = handle.getValueState(STATE, f"{STATE} binary", self.ttl)
         self.converted_function: ConvertedFunction | None = None
 
     def handleInputRows(  # noqa: N802 - Spark's name

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct
-from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgress
+from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
 from millstream.runner.queries.counts import counts, observed
 from millstream.runner.queries.reads import OLDEST
@@ -20,6 +20,21 @@ Offsets = Mapping[int, int]
 
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topic in the description of Spark's KafkaMicroBatchStream."""
+
+
+class OperatorState(Struct, frozen=True):
+    """The state of one of Spark's stateful operators after a batch."""
+
+    name: str
+    """Spark's name, such as `stateStoreSave`."""
+    rows: int
+    bytes: int
+    """Memory, as its state store reports it."""
+    late: int = 0
+    removed: int = 0
+    """Rows that the batch removed."""
+    figures: dict[str, int] = {}
+    """What its state store reports besides."""
 
 
 class Batch(Struct, frozen=True):
@@ -39,6 +54,7 @@ class Batch(Struct, frozen=True):
     """Rows that arrived after their window had closed."""
     state_rows: int = 0
     state_bytes: int = 0
+    operators: tuple[OperatorState, ...] = ()
     counts: Counts = Counts()
     latency: float | None = None
     """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
@@ -65,8 +81,20 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         late=sum(each.numRowsDroppedByWatermark for each in states),
         state_rows=sum(each.numRowsTotal for each in states),
         state_bytes=sum(each.memoryUsedBytes for each in states),
+        operators=tuple(map(_state_of, states)),
         counts=counts(observed([progress]).values()) + test_counts.take(progress.batchId),
         latency=_latency(progress),
+    )
+
+
+def _state_of(state: StateOperatorProgress) -> OperatorState:
+    return OperatorState(
+        name=state.operatorName,
+        rows=state.numRowsTotal,
+        bytes=state.memoryUsedBytes,
+        late=state.numRowsDroppedByWatermark,
+        removed=state.numRowsRemoved,
+        figures=dict(state.customMetrics),
     )
 
 

@@ -49,6 +49,8 @@ class StoredRelations(Struct, frozen=True):
     above: Callable[[str], frozenset[str]]
     """Returns a relation and its ancestors."""
     log: str
+    newest: int | None = None
+    """At most this many of the newest records of each partition are read; None for all."""
 
     def rows(self, session: SparkSession, relation: str) -> DataFrame:
         """Return a relation's rows; for a topic with upserts, the newest of each key."""
@@ -99,5 +101,8 @@ class StoredRelations(Struct, frozen=True):
         offsets = self._bounds(source.topic)
         if not offsets:
             raise NotBuiltError(source.topic)
-        ranges = {number: (first, end) for (_, number), (first, end) in offsets.items()}
+        ranges = {
+            number: (first if self.newest is None else max(first, end - self.newest), end)
+            for (_, number), (first, end) in offsets.items()
+        }
         read_records(session, source, self.project, self.admin(), ranges)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +18,8 @@ from millstream.machine.environment import for_spark
 OPTIONS = "spark.driver.extraJavaOptions"
 _LAUNCHER = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"})
 """Only the launcher reads these (SparkSubmitCommandBuilder): it builds the JVM's command line from them."""
+_processes: list[subprocess.Popen[bytes]] = []
+"""The JVM of this process, also before PySpark can use it."""
 
 
 def start_jvm(
@@ -39,14 +43,31 @@ def start_jvm(
         return given
 
 
+def kill_jvm() -> None:
+    for each in _processes:
+        each.kill()
+
+
+def _ignore_signals() -> None:
+    """Let the JVM ignore signals to its process group: it stops when this process tells it to, or ends.
+
+    Java handles no signal that its process ignored from the start (HotSpot's JVM_RegisterSignal).
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def _small_environment(declared: Collection[str]) -> Iterator[None]:
-    """Reduce the environment of the process that PySpark starts: it always passes all of its own on."""
+    """Reduce the environment of the process that PySpark starts, which always passes all of its own on."""
     gateway: Any = java_gateway
     popen = gateway.Popen
 
     def started(*arguments: Any, env: Mapping[str, str], **options: Any) -> Any:
-        return popen(*arguments, env=for_spark(env, declared), **options)
+        options["preexec_fn"] = _ignore_signals
+        process = popen(*arguments, env=for_spark(env, declared), **options)
+        _processes[:] = [process]
+        return process
 
     gateway.Popen = started
     try:

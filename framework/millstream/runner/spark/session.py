@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +29,7 @@ from millstream.project.secrets import Secret
 from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
-from millstream.runner.spark import log
+from millstream.runner.spark import log, worker_daemon
 from millstream.runner.spark.functions import EXTENSIONS
 from millstream.runner.spark.jvm import OPTIONS, start_jvm
 from millstream.stores.registry import configured, declaration
@@ -61,6 +63,7 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.python.daemon.module": worker_daemon.__name__,
     # Hadoop's own start `chmod` and `readlink` for each file of a checkpoint, and write a checksum file next
     # to it.
     "spark.hadoop.fs.file.impl": "millstream.spark.LocalFiles",
@@ -149,7 +152,7 @@ def running_spark(
         if lost() is not None:
             _forget_jvm()
         else:
-            spark.stop()
+            _stop(spark)
         if archive is not None and archive.written:
             caching()
             if SparkContext._gateway is not None and _end_jvm():  # noqa: SLF001
@@ -158,13 +161,22 @@ def running_spark(
                 drop(archive)
 
 
+def _stop(spark: SparkSession) -> None:
+    """Stop Spark from another thread: a signal may have ended a call of this one before it read the answer.
+
+    Each thread has a connection to the JVM, and the next call would read the answer of the last one.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(spark.stop).result()
+
+
 def class_archive(jars: Sequence[Path]) -> Archive | None:
     """Return the archive of the classes of a local Spark with these jars."""
     return archive_for("spark", java(), [Path(pyspark.__file__).parent / "jars", *jars])
 
 
-_SOON = 2.0
-"""Seconds until the system reports the end of a JVM that no longer answers."""
+_SOON = 10.0
+"""Seconds until the system reports the end of a JVM that no longer answers: it frees much memory first."""
 
 
 def lost(error: BaseException | None = None) -> int | None:
@@ -230,7 +242,7 @@ def start_spark(
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger().addFilter(_is_no_lost_command)
     try:
-        with log.redirected_stderr(folder):
+        with log.redirected_stderr(folder), _own_interrupts():
             given = start_jvm(settings, secret_names(target), folder, target.env_vars)
             return _builder(given).getOrCreate()
     except (PySparkException, Py4JError) as error:
@@ -239,6 +251,19 @@ def start_spark(
         message = f"can't start Spark on {target.settings.get('master')}: {cause}"
         remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
         raise MillstreamError(Diagnostic("MS873", message, target.location, remedy)) from None
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep the handler of Ctrl-C, which `SparkContext` replaces by its own if the main thread creates it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _builder(settings: Mapping[str, str]) -> SparkSession.Builder:

@@ -35,12 +35,14 @@ class StoredRelations:
         relations: Relations,
         spark: Callable[[], SparkSession],
         log: str,
+        newest: int | None = None,
     ) -> None:
         self._project = project
         self._nodes = nodes
         self._relations = relations
         self._spark = spark
         self._log = log
+        self._newest = newest
         self._stack = ExitStack()
         self._session: SparkSession | None = None
         self._admin: Admin | None = None
@@ -89,6 +91,7 @@ class StoredRelations:
             self._connect,
             lambda id_: build_graph(self._nodes).ancestors(id_) | {id_},
             self._log,
+            self._newest,
         )
         name = f"stored_{id(self)}_" + re.sub(r"\W", "_", sql_name(relation))
         try:

@@ -1,0 +1,103 @@
+"""`millstream lag`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from millstream.cli.jar_progress import fetching
+from millstream.cli.jobs import compiled_job
+from millstream.cli.options import Changes, Choice, Common, choosing, cli_command
+from millstream.cli.output import finish, say
+from millstream.cli.project import root_of
+from millstream.cli.signals import stopping_well
+from millstream.cli.text_tables import text_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from millstream.ops.lag import TopicLag
+
+_INTERVAL = 2.0
+_SHOWN = 3
+
+
+@cli_command(
+    "lag",
+    "millstream lag",
+    "millstream lag --select daily_totals --partitions",
+    "millstream lag --watch",
+    "millstream lag --target production --output json",
+)
+@choosing
+@click.option("--partitions", is_flag=True, help="Show each partition of each topic.")
+@click.option("--watch", is_flag=True, help="Show it again every 2 seconds, until Ctrl-C.")
+def command(common: Common, choice: Choice, *, partitions: bool, watch: bool) -> int:
+    """Show how far queries are behind their topics.
+
+    For each query and topic: the number of records that it has not processed yet, and the age of the
+    oldest one. It works while `run` or `build` runs, and when nothing runs; it starts no JVM. What a query
+    has read is in its checkpoint, or, if checkpoints are not on this machine, in the offsets that `run`
+    commits to Kafka. A query that never ran has all records of its topics to read.
+    """
+    root = root_of(common)
+    _, job, _ = compiled_job(common, root, choice, Changes())
+
+    from millstream.deployment.choosing import choose_queries
+    from millstream.kafka.opening import connected
+    from millstream.ops.lag import lags
+    from millstream.project.folders import checkpoints_of
+
+    project = job.project
+    queries = choose_queries(job.physical.queries, job.models)
+    checkpoints = checkpoints_of(project.target, root)
+    with stopping_well() as stopping, fetching(common.style) as fetched, connected(project, fetched) as admin:
+        while True:
+            found = lags(admin, project.settings.name, queries, checkpoints)
+            result = {"lag": to_builtins(found), "records": sum(each.records for each in found)}
+            text = text_table(_partition_rows(found) if partitions else _rows(found), right=(3, 4, 5, 6))
+            if not watch:
+                return finish(common.style, result=result, text=text or "no query reads a topic")
+            _show(common, result, text)
+            if stopping.wait(_INTERVAL):
+                return 0
+
+
+def _show(common: Common, result: dict[str, object], text: str) -> None:
+    import json
+    import sys
+
+    if common.style.json:
+        click.echo(json.dumps({"time": time.time(), **result}))
+    else:
+        if sys.stdout.isatty():
+            click.clear()
+        say(common.style, text, sys.stdout)
+        sys.stdout.flush()
+
+
+def _rows(found: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
+    yield "QUERY", "MODELS", "TOPIC", "RECORDS", "SECONDS"
+    for each in found:
+        name = each.query if each.known else f"{each.query} (not started)"
+        yield name, _models(each), each.topic, f"{each.records:,}", _seconds(each.seconds)
+
+
+def _partition_rows(found: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
+    yield "QUERY", "TOPIC", "PARTITION", "READ UP TO", "END", "RECORDS", "SECONDS"
+    for each in found:
+        for one in each.partitions:
+            numbers = (f"{one.read:,}", f"{one.end:,}", f"{one.records:,}", _seconds(one.seconds))
+            yield each.query, each.topic, str(one.partition), *numbers
+
+
+def _models(each: TopicLag) -> str:
+    more = len(each.models) - _SHOWN
+    return ", ".join(each.models[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _seconds(seconds: float | None) -> str:
+    return "?" if seconds is None else f"{seconds:,.1f}" if seconds else "0"

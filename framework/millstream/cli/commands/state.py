@@ -1,0 +1,173 @@
+"""`millstream state`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+from zoneinfo import ZoneInfo
+
+import click
+from msgspec import to_builtins
+
+from millstream.cli import result_tables
+from millstream.cli.diagnostics import count
+from millstream.cli.jar_progress import fetching
+from millstream.cli.options import Choice, Common, choosing, cli_command
+from millstream.cli.output import console, finish, print_json, say
+from millstream.cli.project import compile_for, empty_selection_errors, project_of, root_of, select_nodes
+from millstream.cli.text_tables import text_table
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from millstream.project.values import Project
+    from millstream.runner.samples.states import OperatorSize, StateReader
+    from millstream.tables.values import Answer
+
+Action = Literal["ls", "get", "export"]
+_SHOWN = 100
+
+
+@cli_command(
+    "state",
+    "millstream state",
+    "millstream state --select daily_totals+ --count   # also keys and the oldest one",
+    "millstream state get totals anna",
+    "millstream state export totals --output csv > totals.csv",
+    outputs=("csv",),
+)
+@click.argument("action", type=click.Choice(("ls", "get", "export")), default="ls")
+@click.argument("model", required=False)
+@click.argument("key", nargs=-1)
+@choosing
+@click.option("--count", "counted", is_flag=True, help="With ls: read the states, and count their keys.")
+def command(
+    common: Common, choice: Choice, *, action: Action, model: str | None, key: tuple[str, ...], counted: bool
+) -> int:
+    """Show how large the state of queries is, or what it holds.
+
+    `ls`, the default, shows for each stateful step its rows and memory after the last batch that a `build` or
+    a `run` reported (a run reports every 10 seconds), its files, and its watermark. It starts no JVM, unless
+    checkpoints are not on this machine. With --count, Spark reads the states, counts their keys, and finds
+    the oldest time among those that are windows, have a time, or expire.
+
+    `get` shows what a MODEL remembers of a KEY: the values of its key columns in order, as text; a window is
+    identified by its start. `export` writes all of a model's state; --output json or csv is for programs.
+    Both read the last completed batch with Spark, also while `run` runs. Columns are named after the model's
+    keys and aggregates; where Spark keeps several values for an aggregate, it has several columns.
+    """
+    if (action == "ls") is not (model is None):
+        raise click.UsageError(
+            f"`state {action}` {'takes no MODEL: use --select' if model else 'needs a MODEL'}"
+        )
+    if bool(key) is not (action == "get"):
+        raise click.UsageError("a KEY belongs to `state get`")
+    root = root_of(common)
+    project = project_of(common, root)
+    if action == "ls":
+        return _list(common, choice, project, counted=counted)
+    assert model is not None
+    with _reader(common, project) as reader:
+        found = reader.rows(model, key, _SHOWN if action == "export" and common.output == "text" else None)
+        if not found:
+            known = sorted({each for size in reader.sizes() for each in size.models})
+            remedy = did_you_mean(
+                model, known, f"models with state: {', '.join(known) or 'none has been built'}"
+            )
+            message = f"'{model}' has no state on target '{project.target.name}'"
+            raise MillstreamError(Diagnostic("MS889", message, None, remedy))
+    return _show_rows(common, found, ZoneInfo(project.target.settings.get("timezone", "UTC")))
+
+
+def _list(common: Common, choice: Choice, project: Project, *, counted: bool) -> int:
+    from pathlib import Path
+
+    from millstream.project.folders import checkpoints_of
+    from millstream.runner.samples.states import local_files, sizes
+
+    models = None
+    if not choice.everything:
+        compiled = compile_for(common, Path(project.root))
+        selection = select_nodes(common, compiled, choice)
+        if not selection.ids and (problems := empty_selection_errors(choice, selection)):
+            raise MillstreamError(*problems)
+        models = {each.partition(".")[2] for each in selection.ids if each.startswith("model.")}
+    checkpoints = checkpoints_of(project.target, Path(project.root))
+    files = local_files(checkpoints)
+    if files is not None and not counted:
+        found = [each for each in sizes(files, checkpoints) if _is_in(each, models)]
+    else:
+        with _reader(common, project) as reader:
+            found = [each for each in reader.sizes() if _is_in(each, models)]
+            found = [reader.counted(each) for each in found] if counted else found
+    text = text_table(_lines(found, counted=counted), right=(3, 4, 5, 6) if counted else (3, 4, 5))
+    return finish(common.style, result={"states": to_builtins(found)}, text=text or "no query has state yet")
+
+
+def _is_in(size: OperatorSize, models: set[str] | None) -> bool:
+    return models is None or bool(models.intersection(size.models))
+
+
+@contextmanager
+def _reader(common: Common, project: Project) -> Iterator[StateReader]:
+    from pathlib import Path
+
+    from millstream.project.folders import checkpoints_of, target_folder
+    from millstream.runner.samples.states import reading
+
+    root = Path(project.root)
+    log = target_folder(root, project.target.name) / "state-log"
+    with (
+        fetching(common.style) as fetched,
+        reading(project, checkpoints_of(project.target, root), log, fetched) as reader,
+    ):
+        yield reader
+
+
+def _lines(found: Sequence[OperatorSize], *, counted: bool) -> Iterator[tuple[str, ...]]:
+    more = ("KEYS",) if counted else ()
+    yield ("QUERY", "STEP", "MODELS", *more, "ROWS", "MEMORY", "DISK", "WATERMARK", "MEASURED") + (
+        ("OLDEST",) if counted else ()
+    )
+    for each in found:
+        keys = (f"{each.keys:,}",) if counted else ()
+        yield (
+            *(each.query, each.operator, ", ".join(each.models), *keys),
+            *("?" if each.rows is None else f"{each.rows:,}", _size(each.memory), _size(each.disk)),
+            *(each.watermark, each.measured),
+            *((each.oldest,) if counted else ()),
+        )
+
+
+def _size(number: int | None) -> str:
+    if number is None:
+        return "?"
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:,.1f} {unit}"
+    return f"{number} B"
+
+
+def _show_rows(common: Common, found: Sequence[tuple[OperatorSize, Answer]], zone: ZoneInfo) -> int:
+    if common.style.json:
+        states = [
+            {"query": size.query, "step": size.operator, "columns": rows.columns}
+            | {"rows": result_tables.records(rows.columns, rows.rows, zone)}
+            for size, rows in found
+        ]
+        print_json({"diagnostics": [], "states": states})
+        return 0
+    for size, rows in found:
+        if common.output == "csv":
+            click.echo(result_tables.csv(rows.columns, rows.rows, zone))
+            continue
+        screen = console(common.style, sys.stdout)
+        width = screen.width if screen.is_terminal else None
+        say(common.style, result_tables.table(rows.columns, rows.rows, width, zone), sys.stdout)
+        sys.stdout.flush()
+        more = "; more rows exist: use --output csv or json" if rows.more else ""
+        said = f"({size.operator} of {size.query}: {count(len(rows.rows), 'row')}{more})"
+        click.echo(said, err=True)
+    return 0

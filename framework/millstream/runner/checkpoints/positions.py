@@ -1,0 +1,19 @@
+"""What a query has read, from a checkpoint on this machine: without Spark, and also while the query runs."""
+
+from __future__ import annotations
+
+from millstream.deployment.records import Offsets
+from millstream.runner.checkpoints.files import checkpoint_folder, last_done, read_record, read_up_to
+from millstream.stores.files import LocalFiles, local_path
+
+
+def local_positions(checkpoints: str, query: str) -> dict[str, Offsets] | None:
+    """Return the next record to read, by topic and partition; None if checkpoints are elsewhere."""
+    if local_path(checkpoints) is None:
+        return None
+    files, folder = LocalFiles(), checkpoint_folder(checkpoints, query)
+    record = read_record(files, folder)
+    done = None if record is None else last_done(files, folder.spark(record))
+    if record is None or done is None:
+        return {}
+    return read_up_to(files, folder.spark(record), done) or {}

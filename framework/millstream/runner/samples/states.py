@@ -1,0 +1,257 @@
+"""What stateful queries remember: sizes without Spark, and rows by Spark's reader of state stores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import BinaryType, DataType, StructType, TimestampType
+
+from millstream.deployment.records import Record
+from millstream.expressions import quoted
+from millstream.machine.jars import Progress
+from millstream.physical.values import Operator
+from millstream.project.values import Project
+from millstream.runner.checkpoints.files import checkpoint_folder, last_done, records_in
+from millstream.runner.checkpoints.state_figures import read_figures
+from millstream.runner.python.keyed import STATE, state_in
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import running_spark
+from millstream.stores.files import Files, LocalFiles, files_of, local_path
+from millstream.tables.values import Answer
+
+_QUALIFIED = re.compile(r"\b(?:source|model|seed)(?:\.\w+)+?\.(\w+)\b(?!\.)")
+_BUFFERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "sum": (("sum", ""),),
+    "count": (("count", ""),),
+    "min": (("min", ""),),
+    "max": (("max", ""),),
+    "avg": (("sum", "sum"), ("count", "count")),
+    "max_by": (("valueWithExtremumOrdering", ""), ("extremumOrdering", "by")),
+    "min_by": (("valueWithExtremumOrdering", ""), ("extremumOrdering", "by")),
+    "first": (("first", ""), ("valueSet", "is set")),
+    "last": (("last", ""), ("valueSet", "is set")),
+}
+"""The columns that Spark keeps for an aggregate, and what each is of it."""
+_IS_KEY = "millstream.key"
+"""Marks a column of keys in its metadata."""
+_OVERFLOW = "isEmpty"
+"""What Spark keeps besides the sum of decimals."""
+
+
+class OperatorSize(Struct, frozen=True):
+    """The state of one operator after the last batch whose figures are known."""
+
+    query: str
+    id: int
+    operator: str
+    """What it does: aggregate, dedupe, join, …"""
+    models: tuple[str, ...]
+    rows: int | None
+    memory: int | None
+    disk: int
+    watermark: str
+    measured: str
+    """When rows and memory were measured."""
+    keys: int | None = None
+    """How many keys the state has; only known once it is read."""
+    oldest: str = ""
+    """The oldest time among keys that are windows, or that expire."""
+
+
+class _State(Struct, frozen=True):
+    query: str
+    id: int
+    operator: Operator
+    folder: str
+    record: Record
+
+
+def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
+    """Return the sizes of all states, as deployed."""
+    found = []
+    for state in _states(files, checkpoints):
+        figures = read_figures(files, checkpoint_folder(checkpoints, state.query), state.record.id)
+        known = figures is not None and state.id < len(figures.operators)
+        own = figures.operators[state.id] if figures is not None and known else None
+        found.append(
+            OperatorSize(
+                query=state.query,
+                id=state.id,
+                operator=state.operator.kind,
+                models=tuple(each.partition(".")[2] for each in state.operator.models),
+                rows=own.rows if own else None,
+                memory=own.bytes if own else None,
+                disk=files.size(f"{state.folder}/state/{state.id}"),
+                watermark=_no_epoch(figures.watermark) if figures else "",
+                measured=figures.time if figures else "",
+            )
+        )
+    return found
+
+
+def _states(files: Files, checkpoints: str) -> Iterator[_State]:
+    """Yield the operators that have state: Spark numbers them in the order of the signature."""
+    for name, record in sorted(records_in(files, checkpoints).items()):
+        folder = checkpoint_folder(checkpoints, name).spark(record)
+        if last_done(files, folder) is not None:
+            for number, operator in enumerate(record.signature.operators):
+                if str(number) in files.names(f"{folder}/state"):
+                    yield _State(name, number, operator, folder, record)
+
+
+def _no_epoch(watermark: str) -> str:
+    return "" if watermark.startswith("1970-01-01T00:00:00") else watermark
+
+
+@contextmanager
+def reading(
+    project: Project, checkpoints: str, log: Path, progress: Progress | None
+) -> Iterator[StateReader]:
+    """Start Spark to read states; a run of the target can continue."""
+    jars = jars_for(project.target, (), progress)
+    with running_spark(f"millstream {project.settings.name} state", project.target, jars, log) as spark:
+        yield StateReader(spark, files_of(checkpoints, spark), checkpoints)
+
+
+def local_files(checkpoints: str) -> Files | None:
+    return LocalFiles() if local_path(checkpoints) is not None else None
+
+
+class StateReader(Struct, frozen=True, eq=False):
+    """Reads states with Spark, whose readers see the last completed batch, also while a query runs."""
+
+    spark: SparkSession
+    files: Files
+    checkpoints: str
+
+    def sizes(self) -> list[OperatorSize]:
+        return sizes(self.files, self.checkpoints)
+
+    def counted(self, size: OperatorSize) -> OperatorSize:
+        """Read a state to count its keys, and to find the oldest of those with a time."""
+        states = {(each.query, each.id): each for each in _states(self.files, self.checkpoints)}
+        rows = self._rows(states[size.query, size.id])
+        columns = [f.count_distinct(*(rows[quoted(name)] for name in _key_names(rows))).alias("keys")]
+        if times := [time for name in rows.columns if (time := _time(rows, name)) is not None]:
+            columns.append(f.min(f.least(*times, *times)).cast("string").alias("oldest"))
+        (found,) = rows.agg(*columns).collect()
+        return replace(size, keys=found["keys"], oldest=(found["oldest"] or "") if times else "")
+
+    def rows(self, model: str, key: Sequence[str], limit: int | None) -> list[tuple[OperatorSize, Answer]]:
+        """Return the rows of each state of a model, or those of a key: its values as texts, in order."""
+        found = []
+        states = {(each.query, each.id): each for each in _states(self.files, self.checkpoints)}
+        for size in self.sizes():
+            if model not in size.models:
+                continue
+            rows = self._rows(states[size.query, size.id])
+            for name, value in zip(_key_names(rows), key, strict=False):
+                rows = rows.where(_as_text(rows, name) == value)
+            table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
+            pickled = size.operator == "stateful"
+            columns = [
+                [state_in(each) if pickled and name == STATE else each for each in column.to_pylist()]
+                for name, column in zip(table.column_names, table.columns, strict=True)
+            ]
+            listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
+            more = limit is not None and len(listed) > limit
+            found.append((size, Answer(tuple(table.column_names), listed[:limit], more)))
+        return found
+
+    def _rows(self, state: _State) -> DataFrame:
+        """Return the rows of a state, with the user's names: the columns of keys first."""
+        reader = self.spark.read.format("statestore").option("operatorId", state.id)
+        match state.operator.kind:
+            case "join":
+                sides = (
+                    _flat(reader.option("joinSide", side).load(state.folder), ()).select(
+                        f.lit(side).alias("side"), "*"
+                    )
+                    for side in ("left", "right")
+                )
+                return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), sides)
+            case "stateful":
+                return _flat(reader.option("stateVarName", STATE).load(state.folder), ())
+        return _flat(reader.load(state.folder), state.operator.facts)
+
+
+def _flat(rows: DataFrame, facts: Sequence[tuple[str, str]]) -> DataFrame:
+    """Return the fields of keys and values as columns."""
+    keys, values = _fields(rows, "key"), _fields(rows, "value")
+    names = value_names(facts, values)
+    marks = {"metadata": {_IS_KEY: True}}
+    columns = [rows["key"].getField(name).alias(name, **marks) for name in keys]
+    for field, name in zip(values, names, strict=True):
+        known = name in keys
+        columns.append(rows["value"].getField(field).alias(f"value {name}" if known else name))
+    flat = rows.select(*columns)
+    if "expiresAtMicros" in names:
+        flat = flat.withColumn("expires", f.timestamp_micros("expiresAtMicros")).drop("expiresAtMicros")
+    return flat
+
+
+def _key_names(rows: DataFrame) -> list[str]:
+    return [field.name for field in rows.schema if field.metadata.get(_IS_KEY)]
+
+
+def _fields(rows: DataFrame, name: str) -> list[str]:
+    kind = rows.schema[name].dataType
+    assert isinstance(kind, StructType)
+    return kind.fieldNames()
+
+
+def value_names(facts: Sequence[tuple[str, str]], fields: Sequence[str]) -> list[str]:
+    """Return names for the columns of an aggregate's state: the aggregates as written.
+
+    Spark names them by what it keeps, such as `sum` and `count` for an average. If that is not what is known
+    here, its names remain.
+    """
+    names: list[str] = []
+    for name, content in facts:
+        if not name.startswith("measure "):
+            continue
+        text = _QUALIFIED.sub(r"\1", _without_type(content))
+        for expected, suffix in _BUFFERS.get(text.partition("(")[0].lower(), ()):
+            if len(names) < len(fields) and fields[len(names)] == expected:
+                names.append(f"{text} {suffix}".rstrip())
+        if len(names) < len(fields) and fields[len(names)] == _OVERFLOW:
+            names.append(f"{text} overflows")
+    return names if len(names) == len(fields) and len({*names}) == len(names) else list(fields)
+
+
+def _without_type(content: str) -> str:
+    """Return an aggregate without the type that follows it in a signature."""
+    depth = 0
+    for at, character in enumerate(content):
+        depth += (character == "(") - (character == ")")
+        if character == ")" and not depth:
+            return content[: at + 1]
+    return content
+
+
+def _time(rows: DataFrame, name: str) -> Column | None:
+    """Return the time in a column, if it has one: a window's start, or when a key expires."""
+    kind: DataType = rows.schema[name].dataType
+    if name == "expires":
+        return rows[name]
+    if isinstance(kind, StructType) and kind.fieldNames() == ["start", "end"]:
+        return rows[quoted(name)].getField("start")
+    return rows[quoted(name)] if isinstance(kind, TimestampType) and name in _key_names(rows) else None
+
+
+def _as_text(rows: DataFrame, name: str) -> Column:
+    """Return a column of a key as users write it; a window is identified by its start."""
+    time = _time(rows, name)
+    if time is not None:
+        return time.cast("string")
+    column = rows[quoted(name)]
+    return column if isinstance(rows.schema[name].dataType, BinaryType) else column.cast("string")

@@ -1,0 +1,66 @@
+"""What probes answer by the thresholds of a target."""
+
+import time
+
+import pytest
+
+from millstream.errors import Diagnostic
+from millstream.ops.health import Health, health_of, interval_of_tests
+from millstream.ops.seen import QueryStatus
+from millstream.project.values import Target
+from millstream.runner.queries.batches import Batch
+
+STALE = "it has ended no batch for 90 s: max_staleness is 60 s"
+
+
+def status(**given):
+    """Return the status of a query that has 50 records to read, and whose last batch ended 90 s ago."""
+    batch = Batch(1, 10, 1.0, read={"events": {0: 100}}, behind={"events": 50})
+    now = time.time()
+    values = {
+        "status": "running",
+        "last": batch,
+        "at": now - 90,
+        "began": now - 500,
+        "caught_up": True,
+    } | given
+    return QueryStatus("totals", ("totals",), **values)
+
+
+@pytest.mark.parametrize(
+    ("health", "seen", "ready", "live"),
+    [
+        (Health(), status(), [], []),
+        (Health(max_lag=50), status(), [], []),
+        (Health(max_lag=49), status(), ["its lag of 50 records is above max_lag, 49"], []),
+        (Health(max_staleness=60), status(), [STALE], [STALE]),
+        (Health(max_staleness=120), status(), [], []),
+        # Nothing to read: its last batch may be as old as it likes.
+        (Health(max_staleness=60), status(last=Batch(1, 10, 1.0)), [], []),
+        # A query that fails is restarted already.
+        (Health(max_staleness=60), status(status="failed"), ["it is failed", STALE], []),
+        (Health(), status(status="stopped"), ["it is stopped"], ["it has stopped"]),
+        (Health(), status(caught_up=False), ["it has not caught up since the start"], []),
+        (Health(), status(left_out={"totals": Diagnostic("MS861", "x")}), ["totals is left out"], []),
+        # A first batch that never ends.
+        (
+            Health(max_staleness=60),
+            status(last=None, at=0.0, caught_up=False),
+            ["it has not caught up since the start", STALE.replace("90", "500")],
+            [STALE.replace("90", "500")],
+        ),
+    ],
+)
+def test_probes(health, seen, ready, live):
+    assert health.not_ready(seen) == ready
+    assert health.not_live(seen) == live
+
+
+def test_thresholds_come_from_the_target():
+    given = {"health": {"max_lag": 100000, "max_staleness": "5 minutes", "test_every": "never"}}
+    assert health_of(Target("local", "local", given)) == Health(100000, 300.0)
+    assert interval_of_tests(Target("local", "local", given)) is None
+    assert (health_of(Target("local", "local", {})), interval_of_tests(Target("local", "local", {}))) == (
+        Health(),
+        600.0,
+    )
