@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from millstream.physical.emit.names import node_name
 from millstream.physical.emit.steps import Step
 from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import EmitOptions, emit
+from millstream.physical.former import NEVER, is_former
 from millstream.physical.records import RecordColumns, needs_columns, record
 from millstream.physical.writing import Part, QueryPlanning, as_cte
 from millstream.plan.nodes import Node, Output
@@ -44,7 +45,7 @@ class Batches(Struct, frozen=True):
     parts: tuple[str, ...]
     """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     rows: tuple[Rows, ...]
-    """Per output."""
+    """Per output that is not a former model's."""
 
 
 def batches_sql(
@@ -64,7 +65,7 @@ def batches_sql(
     if len(parts) == 1 and not removed_parts:
         view = unused(f"{_called(parts[0])}_batch", used)
         sql = statement(ctes, Select(drafts[0], views.of).text())
-        rows = tuple(_delivery(output, parts[0], view, planning, drafts[0]) for output in parts[0].outputs)
+        rows = tuple(_delivery(output, parts[0], view, planning, drafts[0]) for output in _live(parts[0]))
         return Batches(steps, sql, view, whole, rows)
     names: list[str] = []
     for part, draft in zip(parts, drafts, strict=True):
@@ -74,8 +75,8 @@ def batches_sql(
     listed = []
     for part, name, draft in zip(parts, names, drafts, strict=True):
         own_rows = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
-        listed += [_delivery(output, part, name, planning, draft, own_rows) for output in part.outputs]
-    sides = _tagged(names)
+        listed += [_delivery(output, part, name, planning, draft, own_rows) for output in _live(part)]
+    sides = _tagged(names, [part.former for part in parts])
     for place, sql in removed_parts:
         sides.insert(place, _nothing(names, sql))
     return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, whole, tuple(listed))
@@ -86,12 +87,18 @@ def _called(part: Part) -> str:
     return only or node_name(part.trunk)
 
 
-def _tagged(names: list[str]) -> list[str]:
+def _live(part: Part) -> Iterator[Output]:
+    return (output for output in part.outputs if not is_former(output.model))
+
+
+def _tagged(names: Sequence[str], former: Sequence[bool]) -> list[str]:
     found: list[str] = []
-    for name in names:
+    for name, silent in zip(names, former, strict=True):
         members = [f"{'struct(*)' if each == name else 'null'} as {quoted(each)}" for each in names]
         items = ",\n  ".join([f"'{name}' as {BRANCH}", *members])
         found.append(f"select\n  {items}\nfrom {quoted(name)}")
+        if silent:
+            found[-1] += f"\nwhere {NEVER.text}"
     return found
 
 

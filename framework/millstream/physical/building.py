@@ -18,6 +18,7 @@ from millstream.physical.dead_letters import topic_of
 from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.format_functions import decoders, encoders
+from millstream.physical.former import input_without_rows, is_former, of_models
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
@@ -133,22 +134,22 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views)
     planning = QueryPlanning(views, shared, deletes=recipe.update, dead_letters=recipe.dead_letters)
     removed_parts = _removed_parts(recipe, moved, shared)
-    targets = tuple(map(_target, recipe.outputs))
-    batches = any(not isinstance(each, SinkOutput) for each in targets) or not all(
+    parts = tuple(map(_written, recipe.parts))
+    live = [output for output in recipe.outputs if not is_former(output.model)]
+    targets = tuple(map(_target, live))
+    batches = any(not isinstance(output.materialization, Sink) for output in recipe.outputs) or not all(
         part.direct for part in recipe.parts
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
-        found = batches_sql(recipe.parts, planning, removed_parts)
+        found = batches_sql(parts, planning, removed_parts)
         steps, sql, whole = found.steps, found.sql, found.parts
-        deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(recipe.outputs, targets, found.rows))
+        deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(live, targets, found.rows))
     else:
-        written = records_sql(recipe.parts, planning, removed_parts)
+        written = records_sql(parts, planning, removed_parts)
         steps, sql, whole, dead_letters = written.steps, written.sql, written.parts, written.dead_letters
         undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in dead_letters)
-        kept_out = (
-            DeadLetters(o.model, dead_letter_topic(o)) for o in recipe.outputs if sends_dead_letters([o])
-        )
+        kept_out = (DeadLetters(o.model, dead_letter_topic(o)) for o in live if sends_dead_letters([o]))
         deliver = ToKafka(
             (*targets, *undecodable, *kept_out),
             placed=all(part.placed for part in recipe.parts),
@@ -160,27 +161,28 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     decoding, encoding = decoders(order), encoders(recipe.outputs)
     functions = _functions(order, decoding)
     # Stored models come first.
-    stored = (output.model for output in recipe.outputs)
-    models = tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
+    stored = (output.model for output in live)
+    models = dict.fromkeys((*stored, *(model for node in order for model in node.models)))
+    signature = Signature(
+        tuple(source.relation for source in reads),
+        signatures.operators(recipe.outputs),
+        tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
+        settings.timezone,
+        signatures.stored(live),
+        tuple(source.topic for source in reads),
+        settings.spark | _isolation(settings, reads),
+    )
     query = Query(
         name=recipe.name,
         kind=recipe.kind,
-        models=models,
+        models=tuple(model for model in models if not is_former(model)),
         sources=reads,
         reads=static_reads(order, views),
         steps=steps,
         sql=sql,
         deliver=deliver,
         output_mode="update" if recipe.update else "append",
-        signature=Signature(
-            tuple(source.relation for source in reads),
-            signatures.operators(recipe.outputs),
-            tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
-            settings.timezone,
-            signatures.stored(recipe.outputs),
-            tuple(source.topic for source in reads),
-            settings.spark | _isolation(settings, reads),
-        ),
+        signature=of_models(signature, frozenset(each.model for each in live)),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
         decoders=decoding,
@@ -197,6 +199,16 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
     )
     return BuiltQuery(query, _members(recipe, moved, shared, whole))
+
+
+def _written(part: Part) -> Part:
+    """Return a part as it is written: former models get no rows, unless they share a state with others."""
+    if not all(is_former(output.model) for output in part.outputs):
+        return part
+    new = input_without_rows(part.outputs)
+    outputs = (new.get(id(output), output) for output in part.outputs)
+    trunk_node = new.get(id(part.trunk), part.trunk)
+    return Part(tuple(each for each in outputs if isinstance(each, Output)), trunk_node)
 
 
 def _deliveries(

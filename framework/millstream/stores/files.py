@@ -27,6 +27,10 @@ class Files(Protocol):
         """Return the names in a folder; none if it does not exist."""
         ...
 
+    def copy(self, folder: str, to: str) -> None:
+        """Copy a folder with its contents, if it exists."""
+        ...
+
 
 def path_in(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}"
@@ -76,6 +80,10 @@ class LocalFiles:
     def names(self, folder: str) -> list[str]:
         path = _path(folder)
         return [each.name for each in path.iterdir()] if path.is_dir() else []
+
+    def copy(self, folder: str, to: str) -> None:
+        if _path(folder).is_dir():
+            shutil.copytree(_path(folder), _path(to))
 
 
 def _path(path: str) -> Path:
@@ -127,6 +135,14 @@ class HadoopFiles:
         if not system.exists(hadoop_path):
             return []
         return [each.getPath().getName() for each in system.listStatus(hadoop_path)]
+
+    def copy(self, folder: str, to: str) -> None:
+        old, system = self._open(folder)
+        new, other = self._open(to)
+        if system.exists(old):
+            other.mkdirs(new.getParent())
+            copying = self._java.org.apache.hadoop.fs.FileUtil
+            copying.copy(system, old, other, new, False, self._settings)
 
     def _open(self, path: str) -> tuple[Any, Any]:
         hadoop_path = self._java.org.apache.hadoop.fs.Path(path)
