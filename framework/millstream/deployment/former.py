@@ -72,7 +72,9 @@ def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, Mod
     for id_, spec in former.models.items():
         renamed = _renamed(spec, names)
         assert isinstance(renamed, ModelSpec)
-        found[names[id_]] = structs.replace(renamed, id=names[id_], checks=(), promised=())
+        if id_ in former.stored:  # it stores no rows, but its keys are those that its tests promise
+            renamed = structs.replace(renamed, checks=(), promised=(*spec.checks, *spec.promised))
+        found[names[id_]] = structs.replace(renamed, id=names[id_])
     return found
 
 

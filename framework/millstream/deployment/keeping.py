@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
@@ -33,6 +33,8 @@ class Kept(Struct, frozen=True):
     models: tuple[str, ...] = ()
     """Ids of the models whose new SQL means the same as the SQL that runs."""
     splits: tuple[Split, ...] = ()
+    misfits: Mapping[str, tuple[str, ...]] = {}
+    """The models because of which a query that they share with others can't continue."""
 
 
 def with_kept(
@@ -81,7 +83,22 @@ def kept_form(
     if isinstance(intent, Regroup):
         return found
     found = _with_splits(written, found, old, same, intent, selected)
-    return _without_outdated(written, found, intent, selected)
+    found = _without_outdated(written, found, intent, selected)
+    return structs.replace(found, misfits=dict(_misfits(written, found, old, same, intent)))
+
+
+def _misfits(
+    written: _Written, found: Kept, old: Catalog, same: Mapping[str, ModelSpec], intent: Intent
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the queries that an update refuses, with those of several models that don't fit."""
+    if not isinstance(intent, Update):
+        return
+    new, accepted = with_specs(written.topology.catalog, same), accepted_by(intent)
+    for name in unfit(found.physical, found.running):
+        stored = found.running.records[name].stored
+        if len(stored) > 1 and not _fits(found, name, intent):
+            verdicts = verdicts_alone(old, new, stored)
+            yield name, tuple(id_ for id_, each in verdicts.items() if not accepted.covers(each))
 
 
 def unfit(physical: Physical, running: Deployed) -> set[str]:

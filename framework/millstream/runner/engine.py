@@ -241,7 +241,7 @@ def _fitted(job: Job, files: Files, checkpoints: str) -> Job:
         physical = physical_of(job.topology, deployed.lock)
     kept = with_kept(job.topology, physical, deployed, job.intent, job.models)
     split(files, checkpoints, deployed, kept.running, kept.splits)
-    return replace(job, topology=kept.topology, physical=kept.physical)
+    return replace(job, topology=kept.topology, physical=kept.physical, misfits=kept.misfits)
 
 
 def _jars(job: Job, tell: Tell) -> list[Path]:

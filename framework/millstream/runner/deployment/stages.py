@@ -20,7 +20,7 @@ from millstream.runner.engine import Engine
 def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
     job = running.job
     deployed = deployed_at(running.files, running.checkpoints)
-    return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock)
+    return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock, job.misfits)
 
 
 def resumed(running: Engine, query: Query) -> tuple[Stage, ...]:
