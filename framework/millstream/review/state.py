@@ -115,8 +115,11 @@ def _changes(
 
 
 def _leaves(split: Split, running: Deployed) -> str:
-    others = ", ".join(plain(running.records[split.query].stored))
-    return f"shared a query with {others}; it runs in its own from now on, and {others} continues"
+    others = plain(running.records[split.query].stored)
+    continues = "continues" if len(others) == 1 else "continue"
+    return (
+        f"leaves the query of {', '.join(others)}, which {continues}; `millstream regroup` joins them again"
+    )
 
 
 def _existing(
