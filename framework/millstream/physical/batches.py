@@ -14,7 +14,7 @@ from millstream.physical.emit.draft import Draft
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
 from millstream.physical.emit.steps import Step
-from millstream.physical.emit.text import Cte, Select, deeper, statement
+from millstream.physical.emit.text import Cte, Select, statement
 from millstream.physical.emit.walk import EmitOptions, emit
 from millstream.physical.former import NEVER, is_former
 from millstream.physical.records import RecordColumns, needs_columns, record
@@ -42,31 +42,23 @@ class Batches(Struct, frozen=True):
     steps: tuple[Step, ...]
     sql: str
     view: str
-    parts: tuple[str, ...]
-    """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     rows: tuple[Rows, ...]
     """Per output that is not a former model's."""
 
 
-def batches_sql(
-    parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
-) -> Batches:
-    """Return the SQL of a batch and its outputs; `removed_parts` are indexes with SQL that gives no rows."""
+def batches_sql(parts: Sequence[Part], planning: QueryPlanning) -> Batches:
+    """Return the SQL of a batch and its outputs."""
     views = planning.views
     found = planning.steps([part.trunk for part in parts], ())
     drafts = [final.draft for final in found.emitted.finals]
     steps = (*planning.shared.steps, *found.steps)
     ctes = [*planning.shared.ctes, *found.emitted.ctes]
     used = [*views.names, *(cte.name for cte in ctes), *(step.name for step in steps)]
-    whole = ("",) * len(parts)
-    if planning.shared.names:
-        own = found.emitted.ctes if len(parts) > 1 else ctes
-        whole = tuple(statement(own, Select(draft, views.of).text()) for draft in drafts)
-    if len(parts) == 1 and not removed_parts:
+    if len(parts) == 1:
         view = unused(f"{_called(parts[0])}_batch", used)
         sql = statement(ctes, Select(drafts[0], views.of).text())
         rows = tuple(_delivery(output, parts[0], view, planning, drafts[0]) for output in _live(parts[0]))
-        return Batches(steps, sql, view, whole, rows)
+        return Batches(steps, sql, view, rows)
     names: list[str] = []
     for part, draft in zip(parts, drafts, strict=True):
         names.append(unused(_called(part), [*used, *names, BRANCH]))
@@ -77,9 +69,7 @@ def batches_sql(
         own_rows = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
         listed += [_delivery(output, part, name, planning, draft, own_rows) for output in _live(part)]
     sides = _tagged(names, [part.former for part in parts])
-    for place, sql in removed_parts:
-        sides.insert(place, _nothing(names, sql))
-    return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, whole, tuple(listed))
+    return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, tuple(listed))
 
 
 def _called(part: Part) -> str:
@@ -100,11 +90,6 @@ def _tagged(names: Sequence[str], former: Sequence[bool]) -> list[str]:
         if silent:
             found[-1] += f"\nwhere {NEVER.text}"
     return found
-
-
-def _nothing(names: list[str], sql: str) -> str:
-    items = ",\n  ".join([f"'' as {BRANCH}", *(f"null as {quoted(name)}" for name in names)])
-    return "\n".join((f"select\n  {items}", "from (", f"  {deeper(sql)}", ")"))
 
 
 def _delivery(

@@ -22,7 +22,7 @@ from millstream.physical.former import input_without_rows, is_former, of_models
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
-from millstream.physical.shared import Shared, removed_part_sql, write_shared
+from millstream.physical.shared import write_shared
 from millstream.physical.signature import Signatures
 from millstream.physical.values import (
     DeadLetters,
@@ -72,13 +72,6 @@ class Recipe(Struct, frozen=True, eq=False):
     @property
     def update(self) -> bool:
         return any(branch.mode == "update" for branch in self.branches)
-
-    @property
-    def removed(self) -> tuple[tuple[int, Member], ...]:
-        if self.assigned is None:
-            return ()
-        members = self.assigned.members
-        return tuple((place, members[place]) for place in sorted(self.assigned.removed))
 
 
 def stateless_parts(
@@ -133,7 +126,6 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     moved = _moved(recipe)
     shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views)
     planning = QueryPlanning(views, shared, deletes=recipe.update, dead_letters=recipe.dead_letters)
-    removed_parts = _removed_parts(recipe, moved, shared)
     parts = tuple(map(_written, recipe.parts))
     live = [output for output in recipe.outputs if not is_former(output.model)]
     targets = tuple(map(_target, live))
@@ -142,12 +134,12 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
-        found = batches_sql(parts, planning, removed_parts)
-        steps, sql, whole = found.steps, found.sql, found.parts
+        found = batches_sql(parts, planning)
+        steps, sql = found.steps, found.sql
         deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(live, targets, found.rows))
     else:
-        written = records_sql(parts, planning, removed_parts)
-        steps, sql, whole, dead_letters = written.steps, written.sql, written.parts, written.dead_letters
+        written = records_sql(parts, planning)
+        steps, sql, dead_letters = written.steps, written.sql, written.dead_letters
         undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in dead_letters)
         kept_out = (DeadLetters(o.model, dead_letter_topic(o)) for o in live if sends_dead_letters([o]))
         deliver = ToKafka(
@@ -194,11 +186,11 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             reads,
             functions,
             deliver=deliver,
-            sides=len(recipe.parts) + len(removed_parts) + _unions(order),
+            sides=len(recipe.parts) + _unions(order),
         ),
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
     )
-    return BuiltQuery(query, _members(recipe, moved, shared, whole))
+    return BuiltQuery(query, _members(recipe))
 
 
 def _written(part: Part) -> Part:
@@ -228,45 +220,18 @@ def _deliveries(
 
 
 def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
-    """Return the repartitions that more than one part reads; removed parts count."""
-    if len(recipe.parts) + len(recipe.removed) < 2:
-        return ()
+    """Return the repartitions that more than one part reads."""
     of_output = {id(branch.output): branch for branch in recipe.branches}
     moves = [{id(n): n for n in of_output[id(part.outputs[0])].moves} for part in recipe.parts]
     count = Counter(key for each in moves for key in each)
     nodes = {key: node for each in moves for key, node in each.items()}
-    least = 1 if recipe.removed else 2
-    return tuple(n for key, n in nodes.items() if count[key] >= least and isinstance(n, Repartition))
+    return tuple(n for key, n in nodes.items() if count[key] > 1 and isinstance(n, Repartition))
 
 
-def _removed_parts(recipe: Recipe, moved: Sequence[Repartition], shared: Shared) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
-    for place, member in recipe.removed:
-        node = next((n for n in moved if shared.names[id(n)] == member.of), None)
-        if node is not None:
-            found.append((place, removed_part_sql(member, node.columns)))
-    return found
-
-
-def _members(
-    recipe: Recipe, moved: Sequence[Repartition], shared: Shared, whole: Sequence[str]
-) -> tuple[Member, ...]:
-    found: list[Member] = []
+def _members(recipe: Recipe) -> tuple[Member, ...]:
     if recipe.assigned is None:
         return ()
-    of_output = {id(branch.output): branch for branch in recipe.branches}
-    for part, sql in zip(recipe.parts, whole, strict=True):
-        models = tuple(output.model for output in part.outputs)
-        moves = of_output[id(part.outputs[0])].moves
-        node = next((n for n in moved if any(n is each for each in moves)), None)
-        if node is None:
-            found.append(Member(models))
-        else:
-            columns = tuple((column.name, str(column.type)) for column in node.columns)
-            found.append(Member(models, shared.names[id(node)], columns, sql))
-    for place, member in recipe.removed:
-        found.insert(place, member)
-    return tuple(found)
+    return tuple(Member(tuple(output.model for output in part.outputs)) for part in recipe.parts)
 
 
 def _target(output: Output) -> Target:

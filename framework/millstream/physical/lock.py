@@ -1,7 +1,7 @@
 """Which stateful models share a query, recorded next to the checkpoints: moving a model would lose its state.
 
 A stateful query's checkpoint fits the branches that it was created with, in their order. So a recorded group
-keeps its members. A new stateful model gets its own query until `regroup`.
+keeps its members, some of which may be former models. A new stateful model has its own query until `regroup`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,10 @@ from millstream.decoding import from_json
 from millstream.physical.former import is_former
 
 
-class Member(Struct, frozen=True, omit_defaults=True):
+class Member(Struct, frozen=True):
     """A branch of a group: the models that share one state."""
 
     models: tuple[str, ...]
-    of: str = ""
-    """The shared rows that it reads."""
-    columns: tuple[tuple[str, str], ...] = ()
-    """The columns that it reads: name and type."""
-    sql: str = ""
-    """SQL that preserves its state in the checkpoint after its models are removed."""
 
 
 class LockedGroup(Struct, frozen=True):
@@ -45,8 +39,6 @@ class Assigned(Struct, frozen=True):
 
     name: str
     members: tuple[Member, ...]
-    removed: frozenset[int] = frozenset()
-    """Indexes of members whose models were removed."""
     why: tuple[tuple[str, str], ...] = ()
     """Models that are separate only because of the lock, and why."""
 
@@ -63,22 +55,13 @@ def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigne
     placed: set[str] = set()
     for group in lock.groups:
         members: list[Member] = []
-        removed: set[int] = set()
         for member in group.members:
-            index = len(members)
             current = next((of[model] for model in member.models if model in of), None)
-            if current is None and all(map(is_former, member.models)):
-                continue
-            if current in members and set(member.models) <= set(current.models):
-                continue
-            if current is None or current.models[0] in placed:
-                removed.add(index)
-                members.append(member)
-            else:
+            if current is not None and current.models[0] not in placed:
                 placed.add(current.models[0])
                 members.append(current)
-        if len(removed) < len(members):
-            found.append(Assigned(group.name, tuple(members), frozenset(removed)))
+        if any(not is_former(model) for member in members for model in member.models):
+            found.append(Assigned(group.name, tuple(members)))
     names = {group.name for group in lock.groups}
     for group in requested:
         for member in group.members:

@@ -85,8 +85,7 @@ def grouped_queries(
     drafts = _draft(_stored(plan, references), settings, lock)
     found = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
     for each in drafts.assigned:
-        active = [m for place, m in enumerate(each.members) if place not in each.removed]
-        models = (model for member in active for model in member.models)
+        models = (model for member in each.members for model in member.models)
         found[each.name] = tuple(model for model in models if not is_former(model))
     return Groups(found, Lock((*recorded(drafts.assigned).groups, *drafts.left)))
 
@@ -272,7 +271,7 @@ def _stateful(
     keys = Keys(settings, written) if cache is not None else None
     found: dict[str, BuiltQuery] = {}
     for each in assigned:
-        models = [m for i, member in enumerate(each.members) if i not in each.removed for m in member.models]
+        models = [model for member in each.members for model in member.models]
         own = [of[model] for model in models]
         make = partial(_build, each, own, settings, signatures)
         outputs = [branch.output for branch in own]

@@ -123,21 +123,16 @@ class QueryPlanning(Struct, frozen=True, eq=False):
 class Written(Struct, frozen=True):
     steps: tuple[Step, ...]
     sql: str
-    parts: tuple[str, ...]
-    """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     dead_letters: tuple[Decode, ...] = ()
     """The sources whose records can be sent on as dead letters."""
 
 
-def records_sql(
-    parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
-) -> Written:
-    """Return one statement with all records; `removed_parts` are indexes with SQL that gives no rows."""
+def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
+    """Return one statement with all records."""
     look = _look(parts, planning)
     steps: list[Step] = list(planning.shared.steps)
     ctes: list[Cte] = []
     bodies: list[str] = []
-    whole: list[str] = []
     for part in parts:
         tested = any(output.checks for output in part.outputs)
         several = len(part.outputs) != 1 or planning.dead_letters is not None or part.calls or tested
@@ -160,11 +155,8 @@ def records_sql(
         steps += found.steps
         ctes += own
         bodies.append(without_rows(body) if part.former else body)
-        whole.append(statement(own, body) if planning.shared.names else "")
-    for index, sql in removed_parts:
-        bodies.insert(index, sql)
     sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
-    return Written(tuple(steps), sql, tuple(whole), dead_letter_sources(parts, planning))
+    return Written(tuple(steps), sql, dead_letter_sources(parts, planning))
 
 
 def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:
