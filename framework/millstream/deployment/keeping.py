@@ -33,6 +33,8 @@ class Kept(Struct, frozen=True):
     models: tuple[str, ...] = ()
     """Ids of the models whose new SQL means the same as the SQL that runs."""
     splits: tuple[Split, ...] = ()
+    reasons: Mapping[str, tuple[str, ...]] = {}
+    """Why models of a split must be rebuilt, by the name of their new query; none if that was requested."""
     misfits: Mapping[str, tuple[str, ...]] = {}
     """The models because of which a query that they share with others can't continue."""
 
@@ -194,8 +196,16 @@ def _with_splits(
         split = structs.replace(written.plan(after, staying, rebuilt, [*rebuilt, *leaving]), splits=splits)
         wrong = {name for name in leaving if not _splits_well(split, name, old, new, intent)}
         if not wrong:
-            return split
+            return structs.replace(split, reasons=_reasons(splits, old, new))
         leaving = {name: models for name, models in leaving.items() if name not in wrong}
+    return found
+
+
+def _reasons(splits: Iterable[Split], old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for split in splits:
+        verdicts = verdicts_alone(old, new, split.models).values()
+        found[split.name] = tuple(dict.fromkeys(why for each in verdicts for why in each.reasons))
     return found
 
 

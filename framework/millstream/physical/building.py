@@ -221,6 +221,8 @@ def _deliveries(
 
 def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
     """Return the repartitions that more than one part reads."""
+    if len(recipe.parts) < 2:
+        return ()
     of_output = {id(branch.output): branch for branch in recipe.branches}
     moves = [{id(n): n for n in of_output[id(part.outputs[0])].moves} for part in recipe.parts]
     count = Counter(key for each in moves for key in each)

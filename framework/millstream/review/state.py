@@ -109,6 +109,8 @@ def _changes(
             notes = [f"{model} means the same, and keeps the SQL that runs" for model in same]
             if (split := left.get(query.name)) is not None:
                 notes.append(_leaves(split, running))
+                reasons = kept.reasons.get(query.name) or change.reasons
+                change = structs.replace(change, reasons=reasons)
             change = structs.replace(change, notes=(*change.notes, *notes))
         yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
     yield from (_removed(each, remaining) for each in before.values())
