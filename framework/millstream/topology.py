@@ -164,11 +164,18 @@ def groups_of(topology: Topology, lock: Lock | None = None) -> Groups:
     return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
 
 
-def alone_of(topology: Topology, name: str, models: Collection[str], *, dead_letters: bool = False) -> Query:
+def alone_of(
+    topology: Topology,
+    name: str,
+    models: Collection[str],
+    lock: Lock | None = None,
+    *,
+    dead_letters: bool = False,
+) -> Query:
     """Return some models of a stateless query as a separate query, with `dead_letters` if requested."""
     references = reference_outputs(topology.plan, topology.catalog.topics)
     settings = physical_settings(topology.catalog)
-    return alone(topology.plan, settings, name, models, references, dead_letters=dead_letters)
+    return alone(topology.plan, settings, name, models, references, lock, dead_letters=dead_letters)
 
 
 def dead_letters_query_of(topology: Topology, source: str) -> Query:

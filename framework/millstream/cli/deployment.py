@@ -29,7 +29,7 @@ def plan_deployment(
     common: Common, root: Path, compiled: Compiled, job: Job, *, ask_kafka: bool = False
 ) -> Deployment:
     """Return what an apply does if users accept what the job accepts."""
-    from millstream.deployment.intents import accepted_by
+    from millstream.deployment.intents import Apply, accepted_by
     from millstream.deployment.keeping import with_kept
     from millstream.review.deployment import deployment, rebuilds
     from millstream.review.version import version_of
@@ -39,10 +39,10 @@ def plan_deployment(
     running = deployed(job.project, root / ".millstream")
     now = version_of("the working tree", compiled, root)
     physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
-    kept = with_kept(job.topology, physical, running)
-    known = statistics_of(common, root, now, ask_kafka=ask_kafka)
     accepted = accepted_by(job.intent)
-    review = deployment(running, _deployed_version(running, compiled), now, kept, known, accepted)
+    kept = with_kept(job.topology, physical, running, Apply(accepted=accepted))
+    known = statistics_of(common, root, now, ask_kafka=ask_kafka)
+    review = deployment(_deployed_version(running, compiled), now, kept, known, accepted)
     return Deployment(review, rebuilds(review), not running.records)
 
 

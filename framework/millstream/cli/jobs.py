@@ -94,11 +94,15 @@ def _select_models(
 def _also_built(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each query that also computes models that are not selected."""
     from millstream.deployment.choosing import choose_queries
+    from millstream.deployment.intents import FullRefresh, Update
 
-    if job.models is None:
-        return
+    if job.models is None or isinstance(job.intent, FullRefresh):
+        return  # models that start again leave the queries of others
+    rebuilt = job.intent.rebuild if isinstance(job.intent, Update) else frozenset()
     for query in choose_queries(job.physical.queries, job.models):
         stored = [model for model in query.stored if model.startswith("model.")]
+        if rebuilt.issuperset(job.models.intersection(stored)):
+            continue
         selected = [model.partition(".")[2] for model in stored if model in job.models]
         others = [model.partition(".")[2] for model in stored if model not in job.models]
         if others:

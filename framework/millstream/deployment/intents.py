@@ -36,6 +36,8 @@ class Apply(Struct, frozen=True):
 
 Intent = Update | FullRefresh | Regroup | Apply
 
+CONTINUE = Update()
+
 
 def accepted_by(intent: Intent) -> Accepted:
     """Return what users accept so that queries continue."""

@@ -1,72 +1,286 @@
-"""Keeps the SQL that runs where new SQL means the same, so that state fits it by construction."""
+"""Keeps what runs, so that state fits by construction: equal SQL, and the states of former models."""
 
 from __future__ import annotations
 
-import graphlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
+from millstream.deployment.alone import leaving_models, splits_of, verdicts_alone
 from millstream.deployment.definitions import running_catalog
+from millstream.deployment.former import columns_of, former_in, former_models, relations, views_of, with_specs
+from millstream.deployment.intents import CONTINUE, Apply, FullRefresh, Intent, Regroup, Update, accepted_by
+from millstream.deployment.leaving import Split, after_splits, without_removed
 from millstream.deployment.newer_models import newer_models
 from millstream.deployment.records import Deployed
-from millstream.deployment.stages import fit
-from millstream.expressions import Read
+from millstream.deployment.stages import fit, unaccepted
+from millstream.physical.former import is_former
+from millstream.physical.lock import Lock, restarted
 from millstream.physical.plan import Physical
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.plan import build_models
 from millstream.same_rows import same_rows
-from millstream.sql.query import Scan
 from millstream.topology import Topology, physical_of, topology_of, with_apart, with_figures, written_models
 
 
 class Kept(Struct, frozen=True):
-    """A plan, some of whose models run as they were written before."""
+    """A plan that keeps what runs as far as it can."""
 
     topology: Topology
     physical: Physical
+    running: Deployed
+    """What runs once the splits are done."""
     models: tuple[str, ...] = ()
     """Ids of the models whose new SQL means the same as the SQL that runs."""
+    splits: tuple[Split, ...] = ()
+    reasons: Mapping[str, tuple[str, ...]] = {}
+    """Why models of a split must be rebuilt, by the name of their new query; none if that was requested."""
+    misfits: Mapping[str, tuple[str, ...]] = {}
+    """The models because of which a query that they share with others can't continue."""
 
 
 def with_kept(
-    topology: Topology, physical: Physical, running: Deployed, rebuilt: Collection[str] = ()
+    topology: Topology,
+    physical: Physical,
+    running: Deployed,
+    intent: Intent = CONTINUE,
+    selected: Collection[str] | None = None,
 ) -> Kept:
-    """Return the plan in which queries that would not fit their state keep the SQL that runs, if it is equal.
+    """Return the plan of a project on what runs: each query keeps what its state needs.
 
-    The other models are planned as they are written, also if the SQL that runs has the same rows, and those
-    that are `rebuilt`.
+    Queries that would not fit their state keep the SQL that runs, if it is equal. Models that an intent
+    rebuilds leave the queries of others. `selected` are the models to build; None for all.
     """
     if newer := _newer(physical, running):
         topology = with_apart(topology, newer)
         physical = physical_of(topology, running.lock)
-    unfit = _unfit(physical, running)
-    old = running_catalog(running.records.values()) if unfit else None
-    if old is None:
-        return Kept(topology, physical)
-    return kept_form(topology, physical, running, old, rebuilt)
+    if not _must_keep(physical, running, intent, selected):
+        return Kept(topology, physical, running)
+    old = running_catalog(running.records.values())
+    return kept_form(topology, physical, running, old, intent, selected=selected)
 
 
 def kept_form(
     topology: Topology,
     physical: Physical,
     running: Deployed,
-    old: Catalog,
-    rebuilt: Collection[str] = (),
+    old: Catalog | None,
+    intent: Intent = CONTINUE,
+    *,
+    selected: Collection[str] | None = None,
     only: Collection[str] | None = None,
 ) -> Kept:
-    """Return the same for a known version that runs; `only` are the names of the planned queries."""
-    unfit = _unfit(physical, running)
-    models = {model for query in physical.queries if query.name in unfit for model in query.stored}
-    found = _kept(old, topology, models.difference(rebuilt)) if models else {}
-    if not found:
-        return Kept(topology, physical)
-    catalog = _with_models(topology.catalog, found)
-    kept = with_figures(topology_of(catalog, topology.apart), topology.measured)
-    planned = physical_of(kept, running.lock, only)
-    # What was kept must not change how other queries fit.
-    if not _unfit(planned, running) < unfit:
-        return Kept(topology, physical)
-    return Kept(kept, planned, tuple(found))
+    """Return the same for the version that runs, if it is known; `only` are names of the planned queries."""
+    written = _Written(topology, physical, running.lock, only)
+    if old is None:
+        return _without_outdated(written, written.plan(running), intent, selected)
+    running = without_removed(running, old, _stored(topology.catalog))
+    found = written.plan(running)
+    same = written.same_sql(old, found, intent)
+    if same:
+        kept = written.plan(running, same)
+        # What was kept must not change how other queries fit.
+        if unfit(kept.physical, running) < unfit(found.physical, running):
+            found = kept
+    if isinstance(intent, Regroup):
+        return found
+    found = _with_splits(written, found, old, same, intent, selected)
+    found = _without_outdated(written, found, intent, selected)
+    return structs.replace(found, misfits=dict(_misfits(written, found, old, same, intent)))
+
+
+def _misfits(
+    written: _Written, found: Kept, old: Catalog, same: Mapping[str, ModelSpec], intent: Intent
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the queries that an update refuses, with those of several models that don't fit."""
+    if not isinstance(intent, Update):
+        return
+    new, accepted = with_specs(written.topology.catalog, same), accepted_by(intent)
+    for name in unfit(found.physical, found.running):
+        stored = found.running.records[name].stored
+        if len(stored) > 1 and not _fits(found, name, intent):
+            verdicts = verdicts_alone(old, new, stored)
+            yield name, tuple(id_ for id_, each in verdicts.items() if not accepted.covers(each))
+
+
+def unfit(physical: Physical, running: Deployed) -> set[str]:
+    """Return the names of queries whose state or stored rows are not those of their SQL."""
+    homes = {model: query.name for query in physical.queries for model in query.stored}
+    queries = {query.name: query for query in physical.queries}
+    return {
+        name
+        for name, record in running.records.items()
+        if (name in queries and fit(queries[name], record, running).kind != "same")
+        or any(homes.get(model, name) != name for model in record.stored)
+    }
+
+
+class _Written(Struct, frozen=True):
+    """A project as it is written, which is planned with what is kept."""
+
+    topology: Topology
+    physical: Physical
+    """Its queries on what runs, without anything that is kept."""
+    lock: Lock | None
+    only: Collection[str] | None
+
+    def plan(
+        self,
+        running: Deployed,
+        same: Mapping[str, ModelSpec] | None = None,
+        rebuilt: Collection[str] = (),
+        names: Collection[str] = (),
+    ) -> Kept:
+        """Plan with the SQL of some models that means the same, and with former models.
+
+        Queries that are `rebuilt` have none; `names` are planned besides those that were requested.
+        """
+        only = None if self.only is None else {*self.only, *names}
+        specs = dict(same or {}) | self._former(running, rebuilt)
+        lock = restarted(running.lock, rebuilt) if running.lock is not None else None
+        if not specs:
+            known = lock == self.lock and not names
+            physical = self.physical if known else physical_of(self.topology, lock, only)
+            return Kept(self.topology, physical, running)
+        topology = topology_of(with_specs(self.topology.catalog, specs), self.topology.apart)
+        topology = with_figures(topology, self.topology.measured)
+        return Kept(topology, physical_of(topology, lock, only), running, tuple(same or ()))
+
+    def _former(self, running: Deployed, rebuilt: Collection[str]) -> dict[str, ModelSpec]:
+        catalog = self.topology.catalog
+        found: dict[str, ModelSpec] = {}
+        for name, record in running.records.items():
+            former = former_in(record) if record.former and name not in rebuilt else None
+            models = former_models(name, former, catalog) if former is not None else None
+            # If they can't be planned, the query's signature says that its state does not fit.
+            if models and not _problems(with_specs(catalog, models)):
+                found |= models
+        return found
+
+    def same_sql(self, old: Catalog, found: Kept, intent: Intent) -> dict[str, ModelSpec]:
+        """Return the SQL that runs, where it means the same, of queries that don't fit."""
+        names = unfit(found.physical, found.running)
+        models = {model for name in names for model in found.running.records[name].stored}
+        match intent:
+            case Update(rebuild=rebuilt):
+                models -= rebuilt
+            case FullRefresh() | Regroup():
+                return {}
+            case Apply():
+                pass
+        return _same_sql(old, self.topology, models.intersection(self.topology.catalog.models))
+
+
+def _with_splits(
+    written: _Written,
+    found: Kept,
+    old: Catalog,
+    same: Mapping[str, ModelSpec],
+    intent: Intent,
+    selected: Collection[str] | None,
+) -> Kept:
+    """Return the plan in which models that are rebuilt leave the queries of others."""
+    running = found.running
+    names = [name for name in unfit(found.physical, running) if not _fits(found, name, intent)]
+    new = with_specs(written.topology.catalog, same)
+    leaving = leaving_models(found.topology, found.physical, running, names, old, new, intent, selected)
+    while leaving:
+        left = frozenset[str]().union(*leaving.values())
+        used = [query.name for query in found.physical.queries if not left.issuperset(query.stored)]
+        splits = tuple(splits_of(leaving, written.topology, running, used))
+        after = after_splits(running, old, splits)
+        if after is None:
+            return found
+        staying = {id_: spec for id_, spec in same.items() if id_ not in left}
+        rebuilt = [split.name for split in splits]
+        split = structs.replace(written.plan(after, staying, rebuilt, [*rebuilt, *leaving]), splits=splits)
+        wrong = {name for name in leaving if not _splits_well(split, name, old, new, intent)}
+        if not wrong:
+            return structs.replace(split, reasons=_reasons(splits, old, new))
+        leaving = {name: models for name, models in leaving.items() if name not in wrong}
+    return found
+
+
+def _reasons(splits: Iterable[Split], old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for split in splits:
+        verdicts = verdicts_alone(old, new, split.models).values()
+        found[split.name] = tuple(dict.fromkeys(why for each in verdicts for why in each.reasons))
+    return found
+
+
+def _splits_well(split: Kept, name: str, old: Catalog, new: Catalog, intent: Intent) -> bool:
+    """Return whether the models that stay in a query keep their state, if they would in separate queries."""
+    homes = {model: query.name for query in split.physical.queries for model in query.stored}
+    moved = [(each.name, model) for each in split.splits if each.query == name for model in each.models]
+    stored = split.running.records[name].stored
+    if any(homes.get(model) != home for home, model in [*moved, *((name, model) for model in stored)]):
+        return False
+    if _fits(split, name, intent):
+        return True
+    accepted = accepted_by(intent)
+    return not all(accepted.covers(each) for each in verdicts_alone(old, new, stored).values())
+
+
+def _fits(kept: Kept, name: str, intent: Intent) -> bool:
+    """Return whether a query can continue, as far as users accept it, with all of its models."""
+    query = next((each for each in kept.physical.queries if each.name == name), None)
+    record = kept.running.records[name]
+    if query is None or unaccepted(query, record, kept.running, accepted_by(intent)):
+        return False
+    homes = {model: each.name for each in kept.physical.queries for model in each.stored}
+    return all(homes.get(model, name) == name for model in record.stored)
+
+
+def _without_outdated(
+    written: _Written, found: Kept, intent: Intent, selected: Collection[str] | None
+) -> Kept:
+    """Return the plan in which queries that are rebuilt as a whole have no former models."""
+    requested: Collection[str] = ()
+    match intent:
+        case Update(rebuild=models):
+            requested = models
+        case FullRefresh():
+            requested = selected or ()
+        case Regroup() | Apply():
+            pass
+    records = found.running.records
+    own = {split.name for split in found.splits}
+    outdated = {
+        name
+        for name, record in records.items()
+        if record.former
+        and name not in own
+        and (
+            (isinstance(intent, Apply) and not _fits(found, name, intent))
+            or not set(requested).isdisjoint(record.stored)
+        )
+    }
+    if not outdated:
+        return found
+    specs = {id_: found.topology.catalog.models[id_] for id_ in found.models}
+    again = written.plan(found.running, specs, {*outdated, *own}, own)
+    return structs.replace(again, splits=found.splits)
+
+
+def _must_keep(
+    physical: Physical, running: Deployed, intent: Intent, selected: Collection[str] | None
+) -> bool:
+    """Return whether the plan depends on what runs."""
+    stored = {model for query in physical.queries for model in query.stored}
+    records = running.records.values()
+    match intent:
+        case Update(rebuild=requested):
+            rebuilt = set(requested)
+        case FullRefresh():
+            rebuilt = set(selected or ())
+        case Apply() | Regroup():
+            rebuilt = set()
+    return (
+        any(record.former or not stored.issuperset(record.stored) for record in records)
+        or any(len(record.stored) > 1 and not rebuilt.isdisjoint(record.stored) for record in records)
+        or bool(unfit(physical, running))
+    )
 
 
 def _newer(physical: Physical, running: Deployed) -> frozenset[str]:
@@ -76,19 +290,21 @@ def _newer(physical: Physical, running: Deployed) -> frozenset[str]:
     return newer_models({query.name: query.stored for query in physical.queries}, running.lock, homes)
 
 
-def _unfit(physical: Physical, running: Deployed) -> set[str]:
-    """Return the names of queries whose state or stored rows are not those of their SQL."""
-    return {
-        query.name
-        for query in physical.queries
-        if (record := running.records.get(query.name)) is not None
-        and fit(query, record, running).kind != "same"
-    }
+def _stored(catalog: Catalog) -> frozenset[str]:
+    models = catalog.models.items()
+    return frozenset(id_ for id_, each in models if each.materialization.stored_as).union(catalog.topics)
 
 
-def _kept(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, ModelSpec]:
+def _problems(catalog: Catalog) -> bool:
+    """Return whether former models can't be planned any more, over what they read now."""
+    return any(is_former(each.model) for each in build_models(catalog).problems)
+
+
+def _same_sql(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, ModelSpec]:
     """Return the old SQL of models, and of the views that it reads, if all of them have the same rows."""
-    read = {id_: tuple(_views(old, old.models[id_])) for id_ in models if id_ in old.models}
+    read = {id_: tuple(views_of(old, old.models[id_])) for id_ in models if id_ in old.models}
+    if not read:
+        return {}
     candidates = {*read, *(view for views in read.values() for view in views)}
     equal = same_rows((old, written_models(old).roots), (new.catalog, new.roots), sorted(candidates))
     kept = [
@@ -105,57 +321,12 @@ def _kept(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, Model
 def _can_read(old: Catalog, new: Catalog, id_: str) -> bool:
     """Return whether old SQL finds all columns of what it reads: some may not count for its rows."""
     return all(
-        _columns(old, relation) <= _columns(new, relation) for relation in _relations(old.models[id_].query)
+        columns_of(old, relation) <= columns_of(new, relation)
+        for relation in relations(old.models[id_].query)
     )
-
-
-def _columns(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:
-    topic = catalog.topics.get(relation)
-    if topic is not None:
-        fields = (*topic.fields, topic.key) if topic.key else topic.fields
-        derived = {(name.lower(), str(expression.type)) for name, expression in topic.derived}
-        return frozenset(derived.union((field.name.lower(), str(field.type)) for field in fields))
-    spec = catalog.seeds.get(relation) or catalog.models.get(relation)
-    columns = spec.columns if spec is not None else ()
-    return frozenset((column.name.lower(), str(column.type)) for column in columns)
 
 
 def _in_form_of(new: ModelSpec, old: ModelSpec) -> ModelSpec:
     return structs.replace(
         new, query=old.query, columns=old.columns, emit=old.emit, dedupe=old.dedupe, watermark=old.watermark
     )
-
-
-def _views(catalog: Catalog, model: ModelSpec) -> Iterator[str]:
-    """Yield the views that a model reads, and those that they read."""
-    for id_ in dict.fromkeys(_relations(model.query)):
-        read = catalog.models.get(id_)
-        if read is not None and read.materialization.inlined:
-            yield id_
-            yield from _views(catalog, read)
-
-
-def _with_models(catalog: Catalog, kept: Mapping[str, ModelSpec]) -> Catalog:
-    """Return a catalog with other SQL of some models, in topological order."""
-    models = {**catalog.models, **kept}
-    reads = {
-        id_: [read for read in _relations(model.query) if read in models] for id_, model in models.items()
-    }
-    order = graphlib.TopologicalSorter(reads).static_order()
-    return structs.replace(catalog, models={id_: models[id_] for id_ in order})
-
-
-def _relations(value: object) -> Iterator[str]:
-    """Yield the relations that SQL reads, at any depth."""
-    match value:
-        case Scan(relation=relation) | Read(relation=relation):
-            yield relation
-        case Struct():
-            for name in value.__struct_fields__:
-                yield from _relations(getattr(value, name))
-        case dict():
-            for each in value.values():
-                yield from _relations(each)
-        case tuple() | list():
-            for each in value:
-                yield from _relations(each)

@@ -47,6 +47,8 @@ class Record(Struct, frozen=True):
     """The packed `Definition` that it was last started with. Older records have none."""
     defined: str = ""
     """When it was first started with this definition."""
+    former: bytes = b""
+    """The packed `Former`: models that left it, and whose state its checkpoint still has."""
 
     @property
     def stored(self) -> tuple[str, ...]:

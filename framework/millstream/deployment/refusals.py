@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from millstream.errors import Diagnostic
 from millstream.physical.commands import accepting, rebuild_command
 from millstream.physical.counted_twice import DoubleCount
@@ -9,15 +11,21 @@ from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict
 
 
-def refusal(query: Query, found: Verdict) -> Diagnostic:
+def refusal(query: Query, found: Verdict, models: Sequence[str] = ()) -> Diagnostic:
+    """Return the error for a query that can't continue; only some of its `models` may be why."""
+    own = [model for model in query.stored if model in models] or list(query.stored)
+    title = query.title if len(own) == len(query.stored) else ", ".join(m.rpartition(".")[2] for m in own)
     # The only state of a query often has its name.
-    reasons = "; ".join(reason.removeprefix(f"{query.title}: ") for reason in found.reasons)
-    rebuild = rebuild_command(query)
+    reasons = "; ".join(reason.removeprefix(f"{title}: ") for reason in found.reasons)
+    rebuild = rebuild_command(own)
+    others = [model.rpartition(".")[2] for model in query.stored if model not in own]
+    shared = f"; {', '.join(others)} shares its query, and continues then" if len(others) == 1 else ""
+    shared = f"; {', '.join(others)} share its query, and continue then" if len(others) > 1 else shared
     if found.kind in {"stored", "mixed"}:
         code = "MS871" if found.kind == "mixed" else "MS880"
         remedy = f"continue from here with {accepting(found)}, or rebuild: {rebuild}"
-        return Diagnostic(code, f"{query.title}: {reasons}", None, remedy)
-    message = f"{query.title} can't continue from its checkpoint: {reasons}"
+        return Diagnostic(code, f"{title}: {reasons}", None, remedy)
+    message = f"{title} can't continue from its checkpoint: {reasons}{shared}"
     remedy = f"rebuild it alongside the running version, then swap: {rebuild}"
     return Diagnostic("MS870", message, None, remedy)
 

@@ -93,11 +93,13 @@ def stages(
     intent: Intent,
     others: Sequence[Query],
     lock: Lock | None = None,
+    misfits: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[Stage, ...]:
     """Return the stages of queries.
 
     `others` are all queries of the project, since queries that don't run now may read the topics of those
-    that do; `lock` has the groups of the project.
+    that do; `lock` has the groups of the project, and `misfits` the models of shared queries because of which
+    these can't continue, if they are known.
     """
     match intent:
         case FullRefresh():
@@ -105,7 +107,7 @@ def stages(
         case Regroup():
             return tuple(_regrouped(queries, deployed, others, lock or Lock()))
         case Update():
-            return tuple(_updated(queries, deployed, intent, others))
+            return tuple(_updated(queries, deployed, intent, others, misfits or {}))
         case Apply():
             return tuple(_applied(queries, deployed, intent))
 
@@ -141,7 +143,11 @@ def _continued(query: Query, record: Record) -> Iterator[Stage]:
 
 
 def _updated(
-    queries: Sequence[Query], deployed: Deployed, intent: Update, others: Sequence[Query]
+    queries: Sequence[Query],
+    deployed: Deployed,
+    intent: Update,
+    others: Sequence[Query],
+    misfits: Mapping[str, Sequence[str]],
 ) -> Iterator[Stage]:
     # A query that stores nothing, or never ran, has nothing to rebuild.
     requested = computing_queries(others, intent.rebuild)
@@ -160,7 +166,7 @@ def _updated(
         elif record is None:
             yield from _created(query)
         elif misfit := unaccepted(query, record, deployed, intent.accepted):
-            yield Refuse(query.name, refusal(query, misfit))
+            yield Refuse(query.name, refusal(query, misfit, misfits.get(query.name, ())))
         else:
             yield from _continued(query, record)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,8 +14,9 @@ from millstream.physical.emit.draft import Draft
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
 from millstream.physical.emit.steps import Step
-from millstream.physical.emit.text import Cte, Select, deeper, statement
+from millstream.physical.emit.text import Cte, Select, statement
 from millstream.physical.emit.walk import EmitOptions, emit
+from millstream.physical.former import NEVER, is_former
 from millstream.physical.records import RecordColumns, needs_columns, record
 from millstream.physical.writing import Part, QueryPlanning, as_cte
 from millstream.plan.nodes import Node, Output
@@ -41,31 +42,23 @@ class Batches(Struct, frozen=True):
     steps: tuple[Step, ...]
     sql: str
     view: str
-    parts: tuple[str, ...]
-    """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     rows: tuple[Rows, ...]
-    """Per output."""
+    """Per output that is not a former model's."""
 
 
-def batches_sql(
-    parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
-) -> Batches:
-    """Return the SQL of a batch and its outputs; `removed_parts` are indexes with SQL that gives no rows."""
+def batches_sql(parts: Sequence[Part], planning: QueryPlanning) -> Batches:
+    """Return the SQL of a batch and its outputs."""
     views = planning.views
     found = planning.steps([part.trunk for part in parts], ())
     drafts = [final.draft for final in found.emitted.finals]
     steps = (*planning.shared.steps, *found.steps)
     ctes = [*planning.shared.ctes, *found.emitted.ctes]
     used = [*views.names, *(cte.name for cte in ctes), *(step.name for step in steps)]
-    whole = ("",) * len(parts)
-    if planning.shared.names:
-        own = found.emitted.ctes if len(parts) > 1 else ctes
-        whole = tuple(statement(own, Select(draft, views.of).text()) for draft in drafts)
-    if len(parts) == 1 and not removed_parts:
+    if len(parts) == 1:
         view = unused(f"{_called(parts[0])}_batch", used)
         sql = statement(ctes, Select(drafts[0], views.of).text())
-        rows = tuple(_delivery(output, parts[0], view, planning, drafts[0]) for output in parts[0].outputs)
-        return Batches(steps, sql, view, whole, rows)
+        rows = tuple(_delivery(output, parts[0], view, planning, drafts[0]) for output in _live(parts[0]))
+        return Batches(steps, sql, view, rows)
     names: list[str] = []
     for part, draft in zip(parts, drafts, strict=True):
         names.append(unused(_called(part), [*used, *names, BRANCH]))
@@ -74,11 +67,9 @@ def batches_sql(
     listed = []
     for part, name, draft in zip(parts, names, drafts, strict=True):
         own_rows = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
-        listed += [_delivery(output, part, name, planning, draft, own_rows) for output in part.outputs]
-    sides = _tagged(names)
-    for place, sql in removed_parts:
-        sides.insert(place, _nothing(names, sql))
-    return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, whole, tuple(listed))
+        listed += [_delivery(output, part, name, planning, draft, own_rows) for output in _live(part)]
+    sides = _tagged(names, [part.former for part in parts])
+    return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, tuple(listed))
 
 
 def _called(part: Part) -> str:
@@ -86,18 +77,19 @@ def _called(part: Part) -> str:
     return only or node_name(part.trunk)
 
 
-def _tagged(names: list[str]) -> list[str]:
+def _live(part: Part) -> Iterator[Output]:
+    return (output for output in part.outputs if not is_former(output.model))
+
+
+def _tagged(names: Sequence[str], former: Sequence[bool]) -> list[str]:
     found: list[str] = []
-    for name in names:
+    for name, silent in zip(names, former, strict=True):
         members = [f"{'struct(*)' if each == name else 'null'} as {quoted(each)}" for each in names]
         items = ",\n  ".join([f"'{name}' as {BRANCH}", *members])
         found.append(f"select\n  {items}\nfrom {quoted(name)}")
+        if silent:
+            found[-1] += f"\nwhere {NEVER.text}"
     return found
-
-
-def _nothing(names: list[str], sql: str) -> str:
-    items = ",\n  ".join([f"'' as {BRANCH}", *(f"null as {quoted(name)}" for name in names)])
-    return "\n".join((f"select\n  {items}", "from (", f"  {deeper(sql)}", ")"))
 
 
 def _delivery(

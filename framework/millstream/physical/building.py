@@ -18,10 +18,11 @@ from millstream.physical.dead_letters import topic_of
 from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.format_functions import decoders, encoders
+from millstream.physical.former import input_without_rows, is_former, of_models
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
-from millstream.physical.shared import Shared, removed_part_sql, write_shared
+from millstream.physical.shared import write_shared
 from millstream.physical.signature import Signatures
 from millstream.physical.values import (
     DeadLetters,
@@ -71,13 +72,6 @@ class Recipe(Struct, frozen=True, eq=False):
     @property
     def update(self) -> bool:
         return any(branch.mode == "update" for branch in self.branches)
-
-    @property
-    def removed(self) -> tuple[tuple[int, Member], ...]:
-        if self.assigned is None:
-            return ()
-        members = self.assigned.members
-        return tuple((place, members[place]) for place in sorted(self.assigned.removed))
 
 
 def stateless_parts(
@@ -132,23 +126,22 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     moved = _moved(recipe)
     shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views)
     planning = QueryPlanning(views, shared, deletes=recipe.update, dead_letters=recipe.dead_letters)
-    removed_parts = _removed_parts(recipe, moved, shared)
-    targets = tuple(map(_target, recipe.outputs))
-    batches = any(not isinstance(each, SinkOutput) for each in targets) or not all(
+    parts = tuple(map(_written, recipe.parts))
+    live = [output for output in recipe.outputs if not is_former(output.model)]
+    targets = tuple(map(_target, live))
+    batches = any(not isinstance(output.materialization, Sink) for output in recipe.outputs) or not all(
         part.direct for part in recipe.parts
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
-        found = batches_sql(recipe.parts, planning, removed_parts)
-        steps, sql, whole = found.steps, found.sql, found.parts
-        deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(recipe.outputs, targets, found.rows))
+        found = batches_sql(parts, planning)
+        steps, sql = found.steps, found.sql
+        deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(live, targets, found.rows))
     else:
-        written = records_sql(recipe.parts, planning, removed_parts)
-        steps, sql, whole, dead_letters = written.steps, written.sql, written.parts, written.dead_letters
+        written = records_sql(parts, planning)
+        steps, sql, dead_letters = written.steps, written.sql, written.dead_letters
         undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in dead_letters)
-        kept_out = (
-            DeadLetters(o.model, dead_letter_topic(o)) for o in recipe.outputs if sends_dead_letters([o])
-        )
+        kept_out = (DeadLetters(o.model, dead_letter_topic(o)) for o in live if sends_dead_letters([o]))
         deliver = ToKafka(
             (*targets, *undecodable, *kept_out),
             placed=all(part.placed for part in recipe.parts),
@@ -160,27 +153,28 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     decoding, encoding = decoders(order), encoders(recipe.outputs)
     functions = _functions(order, decoding)
     # Stored models come first.
-    stored = (output.model for output in recipe.outputs)
-    models = tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
+    stored = (output.model for output in live)
+    models = dict.fromkeys((*stored, *(model for node in order for model in node.models)))
+    signature = Signature(
+        tuple(source.relation for source in reads),
+        signatures.operators(recipe.outputs),
+        tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
+        settings.timezone,
+        signatures.stored(live),
+        tuple(source.topic for source in reads),
+        settings.spark | _isolation(settings, reads),
+    )
     query = Query(
         name=recipe.name,
         kind=recipe.kind,
-        models=models,
+        models=tuple(model for model in models if not is_former(model)),
         sources=reads,
         reads=static_reads(order, views),
         steps=steps,
         sql=sql,
         deliver=deliver,
         output_mode="update" if recipe.update else "append",
-        signature=Signature(
-            tuple(source.relation for source in reads),
-            signatures.operators(recipe.outputs),
-            tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
-            settings.timezone,
-            signatures.stored(recipe.outputs),
-            tuple(source.topic for source in reads),
-            settings.spark | _isolation(settings, reads),
-        ),
+        signature=of_models(signature, frozenset(each.model for each in live)),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
         decoders=decoding,
@@ -192,11 +186,21 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             reads,
             functions,
             deliver=deliver,
-            sides=len(recipe.parts) + len(removed_parts) + _unions(order),
+            sides=len(recipe.parts) + _unions(order),
         ),
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
     )
-    return BuiltQuery(query, _members(recipe, moved, shared, whole))
+    return BuiltQuery(query, _members(recipe))
+
+
+def _written(part: Part) -> Part:
+    """Return a part as it is written: former models get no rows, unless they share a state with others."""
+    if not all(is_former(output.model) for output in part.outputs):
+        return part
+    new = input_without_rows(part.outputs)
+    outputs = (new.get(id(output), output) for output in part.outputs)
+    trunk_node = new.get(id(part.trunk), part.trunk)
+    return Part(tuple(each for each in outputs if isinstance(each, Output)), trunk_node)
 
 
 def _deliveries(
@@ -216,45 +220,20 @@ def _deliveries(
 
 
 def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
-    """Return the repartitions that more than one part reads; removed parts count."""
-    if len(recipe.parts) + len(recipe.removed) < 2:
+    """Return the repartitions that more than one part reads."""
+    if len(recipe.parts) < 2:
         return ()
     of_output = {id(branch.output): branch for branch in recipe.branches}
     moves = [{id(n): n for n in of_output[id(part.outputs[0])].moves} for part in recipe.parts]
     count = Counter(key for each in moves for key in each)
     nodes = {key: node for each in moves for key, node in each.items()}
-    least = 1 if recipe.removed else 2
-    return tuple(n for key, n in nodes.items() if count[key] >= least and isinstance(n, Repartition))
+    return tuple(n for key, n in nodes.items() if count[key] > 1 and isinstance(n, Repartition))
 
 
-def _removed_parts(recipe: Recipe, moved: Sequence[Repartition], shared: Shared) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
-    for place, member in recipe.removed:
-        node = next((n for n in moved if shared.names[id(n)] == member.of), None)
-        if node is not None:
-            found.append((place, removed_part_sql(member, node.columns)))
-    return found
-
-
-def _members(
-    recipe: Recipe, moved: Sequence[Repartition], shared: Shared, whole: Sequence[str]
-) -> tuple[Member, ...]:
-    found: list[Member] = []
+def _members(recipe: Recipe) -> tuple[Member, ...]:
     if recipe.assigned is None:
         return ()
-    of_output = {id(branch.output): branch for branch in recipe.branches}
-    for part, sql in zip(recipe.parts, whole, strict=True):
-        models = tuple(output.model for output in part.outputs)
-        moves = of_output[id(part.outputs[0])].moves
-        node = next((n for n in moved if any(n is each for each in moves)), None)
-        if node is None:
-            found.append(Member(models))
-        else:
-            columns = tuple((column.name, str(column.type)) for column in node.columns)
-            found.append(Member(models, shared.names[id(node)], columns, sql))
-    for place, member in recipe.removed:
-        found.insert(place, member)
-    return tuple(found)
+    return tuple(Member(tuple(output.model for output in part.outputs)) for part in recipe.parts)
 
 
 def _target(output: Output) -> Target:

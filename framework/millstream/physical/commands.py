@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict
@@ -12,14 +12,14 @@ from millstream.physical.verdict import Verdict
 _SAFE = re.compile(r"[\w.:-]+")
 
 
-def rebuild_command(query: Query) -> str:
-    """Return the command that rebuilds a query and everything that reads its models."""
-    return f"millstream build{_models(query, '--rebuild', '+')}"
+def rebuild_command(models: Iterable[str]) -> str:
+    """Return the command that rebuilds models and everything that reads them."""
+    return f"millstream build{_models(models, '--rebuild', '+')}"
 
 
 def continue_command(query: Query, found: Verdict) -> str:
     """Return the command that continues a query with the state and the rows that it has."""
-    return f"millstream build {accepting(found)}{_models(query, '--select')}"
+    return f"millstream build {accepting(found)}{_models(query.stored, '--select')}"
 
 
 def accepting(found: Verdict) -> str:
@@ -33,8 +33,8 @@ def to_accept(found: Verdict) -> Iterator[tuple[str, str]]:
         yield from ((kind, _selector(model)) for model in models)
 
 
-def _models(query: Query, option: str, more: str = "") -> str:
-    models = [model for model in query.stored if model.startswith("model.")]
+def _models(stored: Iterable[str], option: str, more: str = "") -> str:
+    models = [model for model in stored if model.startswith("model.")]
     return "".join([f" {option}" if models else "", *(f" {_shell(_selector(m))}{more}" for m in models)])
 
 

@@ -34,8 +34,11 @@ class Grouped(Struct, frozen=True, eq=False):
 Key = tuple[Kind, tuple[object, ...]]
 
 
-def group(listed: list[Branch], grouping: Grouping) -> Grouped:
-    """Group branches where sharing a query is possible and worthwhile."""
+def group(listed: list[Branch], grouping: Grouping, homes: Mapping[str, str] | None = None) -> Grouped:
+    """Group branches where sharing a query is possible and worthwhile.
+
+    `homes` has the query of each model that has left the query of its source.
+    """
     found: dict[Key, list[Branch]] = {}
     separations: list[Separation] = []
     roots = _related([b for b in listed if b.states])
@@ -46,7 +49,8 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
         if alone or not branch.scans:
             key = "single", (branch.model,)
         elif not branch.states:
-            key = "stateless", (_trunk(branch.base), branch.stored_as, *options)
+            home = (homes or {}).get(branch.model)
+            key = "stateless", (_trunk(branch.base), branch.stored_as, home, *options)
         else:
             state = roots[id(branch)], branch.mode, branch.watermarks, branch.chained, _store(branch)
             key = "stateful", (*state, *options)

@@ -1,29 +1,25 @@
 """Which stateful models share a query, recorded next to the checkpoints: moving a model would lose its state.
 
 A stateful query's checkpoint fits the branches that it was created with, in their order. So a recorded group
-keeps its members. A new stateful model gets its own query until `regroup`.
+keeps its members, some of which may be former models. A new stateful model has its own query until `regroup`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.decoding import from_json
+from millstream.physical.former import is_former
 
 
-class Member(Struct, frozen=True, omit_defaults=True):
+class Member(Struct, frozen=True):
     """A branch of a group: the models that share one state."""
 
     models: tuple[str, ...]
-    of: str = ""
-    """The shared rows that it reads."""
-    columns: tuple[tuple[str, str], ...] = ()
-    """The columns that it reads: name and type."""
-    sql: str = ""
-    """SQL that preserves its state in the checkpoint after its models are removed."""
 
 
 class LockedGroup(Struct, frozen=True):
@@ -43,8 +39,6 @@ class Assigned(Struct, frozen=True):
 
     name: str
     members: tuple[Member, ...]
-    removed: frozenset[int] = frozenset()
-    """Indexes of members whose models were removed."""
     why: tuple[tuple[str, str], ...] = ()
     """Models that are separate only because of the lock, and why."""
 
@@ -53,27 +47,25 @@ def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigne
     """Return the groups to run: recorded members stay in their group; `requested` if nothing is recorded."""
     if lock is None:
         return tuple(Assigned(group.name, group.members) for group in requested)
+    homes = {model: group.name for group in lock.groups for each in group.members for model in each.models}
+    requested = [_by_home(group, homes) for group in requested]
     by_first_model = {member.models[0]: member for group in requested for member in group.members}
     of = {model: member for member in by_first_model.values() for model in member.models}
     found: list[Assigned] = []
     placed: set[str] = set()
     for group in lock.groups:
         members: list[Member] = []
-        removed: set[int] = set()
-        for index, member in enumerate(group.members):
+        for member in group.members:
             current = next((of[model] for model in member.models if model in of), None)
-            if current is None or current.models[0] in placed:
-                removed.add(index)
-                members.append(member)
-            else:
+            if current is not None and current.models[0] not in placed:
                 placed.add(current.models[0])
                 members.append(current)
-        if len(removed) < len(members):
-            found.append(Assigned(group.name, tuple(members), frozenset(removed)))
+        if any(not is_former(model) for member in members for model in member.models):
+            found.append(Assigned(group.name, tuple(members)))
     names = {group.name for group in lock.groups}
     for group in requested:
         for member in group.members:
-            if member.models[0] in placed:
+            if member.models[0] in placed or all(map(is_former, member.models)):
                 continue
             name = member.models[0].rpartition(".")[2] if len(group.members) > 1 else group.name
             while name in names:
@@ -83,6 +75,37 @@ def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigne
             reasons = tuple((model, why) for model in member.models) if len(group.members) > 1 else ()
             found.append(Assigned(name, (member,), why=reasons))
     return tuple(found)
+
+
+def restarted(lock: Lock, names: Collection[str]) -> Lock:
+    """Return a lock by which some groups only keep their models, not the states that these share."""
+    return Lock(
+        tuple(
+            LockedGroup(
+                group.name,
+                tuple(
+                    Member((model,))
+                    for member in group.members
+                    for model in member.models
+                    if not is_former(model)
+                ),
+            )
+            if group.name in names
+            else group
+            for group in lock.groups
+        )
+    )
+
+
+def _by_home(group: LockedGroup, homes: Mapping[str, str]) -> LockedGroup:
+    """Return a group in which models of several queries never share a member, also if they share a state."""
+    members: list[Member] = []
+    for member in group.members:
+        parts: dict[str, list[str]] = {}
+        for model in member.models:
+            parts.setdefault(homes.get(model, ""), []).append(model)
+        members += [replace(member, models=tuple(models)) for models in parts.values()]
+    return LockedGroup(group.name, tuple(members))
 
 
 def recorded(groups: Sequence[Assigned]) -> Lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from millstream.physical.cuts import cuts
 from millstream.physical.emit.bad_records import sends_bad
 from millstream.physical.emit.names import node_name
 from millstream.physical.format_functions import with_encoded
+from millstream.physical.former import is_former
 from millstream.physical.grouping import Group, group
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
 from millstream.physical.query_cache import Keys, QueryCache
@@ -74,7 +75,7 @@ def physical_plan(
     return Physical(
         tuple(_sorted([*built, *stateful.values()], drafts.listed)),
         (*drafts.separations, *lock_separations, *cuts(stored.outputs)),
-        recorded([rebuilt.get(each.name, each) for each in drafts.assigned]),
+        Lock((*recorded([rebuilt.get(each.name, each) for each in drafts.assigned]).groups, *drafts.left)),
     )
 
 
@@ -84,9 +85,9 @@ def grouped_queries(
     drafts = _draft(_stored(plan, references), settings, lock)
     found = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
     for each in drafts.assigned:
-        active = [m for place, m in enumerate(each.members) if place not in each.removed]
-        found[each.name] = tuple(model for member in active for model in member.models)
-    return Groups(found, recorded(drafts.assigned))
+        models = (model for member in each.members for model in member.models)
+        found[each.name] = tuple(model for model in models if not is_former(model))
+    return Groups(found, Lock((*recorded(drafts.assigned).groups, *drafts.left)))
 
 
 class _Drafts(Struct, frozen=True):
@@ -97,17 +98,33 @@ class _Drafts(Struct, frozen=True):
     stateful: tuple[Group, ...]
     assigned: tuple[Assigned, ...]
     separations: tuple[Separation, ...]
+    left: tuple[LockedGroup, ...] = ()
+    """Models without state that have left the query of their source."""
 
 
 def _draft(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Drafts:
     order = in_order(stored.outputs)
     listed = branches(stored, order)
-    grouped = group(listed, settings.grouping)
+    left = _left(listed, lock or Lock())
+    homes = {model: group.name for group in left for member in group.members for model in member.models}
+    grouped = group(listed, settings.grouping, homes)
     requested = [each for each in grouped.groups if each.branches[0].states]
-    names: set[str] = set()
-    stateless = tuple(_stateless([g for g in grouped.groups if not g.branches[0].states], order, names))
+    names = set(homes.values())
+    without_state = [g for g in grouped.groups if not g.branches[0].states]
+    stateless = tuple(_stateless(without_state, order, names, homes))
     assigned = assign(_locked(requested, names), lock)
-    return _Drafts(tuple(listed), stateless, tuple(requested), assigned, grouped.separations)
+    return _Drafts(tuple(listed), stateless, tuple(requested), assigned, grouped.separations, left)
+
+
+def _left(listed: Iterable[Branch], lock: Lock) -> tuple[LockedGroup, ...]:
+    """Return the recorded groups of which all models are without state."""
+    states = {branch.model: bool(branch.states) for branch in listed}
+    found = []
+    for each in lock.groups:
+        known = [states[m] for member in each.members for m in member.models if m in states]
+        if known and not any(known):
+            found.append(each)
+    return tuple(found)
 
 
 def alone(
@@ -116,6 +133,7 @@ def alone(
     name: str,
     models: Collection[str],
     references: Sequence[Output] = (),
+    lock: Lock | None = None,
     *,
     dead_letters: bool = False,
 ) -> Query:
@@ -124,7 +142,7 @@ def alone(
     It still decodes the fields of the other models: a record that is bad for one is bad for all. It sends
     dead letters only with `dead_letters`.
     """
-    recipes = _draft(_stored(plan, references), settings, None).stateless
+    recipes = _draft(_stored(plan, references), settings, lock).stateless
     recipe = next(each for each in recipes if each.name == name)
     parts = [
         Part(tuple(output for output in part.outputs if output.model in models), part.trunk)
@@ -164,7 +182,9 @@ def _new_name(name: str, used: set[str]) -> str:
 # -- queries without state
 
 
-def _stateless(groups: Iterable[Group], order: Iterable[Node], names: set[str]) -> Iterable[Recipe]:
+def _stateless(
+    groups: Iterable[Group], order: Iterable[Node], names: set[str], homes: Mapping[str, str]
+) -> Iterable[Recipe]:
     decodes: dict[str, list[Decode]] = {}
     for node in order:
         if isinstance(node, Decode):
@@ -178,7 +198,7 @@ def _stateless(groups: Iterable[Group], order: Iterable[Node], names: set[str]) 
         if dead_letters is not None:
             owned.add(dead_letters.relation)
             others = decodes[dead_letters.relation]
-        name = _new_name(_stateless_name(each), names)
+        name = homes.get(each.branches[0].model) or _new_name(_stateless_name(each), names)
         parts, dead_letters = stateless_parts(each.branches, dead_letters, others)
         yield Recipe(name, each.kind, parts, each.branches, dead_letters)
     for relation, found in decodes.items():
@@ -251,7 +271,7 @@ def _stateful(
     keys = Keys(settings, written) if cache is not None else None
     found: dict[str, BuiltQuery] = {}
     for each in assigned:
-        models = [m for i, member in enumerate(each.members) if i not in each.removed for m in member.models]
+        models = [model for member in each.members for model in member.models]
         own = [of[model] for model in models]
         make = partial(_build, each, own, settings, signatures)
         outputs = [branch.output for branch in own]

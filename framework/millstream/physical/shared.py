@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from millstream.expressions import quoted
-from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.steps import SqlView, Step, in_steps
-from millstream.physical.emit.text import Cte, deeper, statement
+from millstream.physical.emit.text import Cte
 from millstream.physical.emit.walk import EmitOptions
-from millstream.physical.lock import Member
 from millstream.physical.view_names import Views
-from millstream.plan.nodes import Column, Dedupe, Node, Repartition, Stateful
+from millstream.plan.nodes import Dedupe, Node, Repartition, Stateful
 from millstream.plan.nodes.order import in_order
 
 
@@ -63,19 +61,3 @@ def write_shared(
         else:
             ctes += found.emitted.ctes
     return Shared(names, tuple(ctes), tuple(steps))
-
-
-def removed_part_sql(removed: Member, columns: Sequence[Column]) -> str:
-    """Return the SQL of a part whose models were removed, over no rows: its state stays in the checkpoint."""
-    known = {column.name: str(column.type) for column in columns}
-    items = [
-        quoted(name) if known.get(name) == type_ else f"cast(null as {type_}) as {quoted(name)}"
-        for name, type_ in removed.columns
-    ]
-    where = f"where {barrier().text}\n  and false"
-    none = f"select\n  {', '.join(items)}\nfrom {quoted(removed.of)}\n{where}"
-    return _all_of(statement((Cte(removed.of, none),), _all_of(removed.sql)))
-
-
-def _all_of(sql: str) -> str:
-    return "\n".join(("select * from (", f"  {deeper(sql)}", ")"))

@@ -199,6 +199,8 @@ class Signature(Struct, frozen=True):
     """The topics of the sources, empty for changes of a table. Older records have no topics."""
     settings: dict[str, str] | None = None
     """The settings that can change results: those of Spark, and isolation levels. Older records have none."""
+    former: tuple[Operator, ...] = ()
+    """States that only former models read: their rows don't matter, but they must stay where they are."""
 
     @property
     def stateful(self) -> bool:

@@ -25,6 +25,7 @@ from millstream.physical.emit.steps import Step, Stepped, in_steps
 from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import EmitOptions, Final
 from millstream.physical.fan_out import decoding, fits_fan_out
+from millstream.physical.former import NEVER, is_former
 from millstream.physical.python_calls import Calls, LiftedDraft, without_nulls
 from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
@@ -46,6 +47,11 @@ class Part(Struct, frozen=True, eq=False):
     def direct(self) -> bool:
         """Whether one SELECT over the trunk's rows can write the records of all outputs."""
         return len(self.outputs) == 1 or all(fits_fan_out(output, self.trunk) for output in self.outputs)
+
+    @property
+    def former(self) -> bool:
+        """Whether all of its models are former ones."""
+        return all(is_former(output.model) for output in self.outputs)
 
     @property
     def source(self) -> Decode | None:
@@ -117,21 +123,16 @@ class QueryPlanning(Struct, frozen=True, eq=False):
 class Written(Struct, frozen=True):
     steps: tuple[Step, ...]
     sql: str
-    parts: tuple[str, ...]
-    """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     dead_letters: tuple[Decode, ...] = ()
     """The sources whose records can be sent on as dead letters."""
 
 
-def records_sql(
-    parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
-) -> Written:
-    """Return one statement with all records; `removed_parts` are indexes with SQL that gives no rows."""
+def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
+    """Return one statement with all records."""
     look = _look(parts, planning)
     steps: list[Step] = list(planning.shared.steps)
     ctes: list[Cte] = []
     bodies: list[str] = []
-    whole: list[str] = []
     for part in parts:
         tested = any(output.checks for output in part.outputs)
         several = len(part.outputs) != 1 or planning.dead_letters is not None or part.calls or tested
@@ -153,12 +154,9 @@ def records_sql(
             body = Select(made, planning.views.of).text()
         steps += found.steps
         ctes += own
-        bodies.append(body)
-        whole.append(statement(own, body) if planning.shared.names else "")
-    for index, sql in removed_parts:
-        bodies.insert(index, sql)
+        bodies.append(without_rows(body) if part.former else body)
     sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
-    return Written(tuple(steps), sql, tuple(whole), dead_letter_sources(parts, planning))
+    return Written(tuple(steps), sql, dead_letter_sources(parts, planning))
 
 
 def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:
@@ -210,7 +208,7 @@ def _fan_out(
         base = _called(base, calls, ctes, planning.views)
     else:
         for output, draft in zip(part.outputs, drafts, strict=True):
-            records += _tested(draft, output, base, look, place)
+            records += _tested(_silent(draft, output), output, base, look, place)
     records = [untimed(each) if look.timestamp else each for each in records]
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
     rows = Select(Draft({RECORDS: fan_out(records)}, base.sources), planning.views.of).text()
@@ -221,6 +219,18 @@ def _fan_out(
         f"select\n  {', '.join(records[0].items)}\nfrom (\n  {deeper(rows)}\n)\n"
         f"lateral view inline({RECORDS}) records\nwhere topic is not null{markers}"
     )
+
+
+def _silent(draft: Draft, output: Output) -> Draft:
+    """Return no rows of a former model. They are read, or Catalyst would remove them from the state."""
+    if not is_former(output.model):
+        return draft
+    return replace(draft, where=(*draft.where, NEVER), deleted=None)
+
+
+def without_rows(sql: str) -> str:
+    """Return SQL that yields no rows, which Catalyst can't know: it would remove the state."""
+    return f"select * from (\n  {deeper(sql)}\n)\nwhere {NEVER.text}"  # noqa: S608 -- generated SQL
 
 
 def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place: str | None) -> list[Draft]:

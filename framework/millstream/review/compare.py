@@ -36,7 +36,6 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
     old, new = with_plan(old, cached_queries, use_cache=True), with_plan(new, cached_queries)
     nodes = Nodes(old, new).changes()
     by_id = {each.id: each for each in nodes}
-    contracts = contract_changes(old, new, by_id)
     queries: tuple[QueryChange, ...] = ()
     costs: tuple[CostRow, ...] = ()
     rules: tuple[RuleChange, ...] = ()
@@ -49,6 +48,8 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
         same = len(found.groups[1].models) - others
         costs = cost_rows(old.topology, new.topology, found)
         rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id, new.manifest)
+    accept = frozenset(each for query in queries for each in query.accept)
+    contracts = contract_changes(old, new, by_id, accept)
     listed_queries = tuple(each for each in queries if each.status != "same" or each.notes)
     return Review(
         project=new.manifest.project,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -42,9 +42,12 @@ class Contract(Struct, frozen=True):
 
 
 def contract_changes(
-    old: Version, new: Version, nodes: Mapping[str, NodeChange]
+    old: Version, new: Version, nodes: Mapping[str, NodeChange], accept: Collection[str] = ()
 ) -> tuple[ContractChange, ...]:
-    """Return the topics and tables that changed; `nodes` are the changes by id."""
+    """Return the topics and tables that changed; `nodes` are the changes by id.
+
+    `accept` is what users can accept so that queries continue: `stored:totals`.
+    """
     before, after = _by_name(contracts(old)), _by_name(contracts(new))
     by_model = {contract.model: contract for contract in after.values()}
     schemas = schemas_of(old), schemas_of(new)
@@ -53,8 +56,10 @@ def contract_changes(
         now = after.get(name)
         if now is None:
             found.append(_removed(was, by_model.get(was.model)))
-        elif change := _changed(was, now, nodes.get(now.model), _of_schemas(was, now, old, new, schemas)):
-            found.append(change)
+        else:
+            more = _of_schemas(was, now, old, new, schemas)
+            if change := _changed(was, now, nodes.get(now.model), more, accept):
+                found.append(change)
     found += [
         ContractChange(kind=now.kind, name=now.name, model=now.model, status="added")
         for name, now in after.items()
@@ -178,8 +183,11 @@ def _of_schemas(
         yield "breaking" if each.direction == "forward" else "note", each.text
 
 
-def _changed(was: Contract, now: Contract, node: NodeChange | None, more: Findings) -> ContractChange | None:
-    findings = [*_columns(was, now, node), *(_topic(was, now) if now.kind == "topic" else _table(was, now))]
+def _changed(
+    was: Contract, now: Contract, node: NodeChange | None, more: Findings, accept: Collection[str]
+) -> ContractChange | None:
+    stored = _topic(was, now) if now.kind == "topic" else _table(was, now, accept)
+    findings = [*_columns(was, now, node), *stored]
     findings += [*_keys(was, now, node), *more]
     breaking = tuple(dict.fromkeys(text for level, text in findings if level == "breaking"))
     notes = tuple(dict.fromkeys(text for level, text in findings if level == "note"))
@@ -268,7 +276,7 @@ def _topic(was: Contract, now: Contract) -> Findings:
             yield "todo", f"kafka-configs.sh --alter --topic {now.name}: Millstream never changes a topic"
 
 
-def _table(was: Contract, now: Contract) -> Findings:
+def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
     if was.store != now.store:
         yield "breaking", f"it is stored in {now.store} instead of {was.store}"
         yield "todo", "rebuild it"
@@ -281,6 +289,6 @@ def _table(was: Contract, now: Contract) -> Findings:
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"
             yield "todo", f"deploy it with `millstream apply`, which replaces the {now.kind}"
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
-        listed, model = ", ".join(f"`{name}`" for name in new), now.model.removeprefix("model.")
-        without = f"`build --accept stored:{model}` leaves NULL"
-        yield "note", f"{listed}: added to the table; `apply` fills existing rows, {without}"
+        listed, stored = ", ".join(f"`{name}`" for name in new), f"stored:{now.model.removeprefix('model.')}"
+        without = f", `build --accept {stored}` leaves NULL" if stored in accept else ""
+        yield "note", f"{listed}: added to the table; `apply` fills existing rows{without}"

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from millstream.deployment.keeping import Kept
-from millstream.deployment.records import Deployed
 from millstream.manifest import Compiled
 from millstream.physical.verdict import Accepted
 from millstream.review.compare import levels_of, review, with_state
@@ -23,7 +22,6 @@ _UNKNOWN = (
 
 
 def deployment(
-    running: Deployed,
     old: Version | None,
     new: Version,
     kept: Kept,
@@ -32,11 +30,11 @@ def deployment(
 ) -> Review:
     """Return what changes on a target; `old` is the version that was started there, if it is known."""
     manifest = new.manifest
-    queries = deployed_changes(running, kept, known, accepted)
+    queries = deployed_changes(kept, known, accepted)
     changed = tuple(each for each in queries if each.status != "same" or each.notes)
     base = Base(f"what runs on {manifest.target}")
     if old is None:
-        limits = (_UNKNOWN,) if running.records else ()
+        limits = (_UNKNOWN,) if kept.running.records else ()
         found = Review(project=manifest.project, target=manifest.target, against=base, limits=limits)
     else:
         found = review(old, new, known)

@@ -75,7 +75,7 @@ def replay(query: Query, others: Physical, known: Statistics) -> Replay:
     ]
     read_back = {each.partition(" ")[0] for each in again}
     return Replay(
-        command=rebuild_command(query),
+        command=rebuild_command(query.stored),
         models=plain(query.stored),
         reads=reads,
         sent_again=(*again, *(topic for topic in query.topics if topic not in read_back)),

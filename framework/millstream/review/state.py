@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from millstream.deployment.intents import Apply
 from millstream.deployment.keeping import Kept, kept_form
+from millstream.deployment.leaving import Split
 from millstream.deployment.newer_models import newer_models
 from millstream.deployment.records import Deployed, Record, new_record
 from millstream.deployment.stages import chain, fit, name_of, stages, unaccepted
@@ -29,8 +30,8 @@ class Running(Struct, frozen=True):
     old: Physical
     new: Physical
     groups: tuple[Groups, Groups]
-    kept: tuple[str, ...] = ()
-    """Ids of the models of the newer version that keep the SQL of the older one."""
+    kept: Kept
+    """The newer version on the older one."""
 
 
 def running(old: Topology, new: Topology) -> Running:
@@ -52,28 +53,26 @@ def running(old: Topology, new: Topology) -> Running:
     first = physical_of(old, only=names)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
     second = physical_of(new, first.lock, names)
-    kept = kept_form(new, second, deployed, old.catalog, only=names)
-    return Running(first, kept.physical, (before, after), kept.models)
+    kept = kept_form(new, second, deployed, old.catalog, Apply(), only=names)
+    if kept.running.lock != first.lock:
+        after = groups_of(kept.topology, kept.running.lock)
+    return Running(first, kept.physical, (before, after), kept)
 
 
 def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
     """Return how queries change, in their order; removed ones come last."""
-    records = {query.name: new_record("", query, {}) for query in found.old.queries}
     homes = {model: name for name, models in found.groups[0].models.items() for model in models}
     remaining = {model for models in found.groups[1].models.values() for model in models}
-    deployed, intent = Deployed(records), Apply()
-    return tuple(_changes(deployed, homes, found.new, remaining, statistics, intent, found.kept))
+    return tuple(_changes(found.kept, homes, remaining, statistics, Apply()))
 
 
-def deployed_changes(
-    running: Deployed, kept: Kept, statistics: Statistics, accepted: Accepted
-) -> tuple[QueryChange, ...]:
+def deployed_changes(kept: Kept, statistics: Statistics, accepted: Accepted) -> tuple[QueryChange, ...]:
     """Return how running queries change, and those that would count records twice that are sent again."""
-    new = kept.physical
+    new, running = kept.physical, kept.running
     homes = {model: name for name, record in running.records.items() for model in record.stored}
     remaining = {model for query in new.queries for model in query.stored}
     intent = Apply(accepted=accepted)
-    found = list(_changes(running, homes, new, remaining, statistics, intent, kept.models))
+    found = list(_changes(kept, homes, remaining, statistics, intent))
     rebuilt = [
         query
         for query in new.queries
@@ -94,14 +93,10 @@ def deployed_changes(
 
 
 def _changes(
-    running: Deployed,
-    homes: Mapping[str, str],
-    new: Physical,
-    remaining: Collection[str],
-    statistics: Statistics,
-    intent: Apply,
-    kept: Collection[str],
+    kept: Kept, homes: Mapping[str, str], remaining: Collection[str], statistics: Statistics, intent: Apply
 ) -> Iterator[QueryChange]:
+    running, new = kept.running, kept.physical
+    left = {split.name: split for split in kept.splits}
     deployment = stages(new.queries, running, intent, new.queries)
     before = dict(sorted(running.records.items()))
     for query in new.queries:
@@ -110,11 +105,23 @@ def _changes(
             change = _new(query, homes, new, statistics)
         else:
             change = _existing(fit(query, was, running), was, query, new, statistics)
-            same = plain(model for model in query.stored if model in kept)
-            notes = (f"{model} means the same, and keeps the SQL that runs" for model in same)
+            same = plain(model for model in query.stored if model in kept.models)
+            notes = [f"{model} means the same, and keeps the SQL that runs" for model in same]
+            if (split := left.get(query.name)) is not None:
+                notes.append(_leaves(split, running))
+                reasons = kept.reasons.get(query.name) or change.reasons
+                change = structs.replace(change, reasons=reasons)
             change = structs.replace(change, notes=(*change.notes, *notes))
         yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
     yield from (_removed(each, remaining) for each in before.values())
+
+
+def _leaves(split: Split, running: Deployed) -> str:
+    others = plain(running.records[split.query].stored)
+    continues = "continues" if len(others) == 1 else "continue"
+    return (
+        f"leaves the query of {', '.join(others)}, which {continues}; `millstream regroup` joins them again"
+    )
 
 
 def _existing(

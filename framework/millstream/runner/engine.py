@@ -27,7 +27,7 @@ from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
-from millstream.runner.checkpoints import dead_letter_offsets
+from millstream.runner.checkpoints import dead_letter_offsets, splitting
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import (
     CheckpointFolder,
@@ -37,6 +37,7 @@ from millstream.runner.checkpoints.files import (
     last_done,
     read_record,
 )
+from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
@@ -193,6 +194,7 @@ def engine(
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
         settle_all(files, tables, checkpoints)
+        splitting.settle(files, checkpoints)
         job = _fitted(job, files, checkpoints)
         yield Engine(
             job,
@@ -225,20 +227,21 @@ def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
 
 
 def _fitted(job: Job, files: Files, checkpoints: str) -> Job:
-    """Plan the queries again if the stored groups are others, or if SQL that runs must be kept."""
+    """Plan the queries again if the stored groups are others, or if what runs must be kept; split queries."""
     match job.intent:
-        case Regroup() | FullRefresh():
+        case Regroup():
             return job
-        case Update(rebuild=rebuilt):
+        case FullRefresh() if job.models is None:
+            return job
+        case Update() | Apply() | FullRefresh():
             pass
-        case Apply():
-            rebuilt = frozenset()
     deployed = deployed_at(files, checkpoints)
     physical = job.physical
     if deployed.lock is not None and deployed.lock != job.lock:
         physical = physical_of(job.topology, deployed.lock)
-    kept = with_kept(job.topology, physical, deployed, rebuilt)
-    return replace(job, topology=kept.topology, physical=kept.physical)
+    kept = with_kept(job.topology, physical, deployed, job.intent, job.models)
+    split(files, checkpoints, deployed, kept.running, kept.splits)
+    return replace(job, topology=kept.topology, physical=kept.physical, misfits=kept.misfits)
 
 
 def _jars(job: Job, tell: Tell) -> list[Path]:

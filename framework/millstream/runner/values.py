@@ -31,6 +31,8 @@ class Job(Struct, frozen=True):
     intent: Intent = Update()
     manifest: bytes = b""
     """The manifest to store at the checkpoints."""
+    misfits: Mapping[str, tuple[str, ...]] = {}
+    """The models because of which a query that they share with others can't continue."""
     trigger: str | None = "available_now"
     """When queries look for new records; None for a run's default."""
 

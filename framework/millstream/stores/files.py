@@ -32,6 +32,10 @@ class Files(Protocol):
         """Return how many bytes the files of a folder have, with those of folders within."""
         ...
 
+    def copy(self, folder: str, to: str) -> None:
+        """Copy a folder with its contents, if it exists."""
+        ...
+
 
 def path_in(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}"
@@ -89,6 +93,10 @@ class LocalFiles:
                 total += path.stat().st_size if path.is_file() else 0
         return total
 
+    def copy(self, folder: str, to: str) -> None:
+        if _path(folder).is_dir():
+            shutil.copytree(_path(folder), _path(to))
+
 
 def _path(path: str) -> Path:
     found = local_path(path)
@@ -143,6 +151,14 @@ class HadoopFiles:
     def size(self, folder: str) -> int:
         hadoop_path, system = self._open(folder)
         return system.getContentSummary(hadoop_path).getLength() if system.exists(hadoop_path) else 0
+
+    def copy(self, folder: str, to: str) -> None:
+        old, system = self._open(folder)
+        new, other = self._open(to)
+        if system.exists(old):
+            other.mkdirs(new.getParent())
+            copying = self._java.org.apache.hadoop.fs.FileUtil
+            copying.copy(system, old, other, new, False, self._settings)
 
     def _open(self, path: str) -> tuple[Any, Any]:
         hadoop_path = self._java.org.apache.hadoop.fs.Path(path)

@@ -221,3 +221,28 @@ def test_a_plan_changes_nothing(shop, running, run):
     edit(shop, TOTALS.replace("sum(", "max("))
     json.loads(run("plan", "--output", "json").out)
     assert content() == before
+
+
+def test_a_model_that_shares_a_query_is_rebuilt_alone(shop, run):
+    edit(shop)
+    most = "select user_id, max(amount) as most from {{ ref('stg_clicks') }} group by user_id\n"
+    (shop / "models/most.sql").write_text(CONFIG + most)
+    checkpoints = Path(started(shop))
+    before = {path: path.read_bytes() for path in checkpoints.rglob("*") if path.is_file()}
+    (shop / "models/most.sql").write_text(CONFIG + most.replace("max(amount)", "min(amount)"))
+    out = run("plan").out
+    assert "leaves the query of totals, which continues; `millstream regroup` joins them again" in out
+    assert "millstream build --rebuild most+\n" in out
+    assert out.endswith("compared, then swapped: most. All others continue.\n")
+    assert {path: path.read_bytes() for path in checkpoints.rglob("*") if path.is_file()} == before
+
+
+def test_what_fills_a_column_that_is_added(shop, running, run):
+    edit(shop, TOTALS.replace("count(*) as n", "count(*) as n, max(amount) as most"))
+    out = run("plan").out
+    assert "`most`: added to the table; `apply` fills existing rows\n" in out
+    edit(shop, TOTALS.replace("count(*) as n", "count(*) as n, count(*) * 2 as twice"))
+    filled = (
+        "`twice`: added to the table; `apply` fills existing rows, `build --accept stored:totals` leaves NULL"
+    )
+    assert filled in run("plan").out

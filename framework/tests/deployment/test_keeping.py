@@ -8,6 +8,7 @@ from support.shops import Shop
 
 from millstream.decoding import from_json
 from millstream.deployment.definitions import definition_of
+from millstream.deployment.intents import Update
 from millstream.deployment.keeping import with_kept
 from millstream.deployment.records import Deployed, new_record
 from millstream.deployment.stages import fit
@@ -36,8 +37,9 @@ def planned(shop, models, *, before=None, rebuilt=()):
         shop.model(name, sql)
     job = job_of(shop.root)
     running = before or Deployed({})
-    kept = with_kept(job.topology, physical_of(job.topology, running.lock), running, rebuilt)
-    records = running.records
+    intent = Update(frozenset(rebuilt))
+    kept = with_kept(job.topology, physical_of(job.topology, running.lock), running, intent)
+    records = kept.running.records
     found = {
         q.name: fit(q, records[q.name], running).kind for q in kept.physical.queries if q.name in records
     }

@@ -1,9 +1,11 @@
 """Edits of files other than a model's own SQL: told from the plan, and run as in `test_edited_states`."""
 
 import json
+import os
 import re
 
 import pytest
+from edits.files import FILES
 from edits.projects import EDITS, IMPORTED
 from edits.test_edited_states import OTHERS, PROFILES, half
 from support.runs import built, create_topics, job_of, problems, received, send, statuses, table_rows
@@ -14,6 +16,7 @@ from millstream.broker import shared_broker
 from millstream.compile import compile_project
 from millstream.deployment.definitions import what_runs
 from millstream.deployment.intents import Update
+from millstream.deployment.keeping import kept_form
 from millstream.deployment.records import Deployed, new_record
 from millstream.deployment.stages import fit
 from millstream.project.folders import checkpoints_of
@@ -23,6 +26,8 @@ from millstream.stores.files import LocalFiles
 
 pytestmark = SPARK_WARNINGS
 
+STEP = int(os.environ.get("MILLSTREAM_EDITS_STEP", "10"))
+"""Every how many edits of files are run; all of them are told."""
 SENT = {"s_sent", "m_keys"}
 """Sinks whose records stay as they were sent: events, and records under keys of another format."""
 
@@ -37,7 +42,11 @@ def write(shop, edits, side):
 
 def queries(shop):
     """Return the query of each model."""
-    return {output.model: query for query in job_of(shop.root).physical.queries for output in query.outputs}
+    return by_model(job_of(shop.root).physical)
+
+
+def by_model(physical):
+    return {model: query for query in physical.queries for model in query.stored}
 
 
 def told(before, after, model):
@@ -46,11 +55,14 @@ def told(before, after, model):
 
 
 def test_the_verdict_of_each_edit(tmp_path):
-    shop, edits = Shop(tmp_path, ""), (*EDITS, *IMPORTED)
+    shop, edits = Shop(tmp_path, ""), (*EDITS, *FILES, *IMPORTED)
     write(shop, edits, "before")
-    before = queries(shop)
+    old = job_of(shop.root)
     write(shop, edits, "after")
-    after = queries(shop)
+    new = job_of(shop.root)
+    running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
+    kept = kept_form(new.topology, new.physical, running, old.catalog)
+    before, after = by_model(old.physical), by_model(kept.physical)
     found = {edit.name: told(before, after, f"model.{edit.model}") for edit in edits}
     assert found == {edit.name: edit.verdict for edit in edits}
 
@@ -59,17 +71,18 @@ def test_the_verdict_of_each_edit(tmp_path):
 def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, first_spark):
     with shared_broker(tmp_path) as starting:
         shop = Shop(tmp_path, starting.ready().address)
-        write(shop, EDITS, "before")
+        edits = (*EDITS, *FILES[::STEP])
+        write(shop, edits, "before")
         create_topics(shop.bootstrap, "events", "others", "pairs")
         send(shop.bootstrap, half(0) | {"pairs": pairs(0)})
         succeeded(built(shop.root, first_spark)[0])
         before = models_in(compile_project(shop.root))
 
-        write(shop, EDITS, "after")
+        write(shop, edits, "after")
         send(shop.bootstrap, half(1) | {"pairs": pairs(1)})
         results, events = built(shop.root, first_spark)
         refused = {each.id for each in results.results if each.status in {"error", "skipped"}}
-        wrong = [e.name for e in EDITS if (e.verdict == "same") == (f"model.{e.model}" in refused)]
+        wrong = [e.name for e in edits if (e.verdict == "same") == (f"model.{e.model}" in refused)]
         assert wrong == []
         assert {each.code for each in problems(events)} == {"MS870", "MS871", "MS880"}
 
@@ -78,7 +91,7 @@ def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, 
         succeeded(built(shop.root, first_spark, intent=Update(frozenset(refused)))[0])
         succeeded(built(shop.root, first_spark, target="fresh")[0])
         unlike = {
-            e.name: (rows(shop, e, "local"), rows(shop, e, "fresh")) for e in EDITS if e.model not in SENT
+            e.name: (rows(shop, e, "local"), rows(shop, e, "fresh")) for e in edits if e.model not in SENT
         }
         assert {name: both for name, both in unlike.items() if both[0] != both[1]} == {}
 

@@ -10,7 +10,7 @@ from support.building import sink, stored
 from support.plans import by, dedupe, group, select, topic, watermark, where
 
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView
-from millstream.physical.lock import Lock
+from millstream.physical.lock import Lock, LockedGroup, Member
 from millstream.physical.values import PerBatch
 from millstream.runner.queries.counts import without_bad
 from millstream.runner.spark.settings import CHAINS
@@ -228,15 +228,68 @@ def test_aggregates_of_one_group_read_and_move_once(spark, stream, records):
     assert stream.run(query) == {"counts": [("2", {"a": 2, "n": 2})], "tops": [("2", {"a": 2, "top": 50})]}
 
 
-def test_a_removed_model_of_a_group_leaves_the_others_their_state(spark, stream, records):
+def former(output):
+    """Return an output as that of a model that has left the query."""
+    return replace(output, model=f"former.events_by_a:{output.model}")
+
+
+def left(lock, *outputs):
+    """Return a lock with models that have left the query."""
+    names = {output.model: former(output).model for output in outputs}
+    (group,) = lock.groups
+    members = (Member(tuple(names.get(model, model) for model in each.models)) for each in group.members)
+    return Lock((LockedGroup(group.name, tuple(members)),))
+
+
+def test_a_former_model_leaves_the_others_their_state(spark, stream, records):
     together = by(topic("a", "b"), "a")
     counts = sink(select(group(together, ("a",), "n = count(*)"), "a", "n"), "counts", "a")
     tops = sink(group(together, ("a",), "top = max(b)"), "tops", "a")
     both = planned(tops, counts)
     stream.run(both.queries[0])
     records({"a": 2, "b": 50})
-    (left,) = planned(counts, lock=both.lock).queries
-    assert stream.run(left) == {"counts": [("2", {"a": 2, "n": 2})]}
+    (query,) = planned(counts, former(tops), lock=left(both.lock, tops)).queries
+    assert stream.run(query) == {"counts": [("2", {"a": 2, "n": 2})]}
+    assert [each["numRowsTotal"] for each in stream.progress["stateOperators"]] == [3, 3]
+    assert [each["numRowsUpdated"] for each in stream.progress["stateOperators"]] == [0, 1]
+
+
+def test_a_former_model_leaves_others_the_state_that_it_shares(spark, stream, records):
+    counts = group(by(topic("a", "b"), "a"), ("a",), "n = count(*)", "top = max(b)", label="counts")
+    numbers, tops = (
+        sink(select(counts, "a", "n"), "numbers", "a"),
+        sink(select(counts, "a", "top"), "tops", "a"),
+    )
+    both = planned(numbers, tops)
+    stream.run(both.queries[0])
+    records({"a": 2, "b": 50})
+    (query,) = planned(numbers, former(tops), lock=left(both.lock, tops)).queries
+    assert stream.run(query) == {"numbers": [("2", {"a": 2, "n": 2})]}
+
+
+def test_windows_of_a_former_model_close_in_silence(spark, stream, records):
+    together = by(watermark(topic("a", "ts")), "a")
+    hours, days = (
+        sink(
+            select(
+                group(
+                    together, (f"window = window(ts, '{length} hours')", "a"), "n = count(*)", emit="on_close"
+                ),
+                "a",
+                "n",
+            ),
+            name,
+            "a",
+        )
+        for name, length in (("hours", 1), ("days", 2))
+    )
+    both = planned(hours, days)
+    stream.run(both.queries[0])
+    records({"a": 9, "ts": "2024-01-03T00:00:00Z"})
+    (query,) = planned(days, former(hours), lock=left(both.lock, hours)).queries
+    found = stream.run(query)
+    assert set(found) == {"days"}
+    assert [each["numRowsTotal"] for each in stream.progress["stateOperators"]] == [0, 1]
 
 
 def test_windows_of_a_group(spark, stream):

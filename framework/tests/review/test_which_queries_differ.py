@@ -6,6 +6,9 @@ from support.long import EXAMPLES
 from support.reviews import written
 
 from millstream.compile import compile_project
+from millstream.deployment.intents import Apply
+from millstream.deployment.keeping import kept_form
+from millstream.deployment.records import Deployed, new_record
 from millstream.review.replay import Statistics
 from millstream.review.state import Running, query_changes, running
 from millstream.topology import compiled_topology, groups_of, physical_of
@@ -24,7 +27,9 @@ def topology(folder, models):
 def all_queries(old, new):
     before = groups_of(old)
     first = physical_of(old)
-    return Running(first, physical_of(new, first.lock), (before, groups_of(new, before.lock)))
+    deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
+    kept = kept_form(new, physical_of(new, first.lock), deployed, old.catalog, Apply())
+    return Running(first, kept.physical, (before, groups_of(new, before.lock)), kept)
 
 
 def told(found):

@@ -7,6 +7,7 @@ import pytest
 from support.runs import built, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
+from millstream.deployment.intents import Apply
 from millstream.errors import MillstreamError
 from millstream.runner.spark.target_lock import checkpoints_lock
 from millstream.stores.files import HadoopFiles
@@ -39,6 +40,11 @@ def test_files_are_written_read_listed_and_removed(first_spark, remote):
     assert (files.read(f"{folder}/a"), files.names(folder)) == (None, [])
     files.write(f"{folder}/a", b"\x00\xff")
     assert (files.read(f"{folder}/a"), files.names(folder)) == (b"\x00\xff", ["a"])
+    files.write(f"{folder}/b/c", b"1")
+    files.copy(folder, "viewfs://remote/checkpoints/more/two")
+    assert (remote / "more/two/b/c").read_bytes() == b"1"
+    files.copy(f"{folder}/none", f"{folder}/nothing")
+    assert sorted(files.names(folder)) == ["a", "b"]
     files.remove(folder)
     assert not (remote / "one").exists()
 
@@ -59,6 +65,22 @@ def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop,
     assert read == {"model.totals": ("totals", 1), "model.counts": ("counts", 2)}
     assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
     assert [row["total"] for row in table_rows(shop.root, "model.counts")] == [2]
+
+
+def test_a_model_leaves_the_query_that_it_shares(shop, first_spark, remote):
+    shop.write("profiles.yml", PROFILES)
+    shop.model("totals", TOTALS.format(measure="sum(value)"))
+    shop.model("counts", TOTALS.format(measure="count(value)"))
+    shop.send(("a", {"id": 1, "value": 1.0}), ("a", {"id": 2, "value": 2.0}))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.format(measure="max(value)"))
+    results, told = built(shop.root, first_spark, intent=Apply())
+    assert problems(told) == []
+    assert {each.id: each.rows_read for each in results.results} == {"model.totals": 2, "model.counts": 0}
+    shop.send(("a", {"id": 3, "value": 3.0}))
+    built(shop.root, first_spark)
+    assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
+    assert [row["total"] for row in table_rows(shop.root, "model.counts")] == [3]
 
 
 def test_a_new_sink_gets_what_was_there_before(shop, first_spark, remote):

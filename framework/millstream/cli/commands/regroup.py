@@ -11,8 +11,9 @@ def command(common: Common) -> int:
     """Regroup stateful models into queries.
 
     A stateful model that is added to a running project gets a separate query, because no existing checkpoint
-    fits it; when a model is removed, the others keep their groups. `regroup` groups all models as in a new
-    deployment. Groups that change are rebuilt from the start of their sources, alongside the running version,
-    and swapped when all rebuilds have finished. The project must not run meanwhile.
+    fits it, and so does one that is rebuilt alone; when a model is removed, the others keep their groups.
+    `regroup` groups all models as in a new deployment. Groups that change are rebuilt from the start of their
+    sources, alongside the running version, and swapped when all rebuilds have finished. The project must not
+    run meanwhile.
     """
     return build_models(common, Choice(), Changes(regroup=True), no_tests=True)

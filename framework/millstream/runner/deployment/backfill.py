@@ -93,7 +93,7 @@ def _run(
     names = ", ".join(model.partition(".")[2] for model in models)
     stage = f"backfill of {names}"
     running.tell(Setup(stage))
-    alone = alone_of(running.job.topology, query.name, models)
+    alone = alone_of(running.job.topology, query.name, models, running.job.physical.lock)
     context = running.context_of(alone, _identity(alone, record, ranges), new)
     try:
         run_once(running.spark, alone, context, ranges)

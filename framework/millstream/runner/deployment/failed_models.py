@@ -48,7 +48,10 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
 def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
     """Return a query without some of its models; it still sends the dead letters of its source."""
     others = [model for model in query.stored if model not in left_out]
-    return alone_of(running.job.topology, query.name, others, dead_letters=True) if left_out else query
+    if not left_out:
+        return query
+    job = running.job
+    return alone_of(job.topology, query.name, others, job.physical.lock, dead_letters=True)
 
 
 def missing_from(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Offsets]]:
@@ -62,7 +65,7 @@ def _failing(
     ranges = running.ranges(query, starts, ends)
     found: dict[str, Diagnostic] = {}
     for model in query.stored:
-        alone = alone_of(running.job.topology, query.name, [model])
+        alone = alone_of(running.job.topology, query.name, [model], running.job.physical.lock)
         try:
             try_out(running.spark, alone, running.context_of(alone, ""), ranges)
         except (MillstreamError, PySparkException, Py4JError) as error:

@@ -114,7 +114,7 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
         if before is not None:
             name = table.model.partition(".")[2]
             owner = f"the table {name} has rows of query {before}"
-            remedy = f"rebuild it alongside the running version, then swap: {rebuild_command(query)}"
+            remedy = f"rebuild it alongside the running version, then swap: {rebuild_command(query.stored)}"
             message = f"{owner}; {query.name} would not replace all of them"
             raise MillstreamError(Diagnostic("MS870", message, None, remedy))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from millstream.deployment.intents import resuming
-from millstream.deployment.records import Deployed
+from millstream.deployment.records import Deployed, Record
 from millstream.deployment.stages import KeepPrevious, Reset, Stage, Swap, stages
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
@@ -20,7 +20,7 @@ from millstream.runner.engine import Engine
 def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
     job = running.job
     deployed = deployed_at(running.files, running.checkpoints)
-    return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock)
+    return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock, job.misfits)
 
 
 def resumed(running: Engine, query: Query) -> tuple[Stage, ...]:
@@ -58,10 +58,22 @@ def end(
         end_apply(running)
 
 
+def _has_former(record: Record | None) -> bool:
+    return record is not None and bool(record.former)
+
+
 def update_lock(running: Engine, started: Collection[str]) -> None:
 
     before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
     known = {*started, *(group.name for group in before.groups)}
-    now = Lock(tuple(group for group in running.job.physical.lock.groups if group.name in known))
+    records = checkpoints.records_in(running.files, running.checkpoints)
+    now = Lock(
+        tuple(
+            # Until a rebuild is swapped, the checkpoint has the states of former models.
+            (before.group(group.name) or group) if _has_former(records.get(group.name)) else group
+            for group in running.job.physical.lock.groups
+            if group.name in known
+        )
+    )
     if now != before:
         checkpoints.write_lock(running.files, running.checkpoints, now)

@@ -1,0 +1,128 @@
+"""Which models of a shared query are rebuilt: those that would be if each had a query of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from msgspec import structs
+
+from millstream.deployment.former import relations
+from millstream.deployment.intents import Apply, FullRefresh, Intent, Regroup, Update, accepted_by
+from millstream.deployment.leaving import Split
+from millstream.deployment.records import Deployed
+from millstream.materialization import Sink
+from millstream.physical.plan import Physical
+from millstream.physical.values import Query
+from millstream.physical.verdict import Verdict, verdict
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.nodes import TopicScan
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import traits_of
+from millstream.topology import Topology, groups_of, physical_of, topology_of
+
+
+def verdicts_alone(old: Catalog, new: Catalog, models: Collection[str]) -> dict[str, Verdict]:
+    """Return what would become of the state and rows of models in queries of their own."""
+    both = frozenset(id_ for id_ in models if id_ in old.models and id_ in new.models)
+    before, after = _queries_alone(old, both), _queries_alone(new, both)
+    return {
+        id_: verdict(before[id_].signature, after[id_].signature)
+        if id_ in before and id_ in after
+        else Verdict("rebuild")
+        for id_ in models
+    }
+
+
+def _queries_alone(catalog: Catalog, models: frozenset[str]) -> dict[str, Query]:
+    upstream = _upstream(catalog, models)
+    specs = {id_: each for id_, each in catalog.models.items() if id_ in upstream}
+    target = catalog.target | {"grouping": "off"}
+    topology = topology_of(structs.replace(catalog, models=specs, target=target), models)
+    return {id_: query for query in physical_of(topology).queries for id_ in query.stored if id_ in models}
+
+
+def _upstream(catalog: Catalog, models: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(models)
+    while waiting:
+        id_ = waiting.pop()
+        if id_ in catalog.models and id_ not in found:
+            found.add(id_)
+            waiting += relations(catalog.models[id_])
+    return found
+
+
+def leaving_models(
+    topology: Topology,
+    physical: Physical,
+    running: Deployed,
+    unfit: Collection[str],
+    old: Catalog,
+    new: Catalog,
+    intent: Intent,
+    selected: Collection[str] | None,
+) -> dict[str, frozenset[str]]:
+    """Return the models that are rebuilt while others of their query are not, by query.
+
+    `new` has the models as they would run in queries of their own; `unfit` are the queries that don't fit.
+    """
+    homes = {model: name for name, record in running.records.items() for model in record.stored}
+    rebuilt: set[str] = set()
+    match intent:
+        case Update(rebuild=requested):
+            rebuilt.update(requested)
+        case FullRefresh():
+            rebuilt.update(selected or ())
+        case Apply():
+            known = {model for name in unfit for model in running.records[name].stored}
+            shared = {model for model in known if len(running.records[homes[model]].stored) > 1}
+            verdicts = verdicts_alone(old, new, shared) if shared else {}
+            accepted = accepted_by(intent)
+            rebuilt.update(model for model in known - shared if model in new.models)
+            rebuilt.update(id_ for id_, each in verdicts.items() if not accepted.covers(each))
+        case Regroup():
+            return {}
+    rebuilt |= set(_readers(topology, rebuilt, homes)) if isinstance(intent, Apply) else set()
+    found: dict[str, frozenset[str]] = {}
+    planned = {model for query in physical.queries for model in query.stored}
+    for name, record in running.records.items():
+        here = planned.intersection(record.stored)
+        left = rebuilt.intersection(here)
+        if left and left < here:
+            found[name] = frozenset(left)
+    return found
+
+
+def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, str]) -> Iterator[str]:
+    """Yield models with state that would count records twice which rebuilt models send again."""
+    outputs = {output.model: output for output in topology.plan.outputs}
+    waiting, found = list(rebuilt), set(rebuilt)
+    while waiting:
+        sender = outputs.get(waiting.pop())
+        if sender is None or not isinstance(sender.materialization, Sink):
+            continue
+        if traits_of(sender.input).mode == "upsert":
+            continue
+        for model, output in outputs.items():
+            order = in_order((output,))
+            reads = any(isinstance(node, TopicScan) and node.relation == sender.model for node in order)
+            if reads and model in homes and model not in found and any(node.stateful for node in order):
+                found.add(model)
+                waiting.append(model)
+                yield model
+
+
+def splits_of(
+    leaving: Mapping[str, frozenset[str]], topology: Topology, running: Deployed, used: Iterable[str]
+) -> Iterator[Split]:
+    """Yield splits: models that would share a query in a new deployment leave together."""
+    names = {*used, *running.records}
+    groups = groups_of(topology).models if leaving else {}
+    for query, left in leaving.items():
+        parts = [tuple(model for model in models if model in left) for models in groups.values()]
+        for models in filter(None, parts):
+            name = models[0].rpartition(".")[2]
+            while name in names:
+                name += "_"
+            names.add(name)
+            yield Split(query, name, models)

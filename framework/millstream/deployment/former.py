@@ -1,0 +1,162 @@
+"""Keeps the SQL of former models: of those that left a query whose checkpoint still has their state."""
+
+from __future__ import annotations
+
+import graphlib
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import msgspec
+from msgspec import Struct, structs
+
+from millstream.artifacts import PLAN_FORMAT
+from millstream.decoding import from_msgpack
+from millstream.deployment.records import Record
+from millstream.expressions import Read, Ref
+from millstream.physical.former import former_id
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.sql.query import Scan
+
+Columns = dict[str, str]
+"""Types of columns by name."""
+
+
+class Former(Struct, frozen=True):
+    """The former models of a query, as they were written when they left it."""
+
+    format: str
+    stored: tuple[str, ...] = ()
+    models: dict[str, ModelSpec] = {}
+    """Also the views that they read."""
+    reads: dict[str, Columns] = {}
+    """The columns of sources, seeds and other models that they read."""
+
+    def packed(self) -> bytes:
+        return zlib.compress(msgspec.msgpack.encode(self), 6) if self.stored else b""
+
+
+def former_in(record: Record) -> Former | None:
+    """Return the former models of a query; None if another version of Millstream wrote them."""
+    if not record.former:
+        return Former(PLAN_FORMAT)
+    try:
+        found = from_msgpack(zlib.decompress(record.former), Former)
+    except (zlib.error, msgspec.DecodeError, ValueError):
+        return None
+    return found if found.format == PLAN_FORMAT else None
+
+
+def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Former:
+    """Return the former models of a query after more models have left it."""
+    left = tuple(stored)
+    views = (view for id_ in left for view in views_of(catalog, catalog.models[id_]))
+    added = {id_: catalog.models[id_] for id_ in dict.fromkeys((*left, *views))}
+    reads: dict[str, Columns] = dict(former.reads)
+    for spec in added.values():
+        names = {ref.column.lower() for ref in _refs(spec)}
+        for relation in relations(spec.query):
+            if relation not in added:
+                read = {name: type_ for name, type_ in columns_of(catalog, relation) if name in names}
+                reads[relation] = reads.get(relation, {}) | read
+    return Former(PLAN_FORMAT, (*former.stored, *left), former.models | added, reads)
+
+
+def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, ModelSpec] | None:
+    """Return the former models of a query under ids of their own; None if a column that they read is gone."""
+    known = {*catalog.topics, *catalog.seeds, *catalog.models}
+    for relation, columns in former.reads.items():
+        if relation not in known or not columns.items() <= dict(columns_of(catalog, relation)).items():
+            return None
+    names = {id_: former_id(query, id_) for id_ in former.models}
+    found: dict[str, ModelSpec] = {}
+    for id_, spec in former.models.items():
+        renamed = _renamed(spec, names)
+        assert isinstance(renamed, ModelSpec)
+        if id_ in former.stored:  # it stores no rows, but its keys are those that its tests promise
+            renamed = structs.replace(renamed, checks=(), promised=(*spec.checks, *spec.promised))
+        found[names[id_]] = structs.replace(renamed, id=names[id_])
+    return found
+
+
+def with_specs(catalog: Catalog, specs: Mapping[str, ModelSpec]) -> Catalog:
+    """Return a catalog with other or more models, in topological order."""
+    models = {**catalog.models, **specs}
+    reads = {
+        id_: [read for read in relations(model.query) if read in models] for id_, model in models.items()
+    }
+    order = graphlib.TopologicalSorter(reads).static_order()
+    return structs.replace(catalog, models={id_: models[id_] for id_ in order})
+
+
+def views_of(catalog: Catalog, model: ModelSpec) -> Iterator[str]:
+    """Yield the views that a model reads, and those that they read."""
+    for id_ in dict.fromkeys(relations(model.query)):
+        read = catalog.models.get(id_)
+        if read is not None and read.materialization.inlined:
+            yield id_
+            yield from views_of(catalog, read)
+
+
+def columns_of(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:
+    topic = catalog.topics.get(relation)
+    if topic is not None:
+        fields = (*topic.fields, topic.key) if topic.key else topic.fields
+        derived = {(name.lower(), str(expression.type)) for name, expression in topic.derived}
+        return frozenset(derived.union((field.name.lower(), str(field.type)) for field in fields))
+    spec = catalog.seeds.get(relation) or catalog.models.get(relation)
+    columns = spec.columns if spec is not None else ()
+    return frozenset((column.name.lower(), str(column.type)) for column in columns)
+
+
+def relations(value: object) -> Iterator[str]:
+    """Yield the relations that SQL reads, at any depth."""
+    for each in _values(value, Scan | Read):
+        assert isinstance(each, Scan | Read)
+        yield each.relation
+
+
+def _refs(value: object) -> Iterator[Ref]:
+    for each in _values(value, Ref):
+        assert isinstance(each, Ref)
+        yield each
+
+
+def _values(value: object, kind: object) -> Iterator[object]:
+    """Yield the values of a kind within another value, at any depth."""
+    if isinstance(value, kind):  # type: ignore[arg-type]
+        yield value
+        return
+    for each in _within(value):
+        yield from _values(each, kind)
+
+
+def _within(value: object) -> Collection[object]:
+    match value:
+        case Struct():
+            return [getattr(value, name) for name in value.__struct_fields__]
+        case dict():
+            return value.values()
+        case tuple() | list():
+            return value
+        case _:
+            return ()
+
+
+def _renamed(value: object, names: Mapping[str, str]) -> object:
+    """Return a value in which SQL reads relations by other names."""
+    match value:
+        case Scan(relation=relation) | Read(relation=relation) if relation in names:
+            return structs.replace(value, relation=names[relation])
+        case Struct():
+            fields = {name: getattr(value, name) for name in value.__struct_fields__}
+            new = {name: _renamed(each, names) for name, each in fields.items()}
+            changed = {name: each for name, each in new.items() if each is not fields[name]}
+            return structs.replace(value, **changed) if changed else value
+        case dict():
+            items = {key: _renamed(each, names) for key, each in value.items()}
+            return items if any(items[key] is not value[key] for key in items) else value
+        case tuple():
+            parts = tuple(_renamed(each, names) for each in value)
+            return parts if any(one is not two for one, two in zip(parts, value, strict=True)) else value
+        case _:
+            return value

@@ -1,0 +1,136 @@
+"""Models that leave a query that they share: what is rebuilt, and what continues."""
+
+import pytest
+from edits.bases import EVENTS, table
+from edits.test_edited_states import OTHERS, PROFILES
+from support.runs import job_of
+from support.shops import Shop
+
+from millstream.decoding import from_json
+from millstream.deployment.definitions import definition_of
+from millstream.deployment.intents import Apply, FullRefresh, Update
+from millstream.deployment.keeping import with_kept
+from millstream.deployment.leaving import Split
+from millstream.deployment.records import Deployed, new_record
+from millstream.deployment.stages import Refuse, chain, name_of, stages
+from millstream.manifest import Manifest
+from millstream.topology import physical_of
+
+MODELS = {
+    "total": table("user", f"select user, sum(value) as total from {EVENTS} group by user"),
+    "number": table("user", f"select user, count(*) as n from {EVENTS} where kind <> 'd' group by user"),
+    "last": table("user", f"select user, max(id) as last from {EVENTS} where id > 1 group by user"),
+}
+MOST = {"total": MODELS["total"].replace("sum(", "max(")}
+TOTAL_ALONE = (Split("events_by_user", "total", ("model.total",)),)
+
+
+@pytest.fixture
+def shop(tmp_path):
+    made = Shop(tmp_path, "")
+    made.write("profiles.yml", PROFILES.replace("grouping: off", "grouping: all"))
+    made.more(OTHERS)
+    return made
+
+
+def deployed(shop, models=MODELS):
+    for name, sql in models.items():
+        shop.model(name, sql)
+    job = job_of(shop.root)
+    manifest = from_json(job.manifest, Manifest)
+    records = {
+        query.name: new_record("", query, {}, definition_of(manifest, job.catalog, query.stored).packed())
+        for query in job.physical.queries
+    }
+    return Deployed(records, job.physical.lock)
+
+
+def planned(shop, running, edited, intent, selected=None):
+    """Return the plan of an edited project, and the stages of each model."""
+    for name, sql in edited.items():
+        shop.model(name, sql)
+    job = job_of(shop.root)
+    kept = with_kept(job.topology, physical_of(job.topology, running.lock), running, intent, selected)
+    queries = kept.physical.queries
+    listed = stages(queries, kept.running, intent, queries, kept.physical.lock, kept.misfits)
+    found = {
+        model.removeprefix("model."): " ".join(map(name_of, chain(listed, query.name)))
+        for query in queries
+        for model in query.stored
+    }
+    return kept, found, listed
+
+
+def test_one_query_stores_all_three(shop):
+    assert [record.stored for record in deployed(shop).records.values()] == [
+        ("model.last", "model.number", "model.total")
+    ]
+
+
+def test_apply_rebuilds_the_edited_model_alone(shop):
+    running = deployed(shop)
+    kept, found, _ = planned(shop, running, MOST, Apply())
+    assert kept.splits == TOTAL_ALONE
+    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
+
+
+def test_build_names_the_edited_model_alone(shop):
+    _, found, listed = planned(shop, deployed(shop), MOST, Update())
+    assert set(found.values()) == {"refuse"}
+    (problem,) = (stage.problem for stage in listed if isinstance(stage, Refuse))
+    assert problem.message.startswith("total can't continue from its checkpoint: ")
+    assert problem.message.endswith("; last, number share its query, and continue then")
+    assert problem.help.endswith(": millstream build --rebuild total+")
+    kept, found, _ = planned(shop, deployed(shop), {}, Update(frozenset({"model.total"})))
+    assert kept.splits == TOTAL_ALONE
+    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild swap"}
+
+
+def test_a_model_that_is_refreshed_leaves_the_others(shop):
+    kept, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset({"model.total"}))
+    assert kept.splits == TOTAL_ALONE
+    kept, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset(f"model.{m}" for m in MODELS))
+    assert kept.splits == ()
+
+
+def test_an_edit_that_is_taken_back_finds_its_state(shop):
+    running = deployed(shop)
+    kept, _, _ = planned(shop, running, MOST, Apply())
+    again, found, _ = planned(shop, kept.running, MODELS, Update())
+    assert (again.splits, set(found.values())) == ((), {"continue start"})
+    assert {query.name: len(query.stored) for query in again.physical.queries} == {
+        "events_by_user": 2,
+        "total": 1,
+    }
+
+
+def test_models_leave_one_after_the_other(shop):
+    kept, _, _ = planned(shop, deployed(shop), MOST, Apply())
+    running = kept.running
+    more = {"number": MODELS["number"].replace("count(*)", "sum(id)")}
+    again, found, _ = planned(shop, running, more, Apply())
+    assert again.splits == (Split("events_by_user", "number", ("model.number",)),)
+    assert found["last"] == "continue start"
+    taken_back, found, _ = planned(shop, again.running, MODELS, Update())
+    assert (taken_back.splits, set(found.values())) == ((), {"continue start"})
+
+
+def test_a_removed_model_leaves_the_others_their_state(shop):
+    running = deployed(shop)
+    (shop.root / "models/total.sql").unlink()
+    for intent in (Update(), Apply()):
+        _, found, _ = planned(shop, running, {}, intent)
+        assert found == dict.fromkeys(["number", "last"], "continue start")
+
+
+def test_a_state_that_can_not_be_planned_any_more_is_rebuilt_with_its_query(shop):
+    running = deployed(shop)
+    kept, _, _ = planned(shop, running, MOST, Apply())
+    (shop.root / "models/total.sql").unlink()
+    shop.root.joinpath("models/sources.yml").write_text(
+        shop.root.joinpath("models/sources.yml")
+        .read_text()
+        .replace("value, type: double", "value, type: int", 1)
+    )
+    _, found, _ = planned(shop, kept.running, {}, Apply())
+    assert found == dict.fromkeys(["number", "last"], "rebuild compare swap")
