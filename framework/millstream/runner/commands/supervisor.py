@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from msgspec.structs import replace
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
+from millstream.runner.checkpoints.files import last_begun, last_done, read_up_to
 from millstream.runner.checkpoints.swap import settle
 from millstream.runner.commands.consumer_offsets import Commits
 from millstream.runner.commands.progress_listener import Listener
@@ -20,6 +23,7 @@ from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import resumed
 from millstream.runner.engine import Engine
 from millstream.runner.queries.batches import Batch, Offsets, has_read
+from millstream.runner.queries.gate import Gate
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import start
 from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
@@ -36,6 +40,8 @@ ISOLATE_AFTER = 2
 """Consecutive failures after which the failing models of the query are searched."""
 BETWEEN = 1.0
 """Seconds between two passes over available records."""
+_LOOK = 0.05
+"""Seconds between two looks at what Spark has recorded."""
 
 
 class SupervisedQuery:
@@ -49,8 +55,7 @@ class SupervisedQuery:
         trigger: Trigger,
         ends: Mapping[str, Offsets],
         commits: Commits,
-        stopping: threading.Event,
-        gate: threading.Semaphore,
+        starts: threading.Semaphore,
     ) -> None:
         self.query = query
         self._stages = stages
@@ -61,8 +66,10 @@ class SupervisedQuery:
         self._trigger = trigger
         self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
         self._commits = commits
-        self._stopping = stopping
-        self._gate = gate
+        self._stopping = threading.Event()
+        self._starts = starts
+        self._gate = Gate(running.turn)
+        self._halted = False
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
         self._listener = Listener()
@@ -83,10 +90,56 @@ class SupervisedQuery:
         self._running.tell(Waiting(self.query))
         self._thread.start()
 
+    @property
+    def running(self) -> Engine:
+        return self._running
+
     def stop(self, deadline: float) -> None:
-        """Stop it for good; `stopping` must be set, or it restarts."""
+        """Stop it for good, after its current batch or at `deadline` of the monotonic clock."""
+        self._stopping.set()
         self.pause(deadline)
         self._thread.join()
+
+    def halt(self, deadline: float) -> None:
+        """Stop it for good exactly between two batches; the next one may be planned already."""
+        self._stopping.set()
+        self._halted = True
+        self._gate.close()
+        self.stop(deadline)
+
+    @contextmanager
+    def between_batches(self) -> Iterator[int | None]:
+        """Hold the query between two batches; yield the last complete one.
+
+        The result is None if there is none, or if the query has stopped within a batch.
+        """
+        with self._gate.between_batches():
+            yield self._completed()
+
+    def _completed(self) -> int | None:
+        files, record = self._running.files, self._running.record(self.query)
+        if record is None:
+            return None
+        spark = self._running.checkpoint(self.query).spark(record)
+        while True:
+            # A batch that waits at the gate is planned, after Spark has recorded the end of the one before.
+            waiting, done, begun = self._gate.waiting, last_done(files, spark), last_begun(files, spark)
+            if waiting or done == begun:
+                return done
+            with self._lock:
+                streaming = self._streaming
+            if streaming is None or not streaming.isActive:
+                return None
+            time.sleep(_LOOK)
+
+    def position(self) -> dict[str, Offsets]:
+        """Return the offsets up to which it has read each topic, by its complete batches."""
+        files, record = self._running.files, self._running.record(self.query)
+        if record is None:
+            return {}
+        spark = self._running.checkpoint(self.query).spark(record)
+        done = last_done(files, spark)
+        return {} if done is None else dict(read_up_to(files, spark, done) or {})
 
     def lose(self) -> None:
         """Stop it after the JVM has died."""
@@ -122,7 +175,8 @@ class SupervisedQuery:
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
             self._running.tell(Failed(self.query.name, problem, self._failures, wait))
             self._stopping.wait(wait)
-        self._running.tell(Stopped(self.query.name))
+        if not self._halted:
+            self._running.tell(Stopped(self.query.name))
 
     def _isolated(self) -> bool:
         """Leave out models that fail on their own, and return whether there are any."""
@@ -136,7 +190,7 @@ class SupervisedQuery:
         """Run it until it ends; return the error unless it was stopped."""
         listener = self._listener = Listener()
         try:
-            with self._gate:
+            with self._starts:
                 streaming = self._start(listener)
                 if streaming is None:
                     return None
@@ -166,6 +220,8 @@ class SupervisedQuery:
             note = f"{', '.join(missing)} {'was' if len(missing) == 1 else 'were'} missing; recreated"
             self._running.tell(Setup("topics", note, done=True))
         query, context = prepare(self._running, self.query, self._stages, self._left_out)
+        # Without a limit, Spark writes records without calls per batch, which a gate needs.
+        context = replace(context, stores=replace(context.stores, turn=self._gate))
         listener.test_counts, self._raised = context.stores.test_counts, context.stores.raised
         with self._lock:
             if self._stopping.is_set():
