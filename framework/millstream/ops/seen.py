@@ -13,7 +13,18 @@ from msgspec import Struct, field
 
 from millstream.errors import Diagnostic
 from millstream.runner.queries.batches import Batch, Offsets
-from millstream.runner.values import Batched, Ends, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
+from millstream.runner.values import (
+    Batched,
+    Ends,
+    Event,
+    Failed,
+    Idle,
+    LeftOut,
+    Removed,
+    Running,
+    Stopped,
+    Waiting,
+)
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 
@@ -68,7 +79,11 @@ class Watcher:
             match event:
                 case Waiting(query=query):
                     models = tuple(name.removeprefix("model.") for name in query.stored)
-                    self._statuses[query.name] = QueryStatus(query.name, models)
+                    # The totals of a query go on if another version of it takes over.
+                    seen = self._statuses.setdefault(query.name, QueryStatus(query.name, models))
+                    seen.models, seen.status, seen.left_out = models, "waiting", {}
+                case Removed(query=name):
+                    self._statuses.pop(name, None)
                 case Running(query=query, rebuilding=rebuilding):
                     self._statuses[query.name].status = "rebuilding" if rebuilding else "running"
                 case LeftOut(query=name, model=model, problem=problem):

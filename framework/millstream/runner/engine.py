@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -19,7 +19,7 @@ from millstream.decoding import from_json
 from millstream.deployment.definitions import definition_of
 from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
 from millstream.deployment.keeping import with_kept
-from millstream.deployment.records import Offsets, Record
+from millstream.deployment.records import Deployed, Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
 from millstream.manifest import Manifest
@@ -37,9 +37,11 @@ from millstream.runner.checkpoints.files import (
     last_done,
     read_record,
 )
+from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
+from millstream.runner.queries.positions import without_earlier
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
@@ -67,6 +69,10 @@ class Engine(Struct, frozen=True, eq=False):
     tell: Tell
     turn: AbstractContextManager[Any] | None = None
     """Limits how many batches of a run execute at a time."""
+
+    @property
+    def held(self) -> HeldRecords:
+        return HeldRecords(self.spark, self.files, self.kafka.cluster, self.kafka.trigger)
 
     def topic_options(self, source: SourceRead) -> Mapping[str, Any]:
         """Return the options of a topic; a model's topic is read from where its current rows begin."""
@@ -113,7 +119,8 @@ class Engine(Struct, frozen=True, eq=False):
         if begun is None:
             clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
-        return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
+        sent = partial(without_earlier, bounds=record.sent) if record.sent else None
+        return replace(found, checkpoint=spark, stores=replace(found.stores, again=again, without_sent=sent))
 
     def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
         """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`."""
@@ -192,20 +199,28 @@ def engine(
         stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name))
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
-        settle_all(files, tables, checkpoints)
-        job = _fitted(job, files, checkpoints)
+        kafka = ready.result()
+        settle_all(files, tables, HeldRecords(spark, files, kafka.cluster, kafka.trigger), checkpoints)
+        job = fitted(job, files, checkpoints)
         yield Engine(
             job,
             spark,
-            ready.result(),
+            kafka,
             files,
             checkpoints,
             tables,
             log / "spark.log",
-            frozenset(s.relation for query in job.physical.queries for s in query.sources if not s.topic),
+            streamed_tables_of(job),
             tell,
             _turns(spark) if long_running and is_local(project.target) else None,
         )
+
+
+def streamed_tables_of(job: Job) -> frozenset[str]:
+    """Return the tables whose changes a query reads."""
+    return frozenset(
+        source.relation for query in job.physical.queries for source in query.sources if not source.topic
+    )
 
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
@@ -224,8 +239,8 @@ def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
     return BoundedSemaphore(max(2, spark.sparkContext.defaultParallelism))
 
 
-def _fitted(job: Job, files: Files, checkpoints: str) -> Job:
-    """Plan the queries again if the stored groups are others, or if SQL that runs must be kept."""
+def fitted(job: Job, files: Files, checkpoints: str, deployed: Deployed | None = None) -> Job:
+    """Plan the queries again if the deployed groups are others, or if SQL that runs must be kept."""
     match job.intent:
         case Regroup() | FullRefresh():
             return job
@@ -233,7 +248,7 @@ def _fitted(job: Job, files: Files, checkpoints: str) -> Job:
             pass
         case Apply():
             rebuilt = frozenset()
-    deployed = deployed_at(files, checkpoints)
+    deployed = deployed_at(files, checkpoints) if deployed is None else deployed
     physical = job.physical
     if deployed.lock is not None and deployed.lock != job.lock:
         physical = physical_of(job.topology, deployed.lock)

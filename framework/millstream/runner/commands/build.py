@@ -22,7 +22,6 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
 from millstream.results import ModelResult, RunResults
 from millstream.runner.checkpoints.deployed import write_manifest
-from millstream.runner.commands.order import needs, run_in_order
 from millstream.runner.commands.unfinished import unfinished
 from millstream.runner.commands.watch import Seen, watch
 from millstream.runner.deployment.apply import Applied
@@ -31,6 +30,7 @@ from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import begin, end, planned, resumed
 from millstream.runner.engine import Engine, engine
+from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell

@@ -18,12 +18,15 @@ from millstream.deployment.choosing import choose_queries
 from millstream.deployment.stages import Refuse, Reset, Stage, Start
 from millstream.errors import MillstreamError
 from millstream.physical.values import Query
+from millstream.project.contents import with_contents
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.clock import Clock, spark_time
-from millstream.runner.commands.live_queries import LiveQueries
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, planned, update_lock
 from millstream.runner.engine import Engine, engine
+from millstream.runner.handover.channel import listening
+from millstream.runner.handover.handling import Handling
+from millstream.runner.live.live_queries import LiveQueries
 from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Setup, Tell
 
@@ -38,7 +41,8 @@ def run(
     job: Job, folder: Path, tell: Tell, stopping: threading.Event, spark: SparkSession | None = None
 ) -> None:
     """Run the models of a job until `stopping` is set; logs go to `folder`."""
-    job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
+    trigger = job.project.target.settings.get("trigger") or None
+    job = replace(job, project=with_contents(job.project), trigger=trigger)
     requested = choose_queries(job.physical.queries, job.models)
     with engine(job, requested, folder, tell, spark, long_running=True) as running:
         queries = choose_queries(running.job.physical.queries, job.models)
@@ -49,12 +53,13 @@ def run(
         if job.models is None:
             write_manifest(running.files, running.checkpoints, job.manifest)
         live = LiveQueries(running)
-        try:
-            live.start(queries, deployment)
-            _wait(live, stopping)
-        finally:
-            stopping.set()
-            live.end()
+        with listening(job.project.target, Path(job.project.root), Handling(live, stopping)):
+            try:
+                live.start(queries, deployment)
+                _wait(live, stopping)
+            finally:
+                stopping.set()
+                live.end()
 
 
 def _wait(live: LiveQueries, stopping: threading.Event) -> None:
@@ -66,6 +71,8 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
         if (code := lost()) is not None:
             live.lose()
             raise MillstreamError(jvm_lost(code, running.log))
+        if live.problem is not None:
+            raise live.problem
         try:
             back = clock.went_back()
         except (Py4JError, OSError) as error:

@@ -53,15 +53,19 @@ def end(
     if not joined:
         update_lock(running, started)
     elif succeeded:
-        swap_together(running.files, running.tables, running.checkpoints, joined[0])
+        swap_together(running.files, running.tables, running.held, running.checkpoints, joined[0])
     if succeeded and any(isinstance(stage, KeepPrevious) for stage in planned_stages):
         end_apply(running)
 
 
-def update_lock(running: Engine, started: Collection[str]) -> None:
-
+def lock_after(running: Engine, started: Collection[str]) -> Lock:
+    """Return the groups that have state once these queries have started."""
     before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
     known = {*started, *(group.name for group in before.groups)}
-    now = Lock(tuple(group for group in running.job.physical.lock.groups if group.name in known))
-    if now != before:
+    return Lock(tuple(group for group in running.job.physical.lock.groups if group.name in known))
+
+
+def update_lock(running: Engine, started: Collection[str]) -> None:
+    now = lock_after(running, started)
+    if now != (checkpoints.read_lock(running.files, running.checkpoints) or Lock()):
         checkpoints.write_lock(running.files, running.checkpoints, now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from millstream.formats.python.wanted import wanted_fields
 from millstream.formats.sql import BAD
 from millstream.physical.emit.draft import LOCATED
 from millstream.physical.python_calls import GUARDED
+from millstream.project.contents import content_of
 from millstream.project.values import Function, Project
 from millstream.runner.python import columns, decoding, fitting, worker
 from millstream.user_code import Source
@@ -90,5 +90,5 @@ def _returned(function: Function) -> str:
 
 
 def source_of(project: Project, function: Function) -> Source:
-    text = Path(project.root, function.path).read_text(encoding="utf-8")
-    return Source(function.path, text, function.digest)
+    text = content_of(project, function.path).decode()
+    return Source(function.path, text.replace("\r\n", "\n").replace("\r", "\n"), function.digest)

@@ -13,15 +13,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
+from millstream.project.contents import has_unchanged_imports
 from millstream.runner.checkpoints.files import last_begun, last_done, read_up_to
 from millstream.runner.checkpoints.swap import settle
-from millstream.runner.commands.consumer_offsets import Commits
-from millstream.runner.commands.progress_listener import Listener
 from millstream.runner.deployment.failed_models import isolate, without
 from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import resumed
 from millstream.runner.engine import Engine
+from millstream.runner.live.consumer_offsets import Commits
+from millstream.runner.live.progress_listener import Listener
 from millstream.runner.queries.batches import Batch, Offsets, has_read
 from millstream.runner.queries.gate import Gate
 from millstream.runner.queries.realtime import start_realtime
@@ -62,6 +63,8 @@ class SupervisedQuery:
         """The stages before the query starts."""
         self.caught_up = threading.Event()
         """Set once it has read all records that its topics held when the run began."""
+        self.began = threading.Event()
+        """Set once Spark runs it."""
         self._running = running
         self._trigger = trigger
         self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
@@ -90,9 +93,9 @@ class SupervisedQuery:
         self._running.tell(Waiting(self.query))
         self._thread.start()
 
-    @property
-    def running(self) -> Engine:
-        return self._running
+    def adopt(self, running: Engine) -> None:
+        """Restart by another version of the project after failures; that executes the query unchanged."""
+        self._running = running
 
     def stop(self, deadline: float) -> None:
         """Stop it for good, after its current batch or at `deadline` of the monotonic clock."""
@@ -132,14 +135,14 @@ class SupervisedQuery:
                 return None
             time.sleep(_LOOK)
 
-    def position(self) -> dict[str, Offsets]:
+    def position(self) -> dict[str, dict[int, int]]:
         """Return the offsets up to which it has read each topic, by its complete batches."""
         files, record = self._running.files, self._running.record(self.query)
         if record is None:
             return {}
         spark = self._running.checkpoint(self.query).spark(record)
         done = last_done(files, spark)
-        return {} if done is None else dict(read_up_to(files, spark, done) or {})
+        return {} if done is None else read_up_to(files, spark, done) or {}
 
     def lose(self) -> None:
         """Stop it after the JVM has died."""
@@ -195,6 +198,7 @@ class SupervisedQuery:
                 if streaming is None:
                     return None
                 self._running.tell(Running(self.query, self._rebuilds))
+                self.began.set()
                 event = listener.first(HEAD_START)
             while (event := event or listener.events.get()) != "ended":
                 self._handle(event)
@@ -213,12 +217,14 @@ class SupervisedQuery:
         return None if error is None else self._running.problem(self.query, error)
 
     def _start(self, listener: Listener) -> StreamingQuery | None:
-        swapped = settle(self._running.files, self._running.tables, self._running.checkpoint(self.query))
+        running = self._running
+        swapped = settle(running.files, running.tables, running.held, running.checkpoint(self.query))
         if swapped or (self._failures and not self._rebuilds):
             self._stages = resumed(self._running, self.query)
         if self._failures and (missing := self._running.kafka.create(written_topics([self.query]))):
             note = f"{', '.join(missing)} {'was' if len(missing) == 1 else 'were'} missing; recreated"
             self._running.tell(Setup("topics", note, done=True))
+        self._check_imports()
         query, context = prepare(self._running, self.query, self._stages, self._left_out)
         # Without a limit, Spark writes records without calls per batch, which a gate needs.
         context = replace(context, stores=replace(context.stores, turn=self._gate))
@@ -235,6 +241,14 @@ class SupervisedQuery:
                 case Every() | Passes() as trigger:
                     self._streaming = start(spark, query, context, listener, **trigger.options)
             return self._streaming
+
+    def _check_imports(self) -> None:
+        """Refuse to start functions whose modules were edited: Python's workers would import the new ones."""
+        project = self._running.job.project
+        if self.query.functions and not has_unchanged_imports(project):
+            message = f"{self.query.title}: a module, file or library that functions import has changed"
+            remedy = "restore it, or stop the run, run `millstream apply`, and start the run again"
+            raise MillstreamError(Diagnostic("MS889", message, None, remedy))
 
     def _handle(self, event: Batch | str) -> None:
         if isinstance(event, Batch):

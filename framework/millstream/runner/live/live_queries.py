@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from millstream.deployment.stages import Stage, chain
+from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
-from millstream.runner.commands.consumer_offsets import Commits
-from millstream.runner.commands.order import needs
-from millstream.runner.commands.supervisor import AT_ONCE, SupervisedQuery
 from millstream.runner.engine import Engine
+from millstream.runner.live.consumer_offsets import Commits
+from millstream.runner.live.order import needs
+from millstream.runner.live.supervisor import AT_ONCE, SupervisedQuery
 from millstream.runner.queries.realtime import check_slots, partitions_of
 from millstream.runner.queries.triggers import RealTime, trigger_of
 
@@ -28,6 +29,8 @@ class LiveQueries:
         self._supervised: dict[str, SupervisedQuery] = {}
         self._lock = threading.Lock()
         self._ended = False
+        self.problem: MillstreamError | None = None
+        """Why the run must end: a swap has begun that this process could not complete."""
 
     def all(self) -> list[SupervisedQuery]:
         with self._lock:
@@ -46,17 +49,25 @@ class LiveQueries:
         """The topics that the queries read."""
         return {source.topic for query in self.queries for source in query.sources if source.topic}
 
-    def start(self, queries: Sequence[Query], stages: Sequence[Stage], *, at_once: int = AT_ONCE) -> None:
-        """Start queries, each once those whose tables it looks up have caught up."""
+    def start(
+        self,
+        queries: Sequence[Query],
+        stages: Sequence[Stage],
+        *,
+        at_once: int = AT_ONCE,
+        awaited: Collection[str] | None = None,
+    ) -> None:
+        """Start queries, each once those whose tables it looks up, or the `awaited` ones, have caught up."""
         running = self.running
         trigger = trigger_of(running.job.trigger)
         read = {source.topic for query in queries for source in query.sources if source.topic}
         ends = running.kafka.held(read)
-        others = [query for query in self.queries if all(query.name != each.name for each in queries)]
+        names = {query.name for query in queries}
         if isinstance(trigger, RealTime):
             counts = {
                 topic: len(numbers) for topic, numbers in running.kafka.held(read | self.topics).items()
             }
+            others = [query for query in self.queries if query.name not in names]
             eligible = [query for query in (*others, *queries) if not query.realtime]
             check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
         commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
@@ -73,7 +84,8 @@ class LiveQueries:
                 return
             self._supervised |= made
             for name, each in made.items():
-                each.start([made[other] for other in sorted(upstream[name])])
+                after = upstream[name] if awaited is None else upstream[name].intersection(awaited)
+                each.start([made[other] for other in sorted(after)])
 
     def halt(self, names: Iterable[str]) -> list[SupervisedQuery]:
         """Stop queries between two batches, and return them."""
