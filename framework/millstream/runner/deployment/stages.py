@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from msgspec.structs import replace
+
 from millstream.deployment.intents import resuming
 from millstream.deployment.records import Deployed
 from millstream.deployment.stages import KeepPrevious, Reset, Stage, Swap, stages
@@ -17,9 +19,11 @@ from millstream.runner.deployment.prepare import reset
 from millstream.runner.engine import Engine
 
 
-def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
+def planned(running: Engine, queries: Sequence[Query], started: Collection[str] = ()) -> tuple[Stage, ...]:
+    """Return the stages of queries; some have `started` just now, although no batch may be planned."""
     job = running.job
     deployed = deployed_at(running.files, running.checkpoints)
+    deployed = replace(deployed, never_started=deployed.never_started.difference(started))
     return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock)
 
 

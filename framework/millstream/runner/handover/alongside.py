@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from queue import Empty
+from typing import Any
 
 from msgspec.structs import replace
 from pyspark.sql.streaming.query import StreamingQuery
@@ -38,6 +41,28 @@ _LOOK = 0.2
 """Seconds between two looks at whether to go on."""
 
 
+class OneOfAll:
+    """Lets one new version run a batch at a time, in turn with the running ones: its batches are long."""
+
+    def __init__(self, turn: AbstractContextManager[Any] | None) -> None:
+        self._turn = turn or nullcontext()
+        self._own = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._own.acquire()
+        try:
+            self._turn.__enter__()
+        except BaseException:
+            self._own.release()
+            raise
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            self._turn.__exit__(*raised)
+        finally:
+            self._own.release()
+
+
 class Alongside:
     """A rebuilt query, from its start until it has stopped for the swap."""
 
@@ -48,6 +73,7 @@ class Alongside:
         query: Query,
         compare: Compare | None,
         applied: Applied,
+        turn: OneOfAll,
         go_on: Callable[[], None],
     ) -> None:
         self.query = query
@@ -56,7 +82,7 @@ class Alongside:
         self._go_on = go_on
         """Raises an error if the apply must not continue."""
         self._listener = Listener()
-        self._gate = Gate(running.turn)
+        self._gate = Gate(turn)
         self._read: dict[str, Offsets] = {}
         self._writers = writers_of(live, query)
         self._streaming, self._raised = self._started(compare, applied)

@@ -29,7 +29,7 @@ from millstream.runner.deployment.backfill import backfill
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, lock_after, planned
 from millstream.runner.engine import Engine
-from millstream.runner.handover.alongside import Alongside
+from millstream.runner.handover.alongside import Alongside, OneOfAll
 from millstream.runner.handover.changes import changed_queries, check_chains
 from millstream.runner.handover.taking_over import halted, take_over
 from millstream.runner.handover.values import Finished
@@ -46,7 +46,7 @@ GoOn = Callable[[], None]
 def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
     """Replace the running version of a project by another one, which is loaded."""
     queries = list(running.job.physical.queries)
-    stages = planned(running, queries)
+    stages = planned(running, queries, [query.name for query in live.queries])
     check_chains(queries, stages)
     _check_records(running, queries, stages)
     changed = changed_queries(live.running, running, live.queries, stages)
@@ -114,12 +114,13 @@ def _alongside(
 ) -> Iterator[list[Alongside]]:
     """Start the new versions of rebuilt queries; stop those that have not stopped in the end."""
     made: list[Alongside] = []
+    turn = OneOfAll(running.turn)
     try:
         for query in queries:
             if query.name in rebuilt(stages):
                 assert applied is not None
                 compare = next((s for s in chain(stages, query.name) if isinstance(s, Compare)), None)
-                made.append(Alongside(running, live, query, compare, applied, go_on))
+                made.append(Alongside(running, live, query, compare, applied, turn, go_on))
         yield made
     finally:
         for each in made:
