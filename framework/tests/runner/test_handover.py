@@ -48,6 +48,11 @@ def has_read(run, query, count):
     return sum(each.batch.rows for each in run.of(Batched) if each.query == query) >= count
 
 
+def all_have_read(run, count):
+    names = [each.query.name for each in run.of(Waiting)]
+    return names and all(has_read(run, name, count) for name in names)
+
+
 def once(shop, topic):
     """Return the values of a topic by their header; no header comes twice."""
     found = received(shop.bootstrap, topic)
@@ -99,7 +104,7 @@ def test_topics_get_each_record_once_from_one_version_or_the_other(shop, first_s
     shop.model("kinds", KINDS)
     shop.send(event(1), event(2), event(3, kind="y"))
     with running(shop.root, first_spark) as run:
-        run.until(lambda: all(has_read(run, each.query.name, 3) for each in run.of(Waiting)))
+        run.until(lambda: all_have_read(run, 3))
         shop.model("plain", EVENTS.replace("id, value", "id, value + 100 as value"))
         shop.model("large", LARGE.replace("value * 2", "value * 3"))
         shop.model("kinds", KINDS.replace("count(*)", "count(*) * 10 + max(id)"))

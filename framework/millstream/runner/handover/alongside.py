@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from queue import Empty
+from types import TracebackType
 from typing import Any
 
 from msgspec.structs import replace
@@ -56,9 +57,11 @@ class OneOfAll:
             self._own.release()
             raise
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
-            self._turn.__exit__(*raised)
+            self._turn.__exit__(kind, error, trace)
         finally:
             self._own.release()
 
