@@ -46,6 +46,8 @@ sources:
         key: {name: user, type: string}
         columns: [{name: name, type: string}]
 """
+STEPS = ("handover", "caught_up", "rebuilding", "began", "replaced")
+"""The steps of an apply, after which something is killed."""
 EVENTS = "{{ source('web', 'events') }}"
 APPLY = ("apply", "--yes", "--no-tests")
 BACK = ("apply", "--rollback")
@@ -186,14 +188,15 @@ def test_each_table_and_topic_is_exact_whatever_is_killed(bed):
     bed.traffic.pause()
     check(bed, 0, killed=True)
     for number in range(1, ROUNDS + 1):
-        kind = ("nothing", "apply", "run")[(number - 1) % 3]
-        killed = one_round(bed, number, kind, dice)
+        kind = ("nothing", "apply", "run")[(number + SEED) % 3]
+        step = STEPS[number // 3 % len(STEPS)]
+        killed = one_round(bed, number, kind, step, dice)
         check(bed, number, killed=killed)
     if bed.gaps:
         say(f"longest time without a new row in {len(bed.gaps)} applies: {max(bed.gaps):.1f} s")
 
 
-def one_round(bed, version, kind, dice):
+def one_round(bed, version, kind, step, dice):
     """Apply the next version under load, and kill a process meanwhile; return whether the run was killed."""
     bed.traffic.go()
     if bed.run.process.poll() is not None:
@@ -206,13 +209,13 @@ def one_round(bed, version, kind, dice):
     killed = False
     if kind != "nothing":
         command = bed.command(APPLY)
-        moment = dice.uniform(1, 25)
-        time.sleep(moment)
+        until_step(bed.run, step)
+        moment = dice.uniform(0, 3)
+        bed.run.go_on(moment)
+        say(f"round {version}: {kind} killed {moment:.1f} s after {step}")
         if kind == "apply":
-            say(f"round {version}: apply killed after {moment:.1f} s")
             os.killpg(command.pid, signal.SIGKILL)
         else:
-            say(f"round {version}: run killed after {moment:.1f} s")
             bed.run.kill(whole=True)
             killed = True
         command.communicate(timeout=PATIENCE)
@@ -227,6 +230,14 @@ def one_round(bed, version, kind, dice):
         assert bed.gaps[-1] < 2 * max(TRIGGER, usual), (bed.gaps[-1], usual)
     bed.traffic.pause()
     return killed
+
+
+def until_step(run, step):
+    """Wait until an apply is at a step, or has ended."""
+    while True:
+        told = json.loads(run._line(PATIENCE))
+        if told["event"] == "apply" and told["step"] in {step, "replaced", "failed"}:
+            return
 
 
 def check(bed, version, *, killed):

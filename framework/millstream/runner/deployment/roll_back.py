@@ -40,12 +40,12 @@ def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = N
 def rollback_of(running: Engine) -> Rollback:
     """Return what can be put back; raise if the last apply can't be rolled back."""
     applied = read(running.files, running.checkpoints)
-    if applied is None:
+    retained = {} if applied is None else _retained(running, applied.id)
+    records = records_in(running.files, running.checkpoints)
+    if applied is None or not (applied.done or applied.back or retained or records.keys() & applied.begun):
         message = f"no apply to {running.job.project.target.name} can be rolled back"
         remedy = "only the last `millstream apply` that rebuilt something is retained"
         raise MillstreamError(Diagnostic("MS887", message, None, remedy))
-    retained = _retained(running, applied.id)
-    records = records_in(running.files, running.checkpoints)
     lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
     if problems := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
         raise MillstreamError(*problems)

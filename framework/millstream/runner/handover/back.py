@@ -23,17 +23,20 @@ from millstream.runner.live.live_queries import LiveQueries
 def roll_back_run(
     live: LiveQueries,
     running: Engine,
-    before: Engine | None,
+    before: tuple[str, Engine] | None,
     version: ProjectVersion,
     go_on: Callable[[], None],
 ) -> Finished:
     """Put back what the last apply replaced.
 
-    The run continues with the version that ran `before`. If another run executed that, it is the project on
-    disk, which must fit what is put back.
+    The run continues with the version that ran `before` an apply of this id. If another run executed that, it
+    is the project on disk, which must fit what is put back.
     """
     found = rollback_of(running)
-    older = loaded(running, version, Update()) if before is None else replace(before, tell=running.tell)
+    if before is not None and before[0] == found.applied.id:
+        older = replace(before[1], tell=running.tell)
+    else:
+        older = loaded(running, version, Update())
     older = _planned(older, found)
     _check(older, found)
     changed = changed_queries(live.running, older, live.queries, ())

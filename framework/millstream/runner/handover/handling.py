@@ -8,6 +8,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.runner.deployment.apply import read
 from millstream.runner.engine import Engine
 from millstream.runner.handover.back import roll_back_run
 from millstream.runner.handover.channel import Caller
@@ -27,8 +28,8 @@ class Handling:
     def __init__(self, live: LiveQueries, stopping: threading.Event) -> None:
         self._live = live
         self._stopping = stopping
-        self._before: Engine | None = None
-        """The version that the last apply to this run has replaced."""
+        self._before: tuple[str, Engine] | None = None
+        """The id of the last apply that has rebuilt something in this run, and the version before it."""
 
     def __call__(self, request: Request, caller: Caller) -> Finished:
         tell = self._live.running.tell
@@ -58,9 +59,12 @@ class Handling:
         old = self._live.running
         match request:
             case Deploy(version=version, intent=intent):
+                applied = read(old.files, old.checkpoints)
                 running = loaded(_telling(old, caller), version, intent)
                 found = deploy(self._live, running, go_on)
-                self._before = old
+                now = read(old.files, old.checkpoints)
+                if now is not None and now != applied:
+                    self._before = now.id, old
             case RollBack(version=version):
                 found = roll_back_run(self._live, _telling(old, caller), self._before, version, go_on)
                 self._before = None
