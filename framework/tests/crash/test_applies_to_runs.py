@@ -25,7 +25,7 @@ from millstream.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
-ROUNDS = int(os.environ.get("MILLSTREAM_HANDOVERS", "3"))
+ROUNDS = int(os.environ.get("MILLSTREAM_HANDOVERS", "1"))
 SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
 RATE = int(os.environ.get("MILLSTREAM_RATE", "1000"))
 """Records a second."""

@@ -122,12 +122,14 @@ def _serve(connection: socket.socket, token: str, handle: Handle, busy: threadin
             message, remedy = "another apply to this target is in progress", "wait until it ends"
             caller.tell(Refused((Diagnostic("MS874", message, None, remedy),)))
             return
+        answer: Answer
         try:
-            caller.tell(handle(hello.request, caller))
+            answer = handle(hello.request, caller)
         except MillstreamError as error:
-            caller.tell(Refused(error.diagnostics))
+            answer = Refused(error.diagnostics)
         finally:
             busy.release()
+        caller.tell(answer)
 
 
 def _line(connection: socket.socket) -> bytes:

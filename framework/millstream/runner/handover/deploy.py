@@ -39,6 +39,9 @@ from millstream.runner.values import Applying
 PATIENCE = 120.0
 """Seconds that new versions have to read what the running ones had read when they stopped."""
 
+_NEXT_BATCH = 10.0
+"""Seconds to wait for a batch, so that the time without new rows begins with the handover, not before."""
+
 GoOn = Callable[[], None]
 """Raises an error if the apply must not continue."""
 
@@ -61,6 +64,7 @@ def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
             running.tell(Applying("caught_up", names))
         joining = _backfilled(running, queries, stages)
         go_on()
+        live.await_batch(names, _NEXT_BATCH)
         with halted(live, changed) as stopped:
             positions = {each.query.name: each.position() for each in stopped}
             for each in alongside:

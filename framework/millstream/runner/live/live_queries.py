@@ -96,6 +96,13 @@ class LiveQueries:
                 self._supervised.pop(each.query.name, None)
         return found
 
+    def await_batch(self, names: Iterable[str], seconds: float) -> None:
+        """Wait until one of these queries has completed a batch: then their tables have the newest rows."""
+        found = [(each, each.batches) for name in names if (each := self.of(name)) is not None]
+        deadline = time.monotonic() + seconds
+        while found and time.monotonic() < deadline and all(each.batches == n for each, n in found):
+            time.sleep(0.05)
+
     def pause(self) -> None:
         _together(SupervisedQuery.pause, self.all())
 

@@ -65,6 +65,8 @@ class SupervisedQuery:
         """Set once it has read all records that its topics held when the run began."""
         self.began = threading.Event()
         """Set once Spark runs it."""
+        self.batches = 0
+        """How many batches have stored or sent rows."""
         self._running = running
         self._trigger = trigger
         self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
@@ -253,6 +255,7 @@ class SupervisedQuery:
     def _handle(self, event: Batch | str) -> None:
         if isinstance(event, Batch):
             self._failures = 0
+            self.batches += bool(event.rows)
             self._commits.commit(self.query.name, event.read)
             self._running.tell(Batched(self.query.name, event))
             if has_read(event, self._ends) and not self._rebuilds:
