@@ -21,13 +21,16 @@ from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import QueryStatus, Watcher
 from millstream.runner.values import (
+    Applying,
     Batched,
+    Compared,
     DataTested,
     Ends,
     Event,
     Failed,
     Idle,
     LeftOut,
+    Removed,
     Running,
     Setup,
     Stopped,
@@ -122,6 +125,15 @@ class RunProgress:
                 self._diagnostic(diagnostic)
             case DataTested(test=test, passed=passed, message=message, severity=severity):
                 self._test(test.removeprefix("test."), message, severity, passed=passed)
+            case Compared(model=model, columns=columns, rows=rows, less=less):
+                name = model.partition(".")[2]
+                text = f"{name}: not compared: {less}" if less else f"{name}: same rows in both versions"
+                data = {"model": name, "columns": columns, "rows": rows, "why_not": less}
+                self._say("compared", text, data)
+            case Removed(query=query):
+                self._say("removed", f"{query} is removed", {"query": query})
+            case Applying():
+                self._applying(event)
             case Idle() | Waiting() | Ends():
                 pass
 
@@ -134,6 +146,24 @@ class RunProgress:
             self._say("test", f"data test {name} failed: {message}", data)
         elif failed_before:
             self._say("test", f"data test {name} passes again", data)
+
+    def _applying(self, event: Applying) -> None:
+        names = ", ".join(event.queries)
+        match event.step:
+            case "began":
+                text = "apply: began"
+            case "rebuilding":
+                text = f"apply: {names}: the new version catches up alongside the running one"
+            case "caught_up":
+                text = f"apply: {names}: the new version has caught up"
+            case "handover":
+                text = f"apply: {names or 'nothing'} stopped between two batches for the handover"
+            case "replaced":
+                text = f"apply: {names or 'nothing'} replaced"
+            case "failed":
+                text = f"apply failed; the running version continues{f': {event.said}' if event.said else ''}"
+        self._stage = text if event.step in {"began", "rebuilding", "caught_up", "handover"} else ""
+        self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
 
     def _batch(self, name: str, batch: Any) -> None:
         if not batch.rows:

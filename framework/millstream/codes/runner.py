@@ -50,7 +50,8 @@ MS873 Spark does not start
     The JVM exited during startup: an unknown setting, too little memory, or a cluster that does not respond.
     See the log that the message names.
 MS874 Another command is using this target
-    Two builds of one target would share checkpoints and tables. Wait until the other one has ended.
+    Two builds of one target would share checkpoints and tables. Wait until the other one has ended. `apply`
+    works while `run` runs on the same machine, but only one `apply` at a time.
 MS875 The changes of a table can't be read as a stream
     Not every store has a change feed: Delta records each changed row, PostgreSQL does not. Store the table in
     Delta (`store: delta`), or join it to a stream as a lookup, which reads its newest rows.
@@ -76,6 +77,18 @@ MS880 Stored rows would stay as the old version computed them
 MS881 The port for metrics can't be used
     `millstream run` serves `/metrics`, `/healthz` and `/readyz` on `--host` and `--port`. Another program, or
     another run, uses the port. Choose another one; `--port 0` turns the endpoints off.
+MS889 What functions import changed while the project runs
+    A function of `macros/` imports a module or a library, or opens a file, that was edited or updated after
+    the run had loaded the project. Python would import the new one for functions of the old version, so the
+    query is not started. Restore the file, or restart the run after `millstream apply`.
+MS890 An apply to a running project was interrupted
+    The command that had asked for it was ended, or the run stopped. The running version continues, or the
+    next `run` completes a swap that has begun. Repeat the command: it continues.
+MS898 A running project can't take over a change
+    The run would have to restart: settings of the target have changed, modules that functions import were
+    edited, a library was updated, Spark needs other jars, or it runs only some of the models. So it must if a
+    rebuilt query reads the topic of another rebuilt one. Stop the run, run `millstream apply`, and start the
+    run again. The message says if something else helps, such as repeating the command.
 MS883 Spark's JVM died
     The Spark process was killed or crashed, most often because the machine or the container ran out of
     memory. Checkpoints, topics and tables are intact; unfinished batches run again. Give it more memory
@@ -102,7 +115,7 @@ MS888 A rollback would count rows twice
     The last `apply` sent rows to a topic again, and the older version of a model with state reads that topic:
     continuing from its old offsets, it would count them once more. Check out the older version and `apply`
     it.
-MS889 A model without state
+MS899 A model without state
     `state get` and `state export` read what a stateful query remembers: of an aggregate, a dedupe, a join of
     streams or a keyed function. The model has none of these, or was not built on this target yet.
 """)

@@ -43,6 +43,8 @@ class Record(Struct, frozen=True):
     """The offsets where its records begin in each written topic; earlier records are of previous versions."""
     ids: dict[str, str] = {}
     """Kafka's id of each topic that it reads. In a recreated topic, the same offsets are other records."""
+    sent: dict[str, dict[str, Offsets]] = {}
+    """By topic of a sink: another version has sent the records of original records before these positions."""
     definition: bytes = b""
     """The packed `Definition` that it was last started with. Older records have none."""
     defined: str = ""

@@ -17,7 +17,7 @@ from millstream.kafka.consuming import first_times
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
 from millstream.physical.values import Query
 from millstream.runner.checkpoints.positions import local_positions
-from millstream.runner.commands.consumer_offsets import group_of
+from millstream.runner.live.consumer_offsets import group_of
 
 Read = Mapping[str, Mapping[int, int]]
 """The next record to read, by topic and partition."""

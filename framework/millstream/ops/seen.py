@@ -21,6 +21,7 @@ from millstream.runner.values import (
     Failed,
     Idle,
     LeftOut,
+    Removed,
     Running,
     Stopped,
     Waiting,
@@ -90,7 +91,12 @@ class Watcher:
             match event:
                 case Waiting(query=query):
                     models = tuple(name.removeprefix("model.") for name in query.stored)
-                    self._statuses[query.name] = QueryStatus(query.name, models, began=time.time())
+                    # The totals of a query go on if another version of it takes over.
+                    new = QueryStatus(query.name, models, began=time.time())
+                    seen = self._statuses.setdefault(query.name, new)
+                    seen.models, seen.status, seen.left_out = models, "waiting", {}
+                case Removed(query=name):
+                    self._statuses.pop(name, None)
                 case Running(query=query, rebuilding=rebuilding):
                     self._statuses[query.name].status = "rebuilding" if rebuilding else "running"
                 case LeftOut(query=name, model=model, problem=problem):

@@ -369,3 +369,5 @@ class Project(Struct, frozen=True):
     """The files that functions import, by path, with their digests."""
     libraries: dict[str, str] = {}
     """The libraries that functions import, by name, with their versions."""
+    contents: dict[str, bytes] = {}
+    """The files that queries execute or read, by path, if they were read once for all (`contents`)."""

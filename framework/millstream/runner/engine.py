@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -18,8 +18,8 @@ from millstream.broker import shared_broker
 from millstream.decoding import from_json
 from millstream.deployment.definitions import definition_of
 from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deployment.keeping import with_kept
-from millstream.deployment.records import Offsets, Record
+from millstream.deployment.keeping import Kept, with_kept
+from millstream.deployment.records import Deployed, Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
 from millstream.manifest import Manifest
@@ -37,10 +37,12 @@ from millstream.runner.checkpoints.files import (
     last_done,
     read_record,
 )
+from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
+from millstream.runner.queries.positions import without_earlier
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
@@ -68,6 +70,10 @@ class Engine(Struct, frozen=True, eq=False):
     tell: Tell
     turn: AbstractContextManager[Any] | None = None
     """Limits how many batches of a run execute at a time."""
+
+    @property
+    def held(self) -> HeldRecords:
+        return HeldRecords(self.spark, self.files, self.kafka.cluster, self.kafka.trigger)
 
     def topic_options(self, source: SourceRead) -> Mapping[str, Any]:
         """Return the options of a topic; a model's topic is read from where its current rows begin."""
@@ -114,7 +120,8 @@ class Engine(Struct, frozen=True, eq=False):
         if begun is None:
             clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
-        return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
+        sent = partial(without_earlier, bounds=record.sent) if record.sent else None
+        return replace(found, checkpoint=spark, stores=replace(found.stores, again=again, without_sent=sent))
 
     def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
         """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`."""
@@ -193,21 +200,29 @@ def engine(
         stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name))
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
-        settle_all(files, tables, checkpoints)
+        kafka = ready.result()
+        settle_all(files, tables, HeldRecords(spark, files, kafka.cluster, kafka.trigger), checkpoints)
         splitting.settle(files, checkpoints)
-        job = _fitted(job, files, checkpoints)
+        job = _split(job, files, checkpoints)
         yield Engine(
             job,
             spark,
-            ready.result(),
+            kafka,
             files,
             checkpoints,
             tables,
             log / "spark.log",
-            frozenset(s.relation for query in job.physical.queries for s in query.sources if not s.topic),
+            streamed_tables_of(job),
             tell,
             _turns(spark) if long_running and is_local(project.target) else None,
         )
+
+
+def streamed_tables_of(job: Job) -> frozenset[str]:
+    """Return the tables whose changes a query reads."""
+    return frozenset(
+        source.relation for query in job.physical.queries for source in query.sources if not source.topic
+    )
 
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
@@ -226,22 +241,36 @@ def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
     return BoundedSemaphore(max(2, spark.sparkContext.defaultParallelism))
 
 
-def _fitted(job: Job, files: Files, checkpoints: str) -> Job:
-    """Plan the queries again if the stored groups are others, or if what runs must be kept; split queries."""
+def _split(job: Job, files: Files, checkpoints: str) -> Job:
+    """Plan the queries on what is deployed, and split those that models leave."""
+    deployed = deployed_at(files, checkpoints)
+    found = fitted(job, deployed)
+    if found.kept is not None:
+        split(files, checkpoints, deployed, found.kept.running, found.kept.splits)
+    return found.job
+
+
+class Fitted(Struct, frozen=True):
+    """A job that is planned on what is deployed."""
+
+    job: Job
+    kept: Kept | None = None
+
+
+def fitted(job: Job, deployed: Deployed) -> Fitted:
+    """Plan the queries again if the deployed groups are others, or if what runs must be kept."""
     match job.intent:
         case Regroup():
-            return job
+            return Fitted(job)
         case FullRefresh() if job.models is None:
-            return job
+            return Fitted(job)
         case Update() | Apply() | FullRefresh():
             pass
-    deployed = deployed_at(files, checkpoints)
     physical = job.physical
     if deployed.lock is not None and deployed.lock != job.lock:
         physical = physical_of(job.topology, deployed.lock)
     kept = with_kept(job.topology, physical, deployed, job.intent, job.models)
-    split(files, checkpoints, deployed, kept.running, kept.splits)
-    return replace(job, topology=kept.topology, physical=kept.physical, misfits=kept.misfits)
+    return Fitted(replace(job, topology=kept.topology, physical=kept.physical, misfits=kept.misfits), kept)
 
 
 def _jars(job: Job, tell: Tell) -> list[Path]:

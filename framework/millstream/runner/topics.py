@@ -89,24 +89,29 @@ class Kafka(Struct, frozen=True):
 
 
 def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell: Tell) -> Kafka:
-    """Wait for the broker, and create missing topics.
-
-    Topics of sources are only created on this machine's broker; on other clusters their producers own them.
-    """
+    """Wait for the broker, and create missing topics."""
     tell(Setup("topics"))
     target = job.project.target
     bootstrap = broker.ready().address if broker else None
     cluster = cluster_of(target, bootstrap, job.project.root)
+    make_topics(job, queries, cluster, tell)
+    return Kafka(cluster, job.trigger or DEFAULT, str(target.settings.get("timezone", "UTC")))
+
+
+def make_topics(job: Job, queries: Sequence[Query], cluster: Cluster, tell: Tell) -> None:
+    """Create missing topics.
+
+    Topics of sources are only created on this machine's broker; on other clusters their producers own them.
+    """
     admin = admin_of(cluster)
     read, written = read_topics(queries, job.project), written_topics(queries)
-    created = create_missing(admin, [*read, *written] if broker else written)
-    filled = _fill(job, admin, read, tell) if broker else {}
+    created = create_missing(admin, [*read, *written] if cluster.embedded else written)
+    filled = _fill(job, admin, read, tell) if cluster.embedded else {}
     for each in differences(admin, [*read, *written]):
         tell(Told(each.diagnostic))
     parts = [f"{len(created)} created"] if created else []
     parts += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
     tell(Setup("topics", ", ".join(parts), done=True))
-    return Kafka(cluster, job.trigger or DEFAULT, str(target.settings.get("timezone", "UTC")))
 
 
 def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from msgspec import Struct
 
@@ -143,8 +144,37 @@ class Stopped(Struct, frozen=True):
     """Its last batch did not finish in time; the next start runs it again."""
 
 
+class Applying(Struct, frozen=True):
+    """An apply to a run: what happens to which queries."""
+
+    step: Literal["began", "rebuilding", "caught_up", "handover", "replaced", "failed"]
+    queries: tuple[str, ...] = ()
+    said: str = ""
+
+
+class Removed(Struct, frozen=True):
+    """A query no longer belongs to the project."""
+
+    query: str
+
+
 OfBuild = Setup | Started | Going | LeftOut | Ended | Told | Compared
-OfRun = Setup | Told | Waiting | Running | Batched | Ends | Idle | Failed | LeftOut | Stopped | DataTested
+OfRun = (
+    Setup
+    | Told
+    | Compared
+    | Waiting
+    | Running
+    | Batched
+    | Ends
+    | Idle
+    | Failed
+    | LeftOut
+    | Stopped
+    | DataTested
+    | Applying
+    | Removed
+)
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

@@ -13,7 +13,7 @@ from millstream.physical.values import (
     StaticRead,
     ToKafka,
 )
-from millstream.runner.commands.order import needs, run_in_order
+from millstream.runner.live.order import needs, run_in_order
 
 
 def query(name, makes, *reads, at_rest=()):

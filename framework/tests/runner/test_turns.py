@@ -6,6 +6,7 @@ import pytest
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.runner.queries.deliveries import Stores, in_turn
+from millstream.runner.queries.gate import ClosedError, Gate
 
 
 def stores(turn):
@@ -53,3 +54,43 @@ def test_without_turns_nothing_waits():
     made = []
     in_turn(lambda _, number: made.append(number), stores(None))(None, 0)
     assert made == [0]
+
+
+def test_a_closed_gate_refuses_the_next_batch_after_the_running_one():
+    gate, first, go_on, closed, made = Gate(), threading.Event(), threading.Event(), threading.Event(), []
+
+    def slow(_rows, number):
+        first.set()
+        assert go_on.wait(10)
+        made.append(number)
+
+    def close():
+        gate.close()
+        closed.set()
+
+    running = threading.Thread(target=in_turn(slow, stores(gate)), args=(None, 1))
+    running.start()
+    assert first.wait(10)
+    closing = threading.Thread(target=close)
+    closing.start()
+    assert not closed.wait(0.1)
+    go_on.set()
+    running.join()
+    closing.join()
+    with pytest.raises(ClosedError):
+        in_turn(slow, stores(gate))(None, 2)
+    assert made == [1]
+
+
+def test_a_batch_waits_at_the_gate_while_another_thread_is_between_batches():
+    gate, made = Gate(threading.BoundedSemaphore(1)), []
+    with gate.between_batches():
+        waiting = threading.Thread(
+            target=in_turn(lambda _, number: made.append(number), stores(gate)), args=(None, 1)
+        )
+        waiting.start()
+        while not gate.waiting:
+            pass
+        assert made == []
+    waiting.join()
+    assert made == [1]

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 from millstream.expressions import quoted
 from millstream.physical.emit.steps import StatefulView
 from millstream.physical.values import Query, SourceRead, TableOutput
-from millstream.runner.commands.order import needs
+from millstream.runner.live.order import needs
 from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import reads as reading

@@ -19,6 +19,10 @@ from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
 
 if TYPE_CHECKING:
+    from millstream.deployment.intents import Apply
+    from millstream.manifest import Compiled
+    from millstream.runner.handover.channel import Run
+    from millstream.runner.handover.values import Finished
     from millstream.runner.values import Job
 
 _ALL = Choice()
@@ -55,14 +59,18 @@ def command(
     start of their sources, alongside the running version. After the same records, the rows of both are
     compared in the columns that the edit does not touch; then the versions are swapped. All models are built,
     as by `build`. Replaced versions are kept until the next apply. If apply is killed at any moment, run it
-    again to continue. The project must not run meanwhile.
+    again to continue.
+
+    If the project is running on this machine, it keeps running: rebuilt queries catch up alongside the
+    running ones, and take over between two batches.
     """
     if rollback and (yes or changes != Changes() or accept_differences or no_tests):
         raise click.UsageError("--rollback takes no other option of apply")
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
+    run = _run_of(root, job)
     if rollback:
-        return _roll_back(common, root, job)
+        return _roll_back(common, root, job) if run is None else _ask(common, root, compiled, job, run)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 
@@ -77,7 +85,63 @@ def command(
         return finish(common.style, text="nothing was changed")
     intent = Apply(untouched(deployment.review, compiled), accept_differences, accepted_by(job.intent))
     job = structs.replace(job, intent=intent)
+    if run is not None:
+        return _ask(common, root, compiled, job, run, intent, no_tests=no_tests)
     return build_and_test(common, root, compiled, job, _ALL, diagnostics, no_tests=no_tests)
+
+
+def _run_of(root: Path, job: Job) -> Run | None:
+    from millstream.runner.handover.channel import run_of
+
+    return run_of(job.project.target, root)
+
+
+def _ask(
+    common: Common,
+    root: Path,
+    compiled: Compiled,
+    job: Job,
+    run: Run,
+    intent: Apply | None = None,
+    *,
+    no_tests: bool = True,
+) -> int:
+    """Let the run of the target deploy the project, or roll back the last apply without an `intent`."""
+    from msgspec import to_builtins
+
+    from millstream.cli.build_progress import build_progress
+    from millstream.cli.signals import ending_well
+    from millstream.cli.testing import data_tests, run_tests
+    from millstream.runner.handover.asking import ask
+    from millstream.runner.handover.loading import version_to_send
+
+    version = version_to_send(
+        job.project, job.manifest, common.vars, common.profiles_dir, tests=intent is None or not no_tests
+    )
+    with ending_well(), build_progress(common.style) as progress:
+        finished = ask(run, version, intent, progress.handle)
+    result = {"running": to_builtins(finished)}
+    text = _told(finished, "Rolled back" if intent is None else "Applied")
+    code = 0
+    if not no_tests and (ids := data_tests(common, compiled, _ALL, ())):
+        code, tests = run_tests(common, root, compiled, ids)
+        result |= {"tests": to_builtins(tests.results)}
+    if intent is not None:
+        result |= {"compared": to_builtins(progress.compared)}
+    return finish(common.style, result=result, text=None if common.style.quiet else text) or code
+
+
+def _told(finished: Finished, done: str) -> str:
+    parts = [
+        f"{word} {', '.join(names)}"
+        for word, names in (
+            ("replaced", finished.replaced),
+            ("added", finished.added),
+            ("removed", finished.removed),
+        )
+        if names
+    ]
+    return f"{done} while the project runs: {'; '.join(parts) or 'no query has changed'}."
 
 
 def _roll_back(common: Common, root: Path, job: Job) -> int:

@@ -77,7 +77,7 @@ def command(
                 model, known, f"models with state: {', '.join(known) or 'none has been built'}"
             )
             message = f"'{model}' has no state on target '{project.target.name}'"
-            raise MillstreamError(Diagnostic("MS889", message, None, remedy))
+            raise MillstreamError(Diagnostic("MS899", message, None, remedy))
     return _show_rows(common, found, ZoneInfo(project.target.settings.get("timezone", "UTC")))
 
 

@@ -33,6 +33,10 @@ class CheckpointFolder(Struct, frozen=True):
     def spark(self, record: Record) -> str:
         return f"{self.folder}/{record.folder}"
 
+    def held(self, record: Record) -> str:
+        """Return the folder of records that are sent when a version takes over."""
+        return f"{self.folder}/held-{record.id}"
+
 
 def checkpoint_folder(checkpoints: str, query: str) -> CheckpointFolder:
     return CheckpointFolder(path_in(checkpoints, query))

@@ -11,6 +11,9 @@ from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.queries.tables import PENDING_SUFFIX
 from millstream.stores.files import Files, read_json, write_json
 
+Bounds = dict[str, dict[str, Offsets]]
+"""By topic of a sink: the positions of the first original records, by their topic, whose records to send."""
+
 
 class PendingSwap(Struct, frozen=True):
     record: Record
@@ -27,6 +30,12 @@ class PendingSwap(Struct, frozen=True):
     """The end of its first batch, if that was limited for a comparison."""
     apply: str = ""
     """Id of the apply that retains the replaced version; empty if it is not retained."""
+    held: bool = False
+    """Its records are stored next to its checkpoint, and sent by the swap: the running version continues."""
+    upserts: bool = False
+    """Only the newest of its held records with the same key is sent."""
+    bounds: Bounds = {}
+    """The running version has sent the records of earlier original records."""
 
     def new_version(self, table: TableOutput) -> TableOutput:
         """Return the table that holds the new rows until the swap."""

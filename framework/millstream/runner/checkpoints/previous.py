@@ -37,6 +37,10 @@ def read(files: Files, place: CheckpointFolder) -> Previous | None:
     return read_json(files, place.previous, Previous)
 
 
+def write(files: Files, place: CheckpointFolder, found: Previous) -> None:
+    write_json(files, place.previous, found)
+
+
 def retain(
     files: Files, tables: Tables, place: CheckpointFolder, before: Record | None, swap: PendingSwap
 ) -> None:

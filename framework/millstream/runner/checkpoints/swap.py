@@ -13,7 +13,9 @@ from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import pending_swap, previous
 from millstream.runner.checkpoints.files import CheckpointFolder, checkpoint_folder
-from millstream.runner.queries.tables import RETAINED_SUFFIX, Tables
+from millstream.runner.checkpoints.held_records import HeldRecords
+from millstream.runner.checkpoints.pending_swap import PendingSwap, renamed
+from millstream.runner.queries.tables import RETAINED_SUFFIX, SNAPSHOT_SUFFIX, Tables
 from millstream.stores.files import Files, path_in, read_json
 
 _JOINED = "regroup.json"
@@ -24,9 +26,10 @@ class JoinedSwap(Struct, frozen=True):
 
     queries: tuple[str, ...]
     lock: Lock
-    """The groups after the swap; queries of other groups are removed."""
+    """The groups after the swap; queries of other groups are removed, unless they `stay`."""
     back: bool = False
     """Whether this is a rollback to the previous versions."""
+    stay: bool = False
 
 
 def begin_swap(files: Files, place: CheckpointFolder) -> None:
@@ -35,32 +38,32 @@ def begin_swap(files: Files, place: CheckpointFolder) -> None:
         pending_swap.write(files, place, replace(found, swapping=True))
 
 
-def settle_all(files: Files, tables: Tables, folder: str) -> None:
+def settle_all(files: Files, tables: Tables, held: HeldRecords, folder: str) -> None:
     """Complete the swaps of a target that have begun."""
     path = path_in(folder, _JOINED)
     if (joined := read_json(files, path, JoinedSwap)) is not None:
-        _swap_together(files, tables, folder, joined)
+        _swap_together(files, tables, held, folder, joined)
         files.remove(path)
     for name in files.names(folder):
-        settle(files, tables, checkpoint_folder(folder, name))
+        settle(files, tables, held, checkpoint_folder(folder, name))
 
 
-def swap_together(files: Files, tables: Tables, folder: str, joined: JoinedSwap) -> None:
+def swap_together(files: Files, tables: Tables, held: HeldRecords, folder: str, joined: JoinedSwap) -> None:
     files.write(path_in(folder, _JOINED), msgspec.json.encode(joined))
-    settle_all(files, tables, folder)
+    settle_all(files, tables, held, folder)
 
 
-def _swap_together(files: Files, tables: Tables, folder: str, joined: JoinedSwap) -> None:
+def _swap_together(files: Files, tables: Tables, held: HeldRecords, folder: str, joined: JoinedSwap) -> None:
     for name in joined.queries:
         place = checkpoint_folder(folder, name)
         if joined.back:
             _begin_rollback(files, tables, place)
         else:
             begin_swap(files, place)
-        settle(files, tables, place)
+        settle(files, tables, held, place)
     before = checkpoints.read_lock(files, folder) or Lock()
     checkpoints.write_lock(files, folder, joined.lock)
-    for group in before.groups:
+    for group in before.groups if not joined.stay else ():
         if joined.lock.group(group.name) is None:
             files.remove(checkpoint_folder(folder, group.name).folder)
 
@@ -77,7 +80,7 @@ def _begin_rollback(files: Files, tables: Tables, place: CheckpointFolder) -> No
         pending_swap.write(files, place, previous.as_pending_swap(retained, retained.record))
 
 
-def settle(files: Files, tables: Tables, place: CheckpointFolder) -> bool:
+def settle(files: Files, tables: Tables, held: HeldRecords, place: CheckpointFolder) -> bool:
     """Complete a swap that has begun, and return whether there was one; every step can be repeated."""
     found = pending_swap.read(files, place)
     if found is None or not found.swapping:
@@ -91,14 +94,14 @@ def settle(files: Files, tables: Tables, place: CheckpointFolder) -> bool:
         for table in found.tables:
             changes = table.model in found.streamed
             tables.swap(found.new_version(table), table, found.swap or found.record.id, changes=changes)
+        if found.held:
+            held.send(place, found)
         checkpoints.write_record(files, place, found.record)
         if before is not None and not found.apply:
             files.remove(place.spark(before))
     if found.named == RETAINED_SUFFIX:
         files.remove(place.previous)
-    for table in found.tables:
-        tables.drop(found.new_version(table))
-    files.remove(place.rebuild)
+    _remove_pending(files, tables, place, found)
     return True
 
 
@@ -107,7 +110,15 @@ def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
     found = pending_swap.read(files, place)
     if found is None:
         return
+    files.remove(place.spark(found.record))
+    _remove_pending(files, tables, place, found)
+
+
+def _remove_pending(files: Files, tables: Tables, place: CheckpointFolder, found: PendingSwap) -> None:
     for table in found.tables:
         tables.drop(found.new_version(table))
-    files.remove(place.spark(found.record))
+        if found.held:
+            tables.drop(renamed(table, SNAPSHOT_SUFFIX))
+    if found.held:
+        files.remove(place.held(found.record))
     files.remove(place.rebuild)

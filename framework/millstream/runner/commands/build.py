@@ -23,7 +23,6 @@ from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutpu
 from millstream.results import ModelResult, RunResults
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
-from millstream.runner.commands.order import needs, run_in_order
 from millstream.runner.commands.unfinished import unfinished
 from millstream.runner.commands.watch import Seen, watch
 from millstream.runner.deployment.apply import Applied
@@ -32,6 +31,7 @@ from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import begin, end, planned, resumed
 from millstream.runner.engine import Engine, engine
+from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.queries.row_tests import TestCounts

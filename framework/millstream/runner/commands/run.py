@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,20 +15,18 @@ from pyspark.sql import SparkSession
 
 from millstream.broker import revive_broker
 from millstream.deployment.choosing import choose_queries
-from millstream.deployment.stages import Refuse, Reset, Stage, Start, chain
+from millstream.deployment.stages import Refuse, Reset, Stage, Start
 from millstream.errors import MillstreamError
-from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
+from millstream.project.contents import with_contents
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.clock import Clock, spark_time
-from millstream.runner.commands.consumer_offsets import Commits
-from millstream.runner.commands.order import needs
-from millstream.runner.commands.supervisor import AT_ONCE, SupervisedQuery
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, planned, update_lock
 from millstream.runner.engine import Engine, engine
-from millstream.runner.queries.realtime import check_slots, partitions_of
-from millstream.runner.queries.triggers import RealTime, trigger_of
+from millstream.runner.handover.channel import listening
+from millstream.runner.handover.handling import Handling
+from millstream.runner.live.live_queries import DRAIN, LiveQueries
 from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Setup, Tell
 
@@ -37,8 +35,6 @@ CHECK = 1.0
 """Seconds between two checks of the broker on this machine."""
 LAG = 5.0
 """Seconds between two checks of where topics end."""
-DRAIN = 30.0
-"""Seconds for running batches to end when the run stops."""
 
 
 Alongside = Callable[[SparkSession], None]
@@ -54,7 +50,8 @@ def run(
     alongside: Sequence[Alongside] = (),
 ) -> None:
     """Run the models of a job until `stopping` is set; logs go to `folder`."""
-    job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
+    trigger = job.project.target.settings.get("trigger") or None
+    job = replace(job, project=with_contents(job.project), trigger=trigger)
     requested = choose_queries(job.physical.queries, job.models)
     with engine(job, requested, folder, tell, spark, long_running=True) as running:
         queries = choose_queries(running.job.physical.queries, job.models)
@@ -64,36 +61,35 @@ def run(
         update_lock(running, {query.name for query in queries})
         if job.models is None:
             write_manifest(running.files, running.checkpoints, job.manifest)
-        supervised = _supervise(running, queries, deployment, stopping)
+        live = LiveQueries(running)
         threads = [
             threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
             for work in alongside
         ]
-        for thread in threads:
-            thread.start()
-        try:
-            _wait(running, supervised, stopping)
-        finally:
-            stopping.set()
-            _stop_all(SupervisedQuery.stop, supervised)
-            for thread in threads:
-                thread.join(DRAIN)
+        with listening(job.project.target, Path(job.project.root), Handling(live, stopping)):
+            try:
+                live.start(queries, deployment)
+                for thread in threads:
+                    thread.start()
+                _wait(live, stopping)
+            finally:
+                stopping.set()
+                live.end()
+                for thread in threads:
+                    thread.join(DRAIN)
 
 
-def _read(queries: Iterable[Query]) -> set[str]:
-    return {source.topic for query in queries for source in query.sources if source.topic}
-
-
-def _wait(running: Engine, supervised: Collection[SupervisedQuery], stopping: threading.Event) -> None:
+def _wait(live: LiveQueries, stopping: threading.Event) -> None:
     """Wait until the run stops; meanwhile, restart the broker of this machine if it dies."""
+    running = live.running
     root = Path(running.job.project.root)
-    topics = _read(each.query for each in supervised)
     clock, checked = Clock(partial(spark_time, running.spark)), 0.0
     while not stopping.wait(CHECK):
         if (code := lost()) is not None:
-            for each in supervised:
-                each.lose()
+            live.lose()
             raise MillstreamError(jvm_lost(code, running.log))
+        if live.problem is not None:
+            raise live.problem
         try:
             back = clock.went_back()
         except (Py4JError, OSError) as error:
@@ -103,11 +99,11 @@ def _wait(running: Engine, supervised: Collection[SupervisedQuery], stopping: th
         if back:
             note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
             running.tell(Setup("clock", note, done=True))
-            _stop_all(SupervisedQuery.pause, supervised)
+            live.pause()
         if running.kafka.cluster.embedded and revive_broker(root):
             running.tell(Setup("broker", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
-            _tell_ends(running, topics)
+            _tell_ends(running, live.topics)
             checked = time.monotonic()
 
 
@@ -132,36 +128,3 @@ def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage
                 problems += error.diagnostics
     if problems:
         raise MillstreamError(*problems)
-
-
-def _supervise(
-    running: Engine, queries: Sequence[Query], deployment: Sequence[Stage], stopping: threading.Event
-) -> Collection[SupervisedQuery]:
-    trigger = trigger_of(running.job.trigger)
-    ends = running.kafka.held(_read(queries))
-    if isinstance(trigger, RealTime):
-        counts = {topic: len(numbers) for topic, numbers in ends.items()}
-        eligible = [query for query in queries if not query.realtime]
-        check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
-    commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
-    gate = threading.Semaphore(AT_ONCE)
-    supervised = {
-        query.name: SupervisedQuery(
-            running, query, chain(deployment, query.name), trigger, ends, commits, stopping, gate
-        )
-        for query in queries
-    }
-    upstream = needs(queries)
-    for name, each in supervised.items():
-        each.start([supervised[other] for other in sorted(upstream[name])])
-    return supervised.values()
-
-
-def _stop_all(stop: Callable[[SupervisedQuery, float], None], supervised: Iterable[SupervisedQuery]) -> None:
-    """Stop queries in parallel; each may complete its batch."""
-    deadline = time.monotonic() + DRAIN
-    threads = [threading.Thread(target=stop, args=(each, deadline)) for each in supervised]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

@@ -57,7 +57,7 @@ def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
     if before is not None and not before.done:
         applied = replace(
             before,
-            replaced=tuple(sorted({*before.replaced, *stage.replaced})),
+            replaced=tuple(sorted({*_replaced(running, before), *stage.replaced})),
             begun=tuple(sorted({*before.begun, *stage.created})),
         )
     else:
@@ -69,6 +69,15 @@ def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
     if applied != before:
         write(files, folder, applied)
     return applied
+
+
+def _replaced(running: Engine, applied: Applied) -> list[str]:
+    """Return the queries that an apply has replaced so far; it may be continued with others."""
+    found = {
+        name: previous.read(running.files, checkpoint_folder(running.checkpoints, name))
+        for name in applied.replaced
+    }
+    return [name for name, each in found.items() if each is not None and each.apply == applied.id]
 
 
 def end_apply(running: Engine) -> None:

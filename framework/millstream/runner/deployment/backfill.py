@@ -40,10 +40,14 @@ def backfill(
     record: Record,
     models: Collection[str],
     new: Iterable[str],
+    batch: int | None = None,
 ) -> Backfilled:
-    """Run models over what their query has read; `new` are tables that are still empty."""
+    """Run models over what their query has read; `new` are tables that are still empty.
+
+    By default, that is up to its last completed batch; a query that continues has completed a `batch`.
+    """
     spark = running.checkpoint(query).spark(record)
-    batch = checkpoints.last_done(running.files, spark)
+    batch = checkpoints.last_done(running.files, spark) if batch is None else batch
     if batch is None:
         return Backfilled()
     read = None if query.signature.stateful else checkpoints.read_up_to(running.files, spark, batch)

@@ -6,7 +6,7 @@ its rows are compared before the next batch begins, and before any record is sen
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 from pyspark.errors import StreamingQueryException
@@ -22,7 +22,7 @@ from millstream.runner.checkpoints.pending_swap import renamed
 from millstream.runner.deployment.table_diff import compare_rows
 from millstream.runner.engine import Engine
 from millstream.runner.queries.start import QueryContext, start
-from millstream.runner.queries.tables import PENDING_SUFFIX
+from millstream.runner.queries.tables import PENDING_SUFFIX, SNAPSHOT_SUFFIX
 from millstream.runner.values import Compared
 from millstream.types import has_equality
 
@@ -34,18 +34,28 @@ def with_comparison(
     context: QueryContext,
     compare: Compare,
     rebuilt: Collection[str],
+    snapshot: Callable[[], dict[str, Offsets] | str] | None = None,
 ) -> QueryContext:
-    """Return a context that compares the first batch; report the reason if that is impossible."""
+    """Return a context that compares the first batch; report the reason if that is impossible.
+
+    If the running version continues, its rows are those of a `snapshot`, which returns how far it had read.
+    """
     files = running.files
     if not (tables := query.tables):
         return context
     record, spark, checkpoint = running.record(query), context.checkpoint, running.checkpoint(query)
     if last_done(files, spark) is not None:
         return context  # it was compared, then killed
-    found, pending = _ends(running, query, record, rebuilt), pending_swap.read(files, checkpoint)
+    pending = pending_swap.read(files, checkpoint)
     assert pending is not None
-    if pending.ends is not None and pending.ends != found:
-        found = "the running version has continued since the rebuild began"
+    found: dict[str, Offsets] | str | None = _incomparable(running, query, record, rebuilt)
+    if found is None and snapshot is not None:
+        # Half a first batch may be stored: its end stays, and so does the snapshot.
+        found = snapshot() if pending.ends is None else pending.ends
+    elif found is None and record is not None:
+        found = _completed(running, query, record)
+        if pending.ends is not None and pending.ends != found:
+            found = "the running version has continued since the rebuild began"
     if isinstance(found, str):
         for table in tables:
             running.tell(Compared(table.model, less=found))
@@ -53,6 +63,9 @@ def with_comparison(
         pending_swap.write(files, checkpoint, replace(pending, ends=pending.ends or {}))
         return context
     assert record is not None
+    assert found is not None
+    if snapshot is not None and not found:
+        return context  # it was not compared, then killed
     if pending.ends is None:
         _plan_first_batch(running, rebuilt_query, context)
         if last_begun(files, spark) is None:
@@ -62,15 +75,15 @@ def with_comparison(
 
     def check(session: SparkSession, number: int) -> None:
         if number == 0:
-            _compare(running, session, tables, record, compare)
+            _compare(running, session, tables, record, compare, SNAPSHOT_SUFFIX if snapshot else "")
 
     return replace(context, stores=replace(context.stores, check=check))
 
 
-def _ends(
+def _incomparable(
     running: Engine, query: Query, record: Record | None, rebuilt: Collection[str]
-) -> dict[str, Offsets] | str:
-    """Return how far the running version has read, or why its rows can't be compared."""
+) -> str | None:
+    """Return why the rows of the running version can't be compared; None if they can."""
     if record is None:
         return "another query wrote it before"
     others = {
@@ -83,15 +96,27 @@ def _ends(
             return f"it reads {_name(source.relation)}, which is rebuilt as well"
     if looked_up := [r.relation for r in query.reads if not r.relation.startswith("seed.")]:
         return f"it looks up {_name(min(looked_up))}, whose rows have changed since then"
+    return None
+
+
+def _completed(running: Engine, query: Query, record: Record) -> dict[str, Offsets] | str:
+    """Return how far the running version has read, or why that is not comparable."""
     old = running.checkpoint(query).spark(record)
     done = last_done(running.files, old)
     if done is None or done != last_begun(running.files, old):
-        return "the running version was stopped within a batch"
-    ends = read_up_to(running.files, old, done) or {}
+        return WITHIN_BATCH
+    return comparable_ends(running, query, read_up_to(running.files, old, done) or {})
+
+
+def comparable_ends(running: Engine, query: Query, ends: dict[str, Offsets]) -> dict[str, Offsets] | str:
+    """Return the offsets, or the reason if the topics have other partitions now."""
     held = running.kafka.held([source.topic for source in query.sources])
     if any(ends.get(topic, {}).keys() != partitions.keys() for topic, partitions in held.items()):
         return "it read other topics or partitions before"
     return ends
+
+
+WITHIN_BATCH = "the running version was stopped within a batch"
 
 
 class _PlannedError(Exception):
@@ -120,7 +145,12 @@ def _plan_first_batch(running: Engine, rebuilt_query: Query, context: QueryConte
 
 
 def _compare(
-    running: Engine, session: SparkSession, tables: Sequence[TableOutput], record: Record, compare: Compare
+    running: Engine,
+    session: SparkSession,
+    tables: Sequence[TableOutput],
+    record: Record,
+    compare: Compare,
+    suffix: str,
 ) -> None:
     problems = []
     for table in tables:
@@ -128,7 +158,7 @@ def _compare(
         if isinstance(names, str):
             running.tell(Compared(table.model, less=names))
             continue
-        old = running.tables.rows(session, table)
+        old = running.tables.rows(session, renamed(table, suffix))
         new = running.tables.rows(session, renamed(table, PENDING_SUFFIX))
         rows, problem = compare_rows(table, names, old, new)
         if problem is None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deployment.definitions import is_same
-from millstream.deployment.records import Record, new_record, taken_over_tables
+from millstream.deployment.records import Offsets, Record, new_record, taken_over_tables
 from millstream.deployment.stages import (
     Backfill,
     Compare,
@@ -159,6 +159,7 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
             gone=tuple(sorted({*before.gone, *before.tables} - new.tables.keys())),
             outputs=outputs,
             left_out=new.left_out,
+            sent=_unread(running, query, before),
             ids=before.ids | opened.ids,
             definition=before.definition if defined_before else new.definition,
             defined=before.defined if defined_before else new.defined,
@@ -166,6 +167,22 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
     if new != before:
         checkpoints.write_record(running.files, running.checkpoint(query), new)
     return new
+
+
+def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str, Offsets]]:
+    """Return up to where another version has sent records, without topics that were read further since."""
+    if not record.sent:
+        return {}
+    spark = running.checkpoint(query).spark(record)
+    done = checkpoints.last_done(running.files, spark)
+    read = (None if done is None else checkpoints.read_up_to(running.files, spark, done)) or {}
+    return {
+        topic: starts
+        for topic, starts in record.sent.items()
+        if any(
+            at > read.get(each, {}).get(n, 0) for each, numbers in starts.items() for n, at in numbers.items()
+        )
+    }
 
 
 def reset(running: Engine, query: Query) -> None:

@@ -21,32 +21,38 @@ from millstream.runner.engine import Engine
 from millstream.runner.queries.start import QueryContext
 
 
-def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, QueryContext]:
-    """Return the query to run until the swap, and its context; with `apply`, the old version is retained."""
+def begin(
+    running: Engine, query: Query, apply: str = "", *, held: bool = False
+) -> tuple[Query, QueryContext]:
+    """Return the query to run until the swap, and its context; with `apply`, the old version is retained.
+
+    If records are `held` back, the query sends nothing until the swap, since the running version continues.
+    """
     checkpoint = running.checkpoint(query)
     project, definition = running.job.project.settings.name, running.definition(query.stored)
     new = new_record(project, query, running.ids(query), definition)
     found = pending_swap.read(running.files, checkpoint)
     digest = _digest(running, query)
-    if found is None or found.digest != digest or found.apply != apply:
+    if found is None or (found.digest, found.apply, found.held) != (digest, apply, held):
         forget(running.files, running.tables, checkpoint)
         sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
         # The new records of an appending query begin at the ends of its topics.
         began = running.kafka.held(sent) if query.output_mode == "append" else {}
         record = replace(new, folder=f"spark-{new.id}", began=began)
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
-        found = PendingSwap(record, digest, query.tables, streamed, apply=apply)
+        upserts = held and query.output_mode == "update"
+        found = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
         pending_swap.write(running.files, checkpoint, found)
     rebuilt = _to_new_tables(query, found)
     created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}
     context = running.context(rebuilt, found.record, checkpoint, frozenset(created))
-    return rebuilt, with_dead_letters(running, rebuilt, found.record, context)
+    return rebuilt, context if held else with_dead_letters(running, rebuilt, found.record, context)
 
 
 def swap(running: Engine, query: Query) -> None:
     checkpoint = running.checkpoint(query)
     begin_swap(running.files, checkpoint)
-    settle(running.files, running.tables, checkpoint)
+    settle(running.files, running.tables, running.held, checkpoint)
 
 
 def _digest(running: Engine, query: Query) -> str:

@@ -5,49 +5,86 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from millstream.deployment.records import Record
+from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.deployed import restore_manifest
-from millstream.runner.checkpoints.files import checkpoint_folder, records_in
+from millstream.runner.checkpoints.files import checkpoint_folder, last_done, read_up_to, records_in
 from millstream.runner.checkpoints.previous import Previous
 from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
-from millstream.runner.deployment.apply import read, remove, write
+from millstream.runner.deployment.apply import Applied, read, remove, write
 from millstream.runner.engine import Engine, engine
 from millstream.runner.values import Job, Setup, Tell
+
+
+class Rollback(Struct, frozen=True):
+    """What a rollback puts back."""
+
+    applied: Applied
+    retained: dict[str, Previous]
 
 
 def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
     """Roll back the last apply of a target, and return its queries; it can be repeated after a kill."""
     with engine(job, [], folder, tell, spark) as running:
-        applied = read(running.files, running.checkpoints)
-        if applied is None:
-            message = f"no apply to {job.project.target.name} can be rolled back"
-            remedy = "only the last `millstream apply` that rebuilt something is retained"
-            raise MillstreamError(Diagnostic("MS887", message, None, remedy))
-        retained = _retained(running, applied.id)
-        records = records_in(running.files, running.checkpoints)
-        lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
-        if problems := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
-            raise MillstreamError(*problems)
-        write(running.files, running.checkpoints, replace(applied, back=True))
-        joined = JoinedSwap(tuple(retained), applied.lock, back=True)
-        swap_together(running.files, running.tables, running.checkpoints, joined)
-        for name, each in retained.items():
-            note = f"version of {each.record.made}" if each.record else "belongs to another query again"
-            tell(Setup(name, note, done=True))
-        for name in applied.begun:
-            # The query did not run before the apply.
-            for model in records[name].tables if name in records else ():
-                running.tables.drop(TableOutput(model))
-            running.files.remove(checkpoint_folder(running.checkpoints, name).folder)
-        restore_manifest(running.files, running.checkpoints)
-        remove(running.files, running.checkpoints)
-        return list(retained)
+        found = rollback_of(running)
+        put_back(running, found)
+        return list(found.retained)
+
+
+def rollback_of(running: Engine) -> Rollback:
+    """Return what can be put back; raise if the last apply can't be rolled back."""
+    applied = read(running.files, running.checkpoints)
+    retained = {} if applied is None else _retained(running, applied.id)
+    records = records_in(running.files, running.checkpoints)
+    if applied is None or not (applied.done or applied.back or retained or records.keys() & applied.begun):
+        message = f"no apply to {running.job.project.target.name} can be rolled back"
+        remedy = "only the last `millstream apply` that rebuilt something is retained"
+        raise MillstreamError(Diagnostic("MS887", message, None, remedy))
+    lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
+    if problems := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
+        raise MillstreamError(*problems)
+    return Rollback(applied, retained)
+
+
+def put_back(running: Engine, found: Rollback) -> None:
+    """Swap back; the queries must not run."""
+    applied, retained = found.applied, found.retained
+    records = records_in(running.files, running.checkpoints)
+    for name, each in retained.items():
+        place = checkpoint_folder(running.checkpoints, name)
+        if each.record is not None and (sent := _sent(running, each.record, records)) != each.record.sent:
+            previous.write(running.files, place, replace(each, record=replace(each.record, sent=sent)))
+    write(running.files, running.checkpoints, replace(applied, back=True))
+    joined = JoinedSwap(tuple(retained), applied.lock, back=True)
+    swap_together(running.files, running.tables, running.held, running.checkpoints, joined)
+    for name, each in retained.items():
+        note = f"version of {each.record.made}" if each.record else "belongs to another query again"
+        running.tell(Setup(name, note, done=True))
+    for name in applied.begun:
+        # The query did not run before the apply.
+        for model in records[name].tables if name in records else ():
+            running.tables.drop(TableOutput(model))
+        running.files.remove(checkpoint_folder(running.checkpoints, name).folder)
+    restore_manifest(running.files, running.checkpoints)
+    remove(running.files, running.checkpoints)
+
+
+def _sent(running: Engine, retained: Record, records: dict[str, Record]) -> dict[str, dict[str, Offsets]]:
+    """Return up to where the newer version has sent the records of each topic that the older one writes."""
+    found = dict(retained.sent)
+    for name, record in records.items():
+        topics = set((record.outputs or {}).values()) & set((retained.outputs or {}).values()) - {""}
+        spark = checkpoint_folder(running.checkpoints, name).spark(record)
+        done = last_done(running.files, spark) if topics and record.id != retained.id else None
+        if done is not None and (read := read_up_to(running.files, spark, done)):
+            found |= dict.fromkeys(sorted(topics), read)
+    return found
 
 
 def _retained(running: Engine, apply: str) -> dict[str, Previous]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from msgspec.structs import replace
+
 from millstream.deployment.intents import resuming
 from millstream.deployment.records import Deployed, Record
 from millstream.deployment.stages import KeepPrevious, Reset, Stage, Swap, stages
@@ -17,9 +19,11 @@ from millstream.runner.deployment.prepare import reset
 from millstream.runner.engine import Engine
 
 
-def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
+def planned(running: Engine, queries: Sequence[Query], started: Collection[str] = ()) -> tuple[Stage, ...]:
+    """Return the stages of queries; some have `started` just now, although no batch may be planned."""
     job = running.job
     deployed = deployed_at(running.files, running.checkpoints)
+    deployed = replace(deployed, never_started=deployed.never_started.difference(started))
     return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock, job.misfits)
 
 
@@ -53,7 +57,7 @@ def end(
     if not joined:
         update_lock(running, started)
     elif succeeded:
-        swap_together(running.files, running.tables, running.checkpoints, joined[0])
+        swap_together(running.files, running.tables, running.held, running.checkpoints, joined[0])
     if succeeded and any(isinstance(stage, KeepPrevious) for stage in planned_stages):
         end_apply(running)
 
@@ -62,12 +66,12 @@ def _has_former(record: Record | None) -> bool:
     return record is not None and bool(record.former)
 
 
-def update_lock(running: Engine, started: Collection[str]) -> None:
-
+def lock_after(running: Engine, started: Collection[str]) -> Lock:
+    """Return the groups that have state once these queries have started."""
     before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
     known = {*started, *(group.name for group in before.groups)}
     records = checkpoints.records_in(running.files, running.checkpoints)
-    now = Lock(
+    return Lock(
         tuple(
             # Until a rebuild is swapped, the checkpoint has the states of former models.
             (before.group(group.name) or group) if _has_former(records.get(group.name)) else group
@@ -75,5 +79,9 @@ def update_lock(running: Engine, started: Collection[str]) -> None:
             if group.name in known
         )
     )
-    if now != before:
+
+
+def update_lock(running: Engine, started: Collection[str]) -> None:
+    now = lock_after(running, started)
+    if now != (checkpoints.read_lock(running.files, running.checkpoints) or Lock()):
         checkpoints.write_lock(running.files, running.checkpoints, now)

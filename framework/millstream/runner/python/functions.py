@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from millstream.formats.sql import BAD
 from millstream.native import Translation, translate
 from millstream.physical.emit.draft import LOCATED
 from millstream.physical.python_calls import GUARDED
+from millstream.project.contents import content_of
 from millstream.project.values import Function, Project
 from millstream.runner.python import columns, decoding, fitting, worker
 from millstream.user_code import Source
@@ -111,5 +111,5 @@ def _returned(function: Function) -> str:
 
 
 def source_of(project: Project, function: Function) -> Source:
-    text = Path(project.root, function.path).read_text(encoding="utf-8")
-    return Source(function.path, text, function.digest)
+    text = content_of(project, function.path).decode()
+    return Source(function.path, text.replace("\r\n", "\n").replace("\r", "\n"), function.digest)

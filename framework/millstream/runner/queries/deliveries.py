@@ -44,6 +44,10 @@ class Stores(Struct, frozen=True):
     """Tables that are empty before the first batch."""
     check: Callable[[SparkSession, int], None] | None = None
     """Called after the tables are written and before records are sent."""
+    hold: Callable[[DataFrame, int], None] | None = None
+    """Stores records instead of sending them."""
+    without_sent: Callable[[DataFrame], DataFrame] | None = None
+    """Removes records that another version has sent."""
     again: int | None = None
     """The number of a batch that was started before, and may have been stored."""
     turn: AbstractContextManager[Any] | None = None
@@ -123,8 +127,16 @@ def send(records: DataFrame, stores: Stores, number: int) -> None:
     headers = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), identity.alias("value")))
     if "headers" in records.columns:
         headers = f.concat(f.coalesce(f.col("headers"), f.array()), headers)
-    marked = records.withColumn("headers", headers)
-    if "timestamp" in records.columns:
-        send_with_timestamps(marked, stores.producer)
+    write_records(records.withColumn("headers", headers), stores, number)
+
+
+def write_records(records: DataFrame, stores: Stores, number: int) -> None:
+    """Write records whose headers have their position or batch."""
+    if stores.without_sent is not None:
+        records = stores.without_sent(records)
+    if stores.hold is not None:
+        stores.hold(records, number)
+    elif "timestamp" in records.columns:
+        send_with_timestamps(records, stores.producer)
     else:
-        marked.write.format("kafka").options(**stores.kafka).save()
+        records.write.format("kafka").options(**stores.kafka).save()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,7 +12,8 @@ from pyspark.sql import functions as f
 from millstream.expressions import quoted
 from millstream.physical.durations import milliseconds
 from millstream.physical.values import SourceRead
-from millstream.project.seed_rows import seed_texts
+from millstream.project.contents import content_of
+from millstream.project.seed_rows import texts_of
 from millstream.project.values import Project, Seed
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -80,7 +80,7 @@ def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
 
 def seed(session: SparkSession, view: str, project: Project, given: Seed) -> None:
     """Read a CSV file; its rows are part of the query, wherever that runs."""
-    texts = seed_texts(Path(project.root), given)
+    texts = texts_of(content_of(project, given.path), given)
     names = [column.name for column in given.columns]
     schema = ", ".join(f"{quoted(name)} string" for name in names)
     typed = [f.col(quoted(c.name)).cast(str(c.type or "string")).alias(c.name) for c in given.columns]

@@ -28,7 +28,7 @@ from millstream.project.values import Project
 from millstream.runner.python import functions, keyed
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import reads as reading
-from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send
+from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, write_records
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.tables import Tables
 
@@ -84,7 +84,7 @@ def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: M
     elif how.numbered_by_batch:
         send(rows, stores, 0)
     else:
-        _send(rows, stores)
+        write_records(rows, stores, 0)
 
 
 def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
@@ -206,12 +206,9 @@ def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWri
             return writer.foreachBatch(in_turn(deliver(how, stores), stores))
         case ToKafka() as how if how.numbered_by_batch:
             return writer.foreachBatch(in_turn(lambda rows, number: send(rows, stores, number), stores))
-        case ToKafka() if stores.turn is not None:
-            return writer.foreachBatch(in_turn(lambda rows, _: _send(rows, stores), stores))
+        case ToKafka() if stores.turn is not None or stores.without_sent is not None:
+            return writer.foreachBatch(
+                in_turn(lambda rows, number: write_records(rows, stores, number), stores)
+            )
         case ToKafka():
             return writer.format("kafka").options(**stores.kafka)
-
-
-def _send(records: DataFrame, stores: Stores) -> None:
-    """Write records whose headers already have their position or batch."""
-    records.write.format("kafka").options(**stores.kafka).save()

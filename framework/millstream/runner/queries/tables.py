@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,6 +22,9 @@ PENDING_SUFFIX = ".rebuilt"
 """The suffix of a rebuilt table until the swap; names of models can't contain a dot."""
 RETAINED_SUFFIX = ".previous"
 """The suffix of a table that is retained for a rollback."""
+SNAPSHOT_SUFFIX = ".compared"
+"""The suffix of a copy that a rebuilt table is compared with, since the table itself continues to change."""
+_SUFFIXES = re.compile(r"(\.(rebuilt|previous|compared))+\Z")
 
 
 class Tables(Struct, frozen=True, eq=False):
@@ -74,5 +78,5 @@ class Tables(Struct, frozen=True, eq=False):
         return streamed_tables(relation, self._store(relation), self.project.target, root, self.spark)
 
     def _store(self, relation: str) -> str:
-        model = self.catalog.models.get(relation.removesuffix(PENDING_SUFFIX).removesuffix(RETAINED_SUFFIX))
+        model = self.catalog.models.get(_SUFFIXES.sub("", relation))
         return store_of(relation, model.options if model else {}, self.project.target)

@@ -63,6 +63,17 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
         yield UsedRegistry(own, ids)
 
 
+def uses_of_registry(project: Project, catalog: Catalog) -> frozenset[str]:
+    """Return what needs the registry: sources that read by its schemas, and sinks with what they register."""
+    asks = {f"source {topic.id}" for topic in project.sources.values() if _asks(topic)}
+    writes = {
+        f"{model.id} {model.columns!r} {model.materialization!r}"
+        for model in catalog.models.values()
+        if _writes(model)
+    }
+    return frozenset(asks | writes)
+
+
 def _asks(topic: Topic) -> bool:
     return bool(topic.format.writers or (topic.key and topic.key.format.writers))
 

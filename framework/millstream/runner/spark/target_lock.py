@@ -29,6 +29,7 @@ BEAT = 5.0
 """Seconds between two signs of life."""
 PATIENCE = 3 * BEAT
 _FILE = "running.json"
+LOCK = "build.lock"
 
 
 class Sign(Struct, frozen=True):
@@ -44,7 +45,7 @@ def target_lock(folder: Path, target: str) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    with opened(folder / "build.lock") as handle:
+    with opened(folder / LOCK) as handle:
         if not try_lock(handle):
             raise _in_use(f"another command is using the target '{target}'")
         yield

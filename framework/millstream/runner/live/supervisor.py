@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
+from millstream.project.contents import has_unchanged_imports
+from millstream.runner.checkpoints.files import last_begun, last_done, read_up_to
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.checkpoints.swap import settle
-from millstream.runner.commands.consumer_offsets import Commits
-from millstream.runner.commands.progress_listener import Listener
 from millstream.runner.deployment.failed_models import isolate, without
 from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import resumed
 from millstream.runner.engine import Engine
+from millstream.runner.live.consumer_offsets import Commits
+from millstream.runner.live.progress_listener import Listener
 from millstream.runner.queries.batches import Batch, Offsets, has_read
+from millstream.runner.queries.gate import Gate
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import start
 from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
@@ -41,6 +46,8 @@ FIGURES = 10.0
 """Seconds between two notes of how large the state is."""
 BETWEEN = 1.0
 """Seconds between two passes over available records."""
+_LOOK = 0.05
+"""Seconds between two looks at what Spark has recorded."""
 
 
 def _is_busy(streaming: StreamingQuery) -> bool:
@@ -58,20 +65,25 @@ class SupervisedQuery:
         trigger: Trigger,
         ends: Mapping[str, Offsets],
         commits: Commits,
-        stopping: threading.Event,
-        gate: threading.Semaphore,
+        starts: threading.Semaphore,
     ) -> None:
         self.query = query
         self._stages = stages
         """The stages before the query starts."""
         self.caught_up = threading.Event()
         """Set once it has read all records that its topics held when the run began."""
+        self.began = threading.Event()
+        """Set once Spark runs it."""
+        self.batches = 0
+        """How many batches have stored or sent rows."""
         self._running = running
         self._trigger = trigger
         self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
         self._commits = commits
-        self._stopping = stopping
-        self._gate = gate
+        self._stopping = threading.Event()
+        self._starts = starts
+        self._gate = Gate(running.turn)
+        self._halted = False
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
         self._listener = Listener()
@@ -95,10 +107,56 @@ class SupervisedQuery:
         self._running.tell(Waiting(self.query))
         self._thread.start()
 
+    def adopt(self, running: Engine) -> None:
+        """Restart by another version of the project after failures; that executes the query unchanged."""
+        self._running = running
+
     def stop(self, deadline: float) -> None:
-        """Stop it for good; `stopping` must be set, or it restarts."""
+        """Stop it for good, after its current batch or at `deadline` of the monotonic clock."""
+        self._stopping.set()
         self.pause(deadline)
         self._thread.join()
+
+    def halt(self, deadline: float) -> None:
+        """Stop it for good exactly between two batches; the next one may be planned already."""
+        self._stopping.set()
+        self._halted = True
+        self._gate.close()
+        self.stop(deadline)
+
+    @contextmanager
+    def between_batches(self) -> Iterator[int | None]:
+        """Hold the query between two batches; yield the last complete one.
+
+        The result is None if there is none, or if the query has stopped within a batch.
+        """
+        with self._gate.between_batches():
+            yield self._completed()
+
+    def _completed(self) -> int | None:
+        files, record = self._running.files, self._running.record(self.query)
+        if record is None:
+            return None
+        spark = self._running.checkpoint(self.query).spark(record)
+        while True:
+            # A batch that waits at the gate is planned, after Spark has recorded the end of the one before.
+            waiting, done, begun = self._gate.waiting, last_done(files, spark), last_begun(files, spark)
+            if waiting or done == begun:
+                return done
+            with self._lock:
+                streaming = self._streaming
+            if streaming is None or not streaming.isActive:
+                return None
+            time.sleep(_LOOK)
+
+    def position(self) -> dict[str, dict[int, int]]:
+        """Return the offsets up to which it has read each topic, by its complete batches."""
+        files, record = self._running.files, self._running.record(self.query)
+        if record is None:
+            return {}
+        spark = self._running.checkpoint(self.query).spark(record)
+        done = last_done(files, spark)
+        return {} if done is None else read_up_to(files, spark, done) or {}
 
     def lose(self) -> None:
         """Stop it after the JVM has died."""
@@ -141,7 +199,8 @@ class SupervisedQuery:
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
             self._running.tell(Failed(self.query.name, problem, self._failures, wait))
             self._stopping.wait(wait)
-        self._running.tell(Stopped(self.query.name, self._repeats))
+        if not self._halted:
+            self._running.tell(Stopped(self.query.name, self._repeats))
 
     def _isolated(self) -> bool:
         """Leave out models that fail on their own, and return whether there are any."""
@@ -155,11 +214,12 @@ class SupervisedQuery:
         """Run it until it ends; return the error unless it was stopped."""
         listener = self._listener = Listener()
         try:
-            with self._gate:
+            with self._starts:
                 streaming = self._start(listener)
                 if streaming is None:
                     return None
                 self._running.tell(Running(self.query, self._rebuilds))
+                self.began.set()
                 event = listener.first(HEAD_START)
             while (event := event or listener.events.get()) != "ended":
                 self._handle(event)
@@ -179,13 +239,17 @@ class SupervisedQuery:
         return None if error is None else self._running.problem(self.query, error)
 
     def _start(self, listener: Listener) -> StreamingQuery | None:
-        swapped = settle(self._running.files, self._running.tables, self._running.checkpoint(self.query))
+        running = self._running
+        swapped = settle(running.files, running.tables, running.held, running.checkpoint(self.query))
         if swapped or (self._failures and not self._rebuilds):
             self._stages = resumed(self._running, self.query)
         if self._failures and (missing := self._running.kafka.create(written_topics([self.query]))):
             note = f"{', '.join(missing)} {'was' if len(missing) == 1 else 'were'} missing; recreated"
             self._running.tell(Setup("topics", note, done=True))
+        self._check_imports()
         query, context = prepare(self._running, self.query, self._stages, self._left_out)
+        # Without a limit, Spark writes records without calls per batch, which a gate needs.
+        context = replace(context, stores=replace(context.stores, turn=self._gate))
         listener.test_counts, self._raised = context.stores.test_counts, context.stores.raised
         with self._lock:
             if self._stopping.is_set():
@@ -207,9 +271,18 @@ class SupervisedQuery:
         if self._last is not None and record is not None and not self._rebuilds:
             write_figures(running.files, running.checkpoint(self.query), record.id, self._last)
 
+    def _check_imports(self) -> None:
+        """Refuse to start functions whose modules were edited: Python's workers would import the new ones."""
+        project = self._running.job.project
+        if self.query.functions and not has_unchanged_imports(project):
+            message = f"{self.query.title}: a module, file or library that functions import has changed"
+            remedy = "restore it, or stop the run, run `millstream apply`, and start the run again"
+            raise MillstreamError(Diagnostic("MS889", message, None, remedy))
+
     def _handle(self, event: Batch | str) -> None:
         if isinstance(event, Batch):
             self._failures = 0
+            self.batches += bool(event.rows)
             self._commits.commit(self.query.name, event.read)
             self._last = event
             if time.monotonic() - self._noted > FIGURES:

@@ -1,0 +1,78 @@
+"""Records of a rebuilt version that are held back, since the running version still sends its own.
+
+They are stored next to the checkpoint, batch by batch, and sent when the rebuilt version takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from msgspec import Struct
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from millstream.kafka.cluster import Cluster, revealed
+from millstream.kafka.settings import producer_config, sink_options
+from millstream.runner.checkpoints.files import CheckpointFolder
+from millstream.runner.checkpoints.pending_swap import Bounds, PendingSwap
+from millstream.runner.queries.positions import position, without_earlier
+from millstream.runner.queries.timestamps import send_with_timestamps
+from millstream.stores.files import Files
+
+_BATCH = "_batch"
+
+
+class HeldRecords(Struct, frozen=True):
+    """Sends the held records of a target's queries."""
+
+    spark: SparkSession
+    files: Files
+    cluster: Cluster
+    trigger: str
+
+    def send(self, place: CheckpointFolder, found: PendingSwap) -> None:
+        """Send the records that a version was to send before it takes over; repeats have the same headers."""
+        folder = place.held(found.record)
+        batches = sorted((name for name in self.files.names(folder) if name.isdigit()), key=int)
+        if not batches:
+            return
+        rows = self.spark.read.parquet(*(f"{folder}/{number}" for number in batches))
+        records = without_earlier(rows, found.bounds)
+        if found.upserts:
+            records = _newest(records)
+        records = records.coalesce(1).sortWithinPartitions(_BATCH).drop(_BATCH)
+        if "timestamp" in records.columns:
+            send_with_timestamps(records, revealed(producer_config(self.cluster)))
+        else:
+            options = revealed(sink_options(self.cluster, {}, self.trigger))
+            records.write.format("kafka").options(**options).save()
+
+
+def holder(
+    folder: str, dead_letters: Collection[str], bounds: Callable[[], Bounds]
+) -> Callable[[DataFrame, int], None]:
+    """Return a function that stores the records of a batch, except those that are certainly not sent later.
+
+    The running version sends those of original records before `bounds`. The dead letters of a source are sent
+    by whichever version has read the records, as after every change of queries.
+    """
+
+    def hold(records: DataFrame, number: int) -> None:
+        kept = records.where(~f.col("topic").isin(*dead_letters)) if dead_letters else records
+        kept = without_earlier(kept, bounds()).withColumn(_BATCH, f.lit(number))
+        kept.write.mode("overwrite").parquet(f"{folder}/{number}")
+
+    return hold
+
+
+def _newest(records: DataFrame) -> DataFrame:
+    """Return the newest record of each key of a topic; records with a position of their own all remain."""
+    names = records.columns
+    placed = records.where(position().isNotNull())
+    newest = (
+        records.where(position().isNull())
+        .groupBy("topic", "key")
+        .agg(f.max_by(f.struct(*names), _BATCH).alias("newest"))
+        .select(*(f.col("newest").getField(name).alias(name) for name in names))
+    )
+    return placed.unionByName(newest)

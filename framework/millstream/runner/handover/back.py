@@ -1,0 +1,76 @@
+"""Rolls the last apply back while the run continues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from millstream.deployment.intents import Update
+from millstream.deployment.records import Deployed, Record
+from millstream.deployment.stages import Refuse, stages
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.runner.checkpoints.deployed import deployed_at
+from millstream.runner.deployment.roll_back import Rollback, put_back, rollback_of
+from millstream.runner.engine import Engine
+from millstream.runner.handover.changes import changed_queries
+from millstream.runner.handover.loading import fitted_to_run, loaded
+from millstream.runner.handover.taking_over import halted, take_over
+from millstream.runner.handover.values import Finished, ProjectVersion
+from millstream.runner.live.live_queries import LiveQueries
+
+
+def roll_back_run(
+    live: LiveQueries,
+    running: Engine,
+    before: tuple[str, Engine] | None,
+    version: ProjectVersion,
+    go_on: Callable[[], None],
+) -> Finished:
+    """Put back what the last apply replaced.
+
+    The run continues with the version that ran `before` an apply of this id. If another run executed that, it
+    is the project on disk, which must fit what is put back.
+    """
+    found = rollback_of(running)
+    if before is not None and before[0] == found.applied.id:
+        older = replace(before[1], tell=running.tell)
+    else:
+        older = loaded(running, version, Update())
+    older = _planned(older, found)
+    _check(older, found)
+    changed = changed_queries(live.running, older, live.queries, ())
+    changed |= {name for name in (*found.retained, *found.applied.begun) if live.of(name) is not None}
+    go_on()
+    with halted(live, changed) as stopped:
+        go_on()
+        return take_over(live, older, stopped, lambda: put_back(older, found))
+
+
+def _restored(running: Engine, found: Rollback) -> Deployed:
+    """Return what is deployed after the rollback."""
+    now = deployed_at(running.files, running.checkpoints)
+    records: dict[str, Record] = {}
+    for name, record in now.records.items():
+        retained = found.retained.get(name)
+        if retained is None and name not in found.applied.begun:
+            records[name] = record
+        elif retained is not None and retained.record is not None:
+            records[name] = retained.record
+    return Deployed(records, found.applied.lock, None, now.never_started - found.retained.keys())
+
+
+def _planned(older: Engine, found: Rollback) -> Engine:
+    """Plan the older version by what is deployed after the rollback."""
+    job = replace(older.job, lock=None, intent=Update())
+    return replace(older, job=fitted_to_run(job, _restored(older, found)))
+
+
+def _check(older: Engine, found: Rollback) -> None:
+    queries = older.job.physical.queries
+    planned = stages(queries, _restored(older, found), Update(), queries)
+    refused = [stage.problem.message for stage in planned if isinstance(stage, Refuse)]
+    if refused:
+        message = f"the project is not the version that ran before the last apply: {'; '.join(refused)}"
+        remedy = "check out that version, and repeat `millstream apply --rollback`"
+        raise MillstreamError(Diagnostic("MS898", message, None, remedy))

@@ -1,0 +1,80 @@
+"""Which queries of a run another version of the project changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from millstream.deployment.records import taken_over_tables
+from millstream.deployment.stages import Stage, rebuilt
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import Query, SinkOutput
+from millstream.runner.checkpoints.files import records_in
+from millstream.runner.engine import Engine
+from millstream.runner.spark.settings import session_settings
+
+
+def changed_queries(old: Engine, new: Engine, running: Sequence[Query], stages: Sequence[Stage]) -> set[str]:
+    """Return the names of running queries that must stop: they are replaced, continue otherwise, or end.
+
+    Queries that look up a table with other columns from now on stop too, as Spark has analyzed their SQL.
+    """
+    planned = {query.name: query for query in new.job.physical.queries}
+    found = {query.name for query in running if query.name not in planned}
+    found |= {
+        query.name
+        for query in running
+        if query.name in planned and _executed(old, query) != _executed(new, planned[query.name])
+    }
+    found |= set(rebuilt(stages))
+    records = records_in(new.files, new.checkpoints)
+    for query in planned.values():
+        found |= set(taken_over_tables(query, records).values())
+    tables = {
+        table.model
+        for query in planned.values()
+        for table in query.tables
+        if query.name in records and records[query.name].tables.get(table.model) != table.columns
+    }
+    found |= {query.name for query in running if _reads_at_rest(query, tables)}
+    return found & {query.name for query in running}
+
+
+def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
+    read = {each.relation for each in query.reads} | {s.relation for s in query.sources if not s.topic}
+    return bool(read.intersection(tables))
+
+
+def _executed(running: Engine, query: Query) -> tuple[object, ...]:
+    """Return everything that a query executes."""
+    catalog, project = running.job.catalog, running.job.project
+    seeds = (each.relation.removeprefix("seed.") for each in query.reads if each.relation in catalog.seeds)
+    return (
+        query,
+        [catalog.functions[name].digest for name in query.functions],
+        [project.seeds[name].digest for name in seeds],
+        [
+            project.sources[s.relation.removeprefix("source.")].options
+            for s in query.sources
+            if s.relation.removeprefix("source.") in project.sources
+        ],
+        session_settings(query, catalog),
+    )
+
+
+def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
+    """Refuse a rebuild over a topic that is rebuilt too: its new records exist only after the swap."""
+    if problems := list(_chains(queries, rebuilt(stages))):
+        raise MillstreamError(*problems)
+
+
+def _chains(queries: Sequence[Query], names: Collection[str]) -> Iterator[Diagnostic]:
+    writers = {
+        t.model: q for q in queries for t in q.outputs if isinstance(t, SinkOutput) and q.name in names
+    }
+    for query in queries:
+        for source in query.sources if query.name in names else ():
+            writer = writers.get(source.relation)
+            if writer is not None and writer.name != query.name:
+                message = f"{query.title} reads the topic of {writer.title}, and both are rebuilt"
+                remedy = "stop the run, run `millstream apply`, and start the run again"
+                yield Diagnostic("MS898", f"the run can't continue with this change: {message}", None, remedy)

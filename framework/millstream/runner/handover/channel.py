@@ -1,0 +1,193 @@
+"""How a command reaches the run of its target: a port of this machine, and a file that only its user reads.
+
+The file is next to the locks of the run. A file without a locked run is of one that was killed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from millstream import __version__
+from millstream.atomic import replace_file
+from millstream.decoding import from_json
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.locks import is_locked
+from millstream.project.folders import checkpoints_of, target_folder
+from millstream.project.values import Target
+from millstream.runner.handover.values import Answer, Finished, Hello, Refused, Request
+from millstream.runner.spark.target_lock import LOCK
+from millstream.stores.files import local_path
+
+_FILE = "run.json"
+_HOST = "127.0.0.1"
+_CONNECTING = 5.0
+"""Seconds to connect: the run accepts immediately."""
+_ANSWERS = msgspec.json.Decoder(Answer)
+_LONGEST = 1 << 28
+"""Bytes of a request."""
+
+
+class _Address(Struct, frozen=True):
+    port: int
+    token: str
+
+
+class Caller:
+    """The command that has sent a request."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def tell(self, answer: Answer) -> None:
+        """Answer; a command that has ended is noticed by `waits`."""
+        with self._lock, suppress(OSError):
+            self._connection.sendall(msgspec.json.encode(answer) + b"\n")
+
+    @property
+    def waits(self) -> bool:
+        """Whether the command still waits for answers: if it is killed, the system closes its connection."""
+        try:
+            readable, _, _ = select.select([self._connection], [], [], 0)
+            return not readable or bool(self._connection.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
+
+
+Handle = Callable[[Request, Caller], Finished]
+
+
+@contextmanager
+def listening(target: Target, root: Path, handle: Handle) -> Iterator[None]:
+    """Handle the requests of commands, one at a time, each in a thread of its own."""
+    address, busy = secrets.token_hex(16), threading.Lock()
+    with socket.create_server((_HOST, 0)) as server:
+        content = msgspec.json.encode(_Address(server.getsockname()[1], address))
+        files = [folder / _FILE for folder in _folders(target, root)]
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(file, content, mode=0o600)
+        ended = threading.Event()
+        workers: list[threading.Thread] = []
+
+        def accept() -> None:
+            while not ended.is_set():
+                with suppress(OSError):
+                    connection, _ = server.accept()
+                    work = threading.Thread(
+                        target=_serve, args=(connection, address, handle, busy), name="handover"
+                    )
+                    work.start()
+                    workers.append(work)
+
+        accepting = threading.Thread(target=accept, name="requests", daemon=True)
+        accepting.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            for file in files:
+                file.unlink(missing_ok=True)
+            with suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
+            for each in workers:
+                each.join()
+
+
+def _serve(connection: socket.socket, token: str, handle: Handle, busy: threading.Lock) -> None:
+    with connection:
+        caller = Caller(connection)
+        try:
+            connection.settimeout(_CONNECTING)
+            hello = from_json(_line(connection), Hello)
+            connection.settimeout(None)
+        except (OSError, msgspec.DecodeError, ValueError):
+            return  # not a command of Millstream
+        if not hmac.compare_digest(hello.token, token):
+            return
+        if hello.millstream != __version__:
+            caller.tell(Refused((_other_version(hello.millstream),)))
+            return
+        if not busy.acquire(blocking=False):
+            message, remedy = "another apply to this target is in progress", "wait until it ends"
+            caller.tell(Refused((Diagnostic("MS874", message, None, remedy),)))
+            return
+        answer: Answer
+        try:
+            answer = handle(hello.request, caller)
+        except MillstreamError as error:
+            answer = Refused(error.diagnostics)
+        finally:
+            busy.release()
+        caller.tell(answer)
+
+
+def _line(connection: socket.socket) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size < _LONGEST:
+        part = connection.recv(1 << 16)
+        parts.append(part)
+        size += len(part)
+        if not part or part.endswith(b"\n"):
+            return b"".join(parts)
+    raise ValueError
+
+
+def _other_version(version: str) -> Diagnostic:
+    message = f"the run is of Millstream {__version__}, this command of {version}"
+    return Diagnostic("MS898", message, None, "stop the run, apply the change, and start the run again")
+
+
+class Run:
+    """A connection to the run of a target."""
+
+    def __init__(self, connection: socket.socket, token: str) -> None:
+        self._connection = connection
+        self._token = token
+
+    def ask(self, request: Request) -> Iterator[Answer]:
+        """Send a request, and yield all answers; raise if the run ends before it has answered."""
+        with self._connection as connection:
+            hello = Hello(self._token, __version__, request)
+            connection.sendall(msgspec.json.encode(hello) + b"\n")
+            with connection.makefile("rb") as lines:
+                for line in lines:
+                    answer: Answer = _ANSWERS.decode(line)
+                    yield answer
+                    if isinstance(answer, Finished | Refused):
+                        return
+        message = "the run ended before the apply was complete"
+        remedy = "start the run again, which completes a swap that has begun; then repeat this command"
+        raise MillstreamError(Diagnostic("MS890", message, None, remedy))
+
+
+def run_of(target: Target, root: Path) -> Run | None:
+    """Connect to the run of a target; None if there is none on this machine."""
+    for folder in _folders(target, root):
+        if not is_locked(folder / LOCK):
+            continue
+        with suppress(OSError):
+            address = from_json((folder / _FILE).read_bytes(), _Address)
+            connection = socket.create_connection((_HOST, address.port), _CONNECTING)
+            connection.settimeout(None)
+            return Run(connection, address.token)
+    return None
+
+
+def _folders(target: Target, root: Path) -> Iterable[Path]:
+    """Return the folders whose locks a run holds, as far as they are on this machine."""
+    yield target_folder(root, target.name)
+    checkpoints = local_path(checkpoints_of(target, root))
+    if checkpoints is not None:
+        yield checkpoints

@@ -1,0 +1,207 @@
+"""Deploys another version of a project to its run.
+
+1. Rebuilt queries catch up alongside the running ones, in tables of their own, and send nothing.
+2. Queries that change stop between two batches. Rebuilt ones read as far, and stop.
+3. The swap is written down: from now on, whoever comes next completes it.
+4. Tables are swapped, held records are sent, and the queries of the new version start.
+
+Whatever fails before the third step leaves the running version as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec.structs import replace
+
+from millstream.deployment.records import Offsets
+from millstream.deployment.stages import Backfill, Compare, Stage, Start, chain, rebuilt
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import Query, SinkOutput
+from millstream.runner.checkpoints import files as checkpoints
+from millstream.runner.checkpoints import pending_swap
+from millstream.runner.checkpoints.deployed import write_manifest
+from millstream.runner.checkpoints.files import last_done, read_up_to
+from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
+from millstream.runner.deployment.apply import Applied, end_apply
+from millstream.runner.deployment.backfill import backfill
+from millstream.runner.deployment.prepare import check_record
+from millstream.runner.deployment.stages import begin, lock_after, planned
+from millstream.runner.engine import Engine
+from millstream.runner.handover.alongside import Alongside, OneOfAll
+from millstream.runner.handover.changes import changed_queries, check_chains
+from millstream.runner.handover.taking_over import halted, take_over
+from millstream.runner.handover.values import Finished
+from millstream.runner.live.live_queries import LiveQueries
+from millstream.runner.values import Applying
+
+PATIENCE = 120.0
+"""Seconds that new versions have to read what the running ones had read when they stopped."""
+
+_NEXT_BATCH = 10.0
+"""Seconds to wait for a batch, so that the time without new rows begins with the handover, not before."""
+
+GoOn = Callable[[], None]
+"""Raises an error if the apply must not continue."""
+
+
+def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
+    """Replace the running version of a project by another one, which is loaded."""
+    queries = list(running.job.physical.queries)
+    stages = planned(running, queries, [query.name for query in live.queries])
+    check_chains(queries, stages)
+    _check_records(running, queries, stages)
+    changed = changed_queries(live.running, running, live.queries, stages)
+    applied = begin(running, queries, stages)
+    names = rebuilt(stages)
+    with _alongside(live, running, queries, stages, applied, go_on) as alongside:
+        if names:
+            running.tell(Applying("rebuilding", names))
+        for each in alongside:
+            each.catch_up()
+        if names:
+            running.tell(Applying("caught_up", names))
+        joining = _backfilled(running, queries, stages)
+        go_on()
+        live.await_batch(names, _NEXT_BATCH)
+        with halted(live, changed) as stopped:
+            positions = {each.query.name: each.position() for each in stopped}
+            for each in alongside:
+                each.reach(_latest(_before(each.query, positions, running)), PATIENCE)
+            for each in alongside:
+                each.stop()
+            for each in alongside:
+                _write_down(running, each)
+            _record_joining(running, joining)
+            go_on()
+
+            def swap() -> None:
+                if names:
+                    joined = JoinedSwap(names, lock_after(running, _names(queries)), stay=True)
+                    swap_together(running.files, running.tables, running.held, running.checkpoints, joined)
+                    end_apply(running)
+                else:
+                    checkpoints.write_lock(
+                        running.files, running.checkpoints, lock_after(running, _names(queries))
+                    )
+                write_manifest(running.files, running.checkpoints, running.job.manifest)
+
+            return take_over(live, running, stopped, swap)
+
+
+def _names(queries: Sequence[Query]) -> list[str]:
+    return [query.name for query in queries]
+
+
+def _check_records(running: Engine, queries: Sequence[Query], stages: Sequence[Stage]) -> None:
+    starting = {stage.query for stage in stages if isinstance(stage, Start)}
+    problems: list[Diagnostic] = []
+    for query in queries:
+        if query.name in starting:
+            try:
+                check_record(running, query, running.record(query))
+            except MillstreamError as error:
+                problems += error.diagnostics
+    if problems:
+        raise MillstreamError(*problems)
+
+
+@contextmanager
+def _alongside(
+    live: LiveQueries,
+    running: Engine,
+    queries: Sequence[Query],
+    stages: Sequence[Stage],
+    applied: Applied | None,
+    go_on: GoOn,
+) -> Iterator[list[Alongside]]:
+    """Start the new versions of rebuilt queries; stop those that have not stopped in the end."""
+    made: list[Alongside] = []
+    turn = OneOfAll(running.turn)
+    try:
+        for query in queries:
+            if query.name in rebuilt(stages):
+                assert applied is not None
+                compare = next((s for s in chain(stages, query.name) if isinstance(s, Compare)), None)
+                made.append(Alongside(running, live, query, compare, applied, turn, go_on))
+        yield made
+    finally:
+        for each in made:
+            each.abandon()
+
+
+def _before(
+    query: Query, positions: dict[str, dict[str, Offsets]], running: Engine
+) -> list[dict[str, Offsets]]:
+    """Return where the running queries stopped that stored the models of a rebuilt one."""
+    stored = set(query.stored)
+    found = []
+    for name, position in positions.items():
+        record = checkpoints.read_record(
+            running.files, checkpoints.checkpoint_folder(running.checkpoints, name)
+        )
+        if name == query.name or (record is not None and stored.intersection(record.stored)):
+            found.append(position)
+    return found
+
+
+def _latest(positions: Sequence[dict[str, Offsets]]) -> dict[str, Offsets]:
+    found: dict[str, Offsets] = {}
+    for position in positions:
+        for topic, numbers in position.items():
+            own = found.setdefault(topic, {})
+            for n, at in numbers.items():
+                own[n] = max(at, own.get(n, 0))
+    return found
+
+
+def _write_down(running: Engine, alongside: Alongside) -> None:
+    """Record which of the held records are sent, and where new ones begin in topics that are appended."""
+    place, query = running.checkpoint(alongside.query), alongside.query
+    found = pending_swap.read(running.files, place)
+    assert found is not None
+    sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
+    began = running.kafka.held(sent) if query.output_mode == "append" else {}
+    record = replace(found.record, began=began)
+    pending_swap.write(running.files, place, replace(found, record=record, bounds=alongside.bounds()))
+
+
+Joining = dict[str, tuple[Query, dict[str, dict[str, Offsets]]]]
+"""By name of a query: the offsets up to which its joining models were backfilled."""
+
+
+def _backfilled(running: Engine, queries: Sequence[Query], stages: Sequence[Stage]) -> Joining:
+    """Backfill models that join a running query, so that little is left to read when they join."""
+    named = {query.name: query for query in queries}
+    found: Joining = {}
+    for stage in stages:
+        if not isinstance(stage, Backfill):
+            continue
+        query = named[stage.query]
+        record = running.record(query)
+        assert record is not None
+        spark = running.checkpoint(query).spark(record)
+        done = last_done(running.files, spark)
+        ends = None if done is None else read_up_to(running.files, spark, done)
+        if done is None or ends is None or query.signature.stateful:
+            continue
+        new = [
+            table.model
+            for table in query.tables
+            if table.model in stage.models
+            and running.tables.create(table, changes=table.model in running.streamed)
+        ]
+        result = backfill(running, query, record, stage.models, new, done)
+        if result.failed:
+            raise MillstreamError(*result.failed.values())
+        found[query.name] = query, dict.fromkeys(stage.models, ends)
+    return found
+
+
+def _record_joining(running: Engine, joining: Joining) -> None:
+    for query, starts in joining.values():
+        record = running.record(query)
+        assert record is not None
+        left_out = record.left_out | starts
+        checkpoints.write_record(running.files, running.checkpoint(query), replace(record, left_out=left_out))

@@ -1,0 +1,87 @@
+"""Stops the queries of a run that change, and starts those that take over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec.structs import replace
+
+from millstream.deployment.definitions import is_same
+from millstream.deployment.intents import resuming
+from millstream.errors import MillstreamError
+from millstream.runner.checkpoints.files import write_record
+from millstream.runner.deployment.stages import resumed
+from millstream.runner.engine import Engine
+from millstream.runner.handover.values import Finished
+from millstream.runner.live.live_queries import LiveQueries
+from millstream.runner.live.supervisor import SupervisedQuery
+from millstream.runner.values import Applying, Removed
+
+_AT_ONCE = 8
+"""Queries that start at a time: their classes are compiled, and others wait for them."""
+_STARTING = 60.0
+"""Seconds until queries that start are reported as they are."""
+
+
+@contextmanager
+def halted(live: LiveQueries, names: Collection[str]) -> Iterator[list[SupervisedQuery]]:
+    """Stop queries between two batches; if the block fails, they continue."""
+    live.running.tell(Applying("handover", tuple(sorted(names))))
+    stopped = live.halt(names)
+    try:
+        yield stopped
+    except BaseException:
+        if live.problem is None:
+            _start(live, stopped, [each.query.name for each in stopped])
+        raise
+
+
+def _start(live: LiveQueries, stopped: Sequence[SupervisedQuery], names: Collection[str]) -> None:
+    queries = [each.query for each in stopped if each.query.name in names]
+    stages = [stage for query in queries for stage in resumed(live.running, query)]
+    live.start(queries, stages, at_once=_AT_ONCE, awaited=())
+
+
+def take_over(
+    live: LiveQueries, running: Engine, stopped: Sequence[SupervisedQuery], swap: Callable[[], None]
+) -> Finished:
+    """Swap, and start the queries of another version that do not run; from now on, the run executes that."""
+    try:
+        swap()
+    except Exception as error:
+        # The next command completes the swap, and a run is started again by its process manager.
+        problem = running.problem(stopped[0].query if stopped else running.job.physical.queries[0], error)
+        live.problem = MillstreamError(problem)
+        raise live.problem from error
+    running = replace(running, job=replace(running.job, intent=resuming(running.job.intent)))
+    before = {each.query.name for each in stopped}
+    queries = [query for query in running.job.physical.queries if live.of(query.name) is None]
+    added = tuple(sorted({query.name for query in queries} - before))
+    removed = tuple(sorted(before - {query.name for query in queries}))
+    for name in removed:
+        running.tell(Removed(name))
+    _adopt(live, running)
+    stages = [stage for query in queries for stage in resumed(running, query)]
+    live.start(queries, stages, at_once=_AT_ONCE, awaited=added)
+    replaced = tuple(sorted(before.intersection(query.name for query in queries)))
+    running.tell(Applying("replaced", replaced))
+    for query in queries:
+        if (each := live.of(query.name)) is not None and query.name in replaced:
+            each.began.wait(_STARTING)
+    return Finished(replaced, added, removed)
+
+
+def _adopt(live: LiveQueries, running: Engine) -> None:
+    """Let queries that execute the same continue as part of another version."""
+    live.running = running
+    for each in live.all():
+        each.adopt(running)
+        record = running.record(each.query)
+        if record is None:
+            continue
+        definition = running.definition(each.query.stored)
+        if not is_same(record.definition, definition):
+            write_record(
+                running.files, running.checkpoint(each.query), replace(record, definition=definition)
+            )

@@ -1,0 +1,1 @@
+"""Keeps the queries of a run running."""

@@ -1,0 +1,130 @@
+"""The queries of a run, which an apply can replace while the others continue."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from millstream.deployment.stages import Stage, chain
+from millstream.errors import MillstreamError
+from millstream.kafka.clients import admin_of
+from millstream.physical.values import Query
+from millstream.runner.engine import Engine
+from millstream.runner.live.consumer_offsets import Commits
+from millstream.runner.live.order import needs
+from millstream.runner.live.supervisor import AT_ONCE, SupervisedQuery
+from millstream.runner.queries.realtime import check_slots, partitions_of
+from millstream.runner.queries.triggers import RealTime, trigger_of
+
+DRAIN = 30.0
+"""Seconds for running batches to end when queries stop."""
+
+
+class LiveQueries:
+    """The supervised queries by name; `running` is the version of the project that started them."""
+
+    def __init__(self, running: Engine) -> None:
+        self.running = running
+        self._supervised: dict[str, SupervisedQuery] = {}
+        self._lock = threading.Lock()
+        self._ended = False
+        self.problem: MillstreamError | None = None
+        """Why the run must end: a swap has begun that this process could not complete."""
+
+    def all(self) -> list[SupervisedQuery]:
+        with self._lock:
+            return list(self._supervised.values())
+
+    def of(self, name: str) -> SupervisedQuery | None:
+        with self._lock:
+            return self._supervised.get(name)
+
+    @property
+    def queries(self) -> list[Query]:
+        return [each.query for each in self.all()]
+
+    @property
+    def topics(self) -> set[str]:
+        """The topics that the queries read."""
+        return {source.topic for query in self.queries for source in query.sources if source.topic}
+
+    def start(
+        self,
+        queries: Sequence[Query],
+        stages: Sequence[Stage],
+        *,
+        at_once: int = AT_ONCE,
+        awaited: Collection[str] | None = None,
+    ) -> None:
+        """Start queries, each once those whose tables it looks up, or the `awaited` ones, have caught up."""
+        running = self.running
+        trigger = trigger_of(running.job.trigger)
+        read = {source.topic for query in queries for source in query.sources if source.topic}
+        ends = running.kafka.held(read)
+        names = {query.name for query in queries}
+        if isinstance(trigger, RealTime):
+            counts = {
+                topic: len(numbers) for topic, numbers in running.kafka.held(read | self.topics).items()
+            }
+            others = [query for query in self.queries if query.name not in names]
+            eligible = [query for query in (*others, *queries) if not query.realtime]
+            check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
+        commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
+        starts = threading.Semaphore(at_once)
+        made = {
+            query.name: SupervisedQuery(
+                running, query, chain(stages, query.name), trigger, ends, commits, starts
+            )
+            for query in queries
+        }
+        upstream = needs(queries)
+        with self._lock:
+            if self._ended:
+                return
+            self._supervised |= made
+            for name, each in made.items():
+                after = upstream[name] if awaited is None else upstream[name].intersection(awaited)
+                each.start([made[other] for other in sorted(after)])
+
+    def halt(self, names: Iterable[str]) -> list[SupervisedQuery]:
+        """Stop queries between two batches, and return them."""
+        found = [each for name in names if (each := self.of(name)) is not None]
+        _together(SupervisedQuery.halt, found)
+        with self._lock:
+            for each in found:
+                self._supervised.pop(each.query.name, None)
+        return found
+
+    def await_batch(self, names: Iterable[str], seconds: float) -> None:
+        """Wait until one of these queries has completed a batch: then their tables have the newest rows."""
+        found = [(each, each.batches) for name in names if (each := self.of(name)) is not None]
+        deadline = time.monotonic() + seconds
+        while found and time.monotonic() < deadline and all(each.batches == n for each, n in found):
+            time.sleep(0.05)
+
+    def pause(self) -> None:
+        _together(SupervisedQuery.pause, self.all())
+
+    def lose(self) -> None:
+        """Stop after the JVM has died."""
+        for each in self.all():
+            each.lose()
+
+    def end(self) -> None:
+        """Stop all queries for good; no other one starts from now on."""
+        with self._lock:
+            self._ended = True
+        _together(SupervisedQuery.stop, self.all())
+
+
+def _together(
+    stop: Callable[[SupervisedQuery, float], None], supervised: Collection[SupervisedQuery]
+) -> None:
+    """Stop queries in parallel; each may complete its batch."""
+    deadline = time.monotonic() + DRAIN
+    threads = [threading.Thread(target=stop, args=(each, deadline)) for each in supervised]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -1,0 +1,57 @@
+"""Lets another thread act exactly between two batches of a query, or end the query there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import TracebackType
+from typing import Any
+
+
+class ClosedError(Exception):
+    """Refuses a batch that has been planned, but must not run: the next version of the query runs it."""
+
+
+class Gate:
+    """Every batch of a query passes it: nothing is stored or sent outside."""
+
+    def __init__(self, turn: AbstractContextManager[Any] | None = None) -> None:
+        self._turn = turn or nullcontext()
+        """Limits the number of simultaneous batches of all queries."""
+        self._lock = threading.Lock()
+        self._closed = False
+        self.waiting = False
+        """A batch has been planned and waits at the gate, so the one before is complete."""
+
+    def __enter__(self) -> None:
+        self.waiting = True
+        self._lock.acquire()
+        self.waiting = False
+        if self._closed:
+            self._lock.release()
+            raise ClosedError
+        try:
+            self._turn.__enter__()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._turn.__exit__(kind, error, trace)
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def between_batches(self) -> Iterator[None]:
+        """Wait for the running batch to be stored, and hold the next one back meanwhile."""
+        with self._lock:
+            yield
+
+    def close(self) -> None:
+        """Wait for the running batch to be stored, and refuse all further ones."""
+        with self._lock:
+            self._closed = True

@@ -1,0 +1,304 @@
+"""`millstream apply` while `millstream run` runs under load, both killed again and again.
+
+Every table and topic is compared with a recount of what was sent. Records are told apart by their headers: a record
+may come twice only if the run itself was killed, and then says so.
+`MILLSTREAM_HANDOVERS=50 uv run pytest -m long -s framework/tests/crash/test_applies_to_runs.py` is a longer run.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import pytest
+from confluent_kafka import Producer
+from support.commands import MILLSTREAM, Run
+from support.runs import create_topics, headers, received, send, table_rows
+from support.shops import Shop
+
+from millstream.broker import keep_broker, stop_broker
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+ROUNDS = int(os.environ.get("MILLSTREAM_HANDOVERS", "1"))
+SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
+RATE = int(os.environ.get("MILLSTREAM_RATE", "1000"))
+"""Records a second."""
+TRIGGER = 5
+PATIENCE = 300
+"""Seconds that an apply may take, and that the run has to read what was sent."""
+USERS, KINDS = 50, 7
+PROFILES = f"""
+shop: {{target: local, outputs: {{local: {{
+  master: "local[2]", kafka: embedded, trigger: {TRIGGER} seconds}}}}}}
+"""
+NAMES = """
+sources:
+  - name: crm
+    topics:
+      - name: users
+        table: true
+        key: {name: user, type: string}
+        columns: [{name: name, type: string}]
+"""
+STEPS = ("handover", "caught_up", "rebuilding", "began", "replaced")
+"""The steps of an apply, after which something is killed."""
+EVENTS = "{{ source('web', 'events') }}"
+APPLY = ("apply", "--yes", "--no-tests")
+BACK = ("apply", "--rollback")
+
+
+def models(version):
+    """Return the models of a version: two are rebuilt, one continues, and one comes or goes."""
+    found = {
+        # rebuilt, since the state of one version does not fit the other
+        "totals": "{{ config(materialized='table', unique_key='user') }} "
+        f"select user, count(*) as events, sum(id + {version}) as ids from {EVENTS} group by user",
+        "counts": "{{ config(materialized='sink', key='kind') }} "
+        f"select kind, count(*) as events, sum(id + {version}) as ids from {EVENTS} group by kind",
+        # continues: what was sent stays
+        "plain": f"{{{{ config(materialized='sink') }}}} select id, {version} as version from {EVENTS}",
+        # unchanged
+        "kinds": "{{ config(materialized='table', unique_key='kind') }} "
+        f"select kind, count(*) as events, max(id) as last from {EVENTS} group by kind",
+        "named": "{{ config(materialized='sink') }} select e.id, u.name "
+        f"from {EVENTS} e left join {{{{ source('crm', 'users') }}}} u on e.user = u.user where e.id % 10 = 0",
+    }
+    if version % 2:
+        found["odd"] = f"{{{{ config(materialized='sink') }}}} select id from {EVENTS} where id % 10 = 1"
+    return found
+
+
+class Traffic:
+    """Sends records with ascending ids until it is paused."""
+
+    def __init__(self, bootstrap):
+        self.sent = 0
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
+        self._going = threading.Event()
+        self._paused = threading.Event()
+        self._ended = False
+        self._thread = threading.Thread(target=self._send, daemon=True)
+        self._thread.start()
+
+    def _send(self):
+        while not self._ended:
+            if not self._going.wait(0.1):
+                self._paused.set()
+                continue
+            began = time.monotonic()
+            for _ in range(RATE // 10):
+                number, self.sent = self.sent, self.sent + 1
+                value = {"id": number, "kind": f"k{number % KINDS}", "value": 1.0}
+                self._producer.produce("events", key=f"u{number % USERS}", value=json.dumps(value))
+            self._producer.poll(0)
+            time.sleep(max(0.0, 0.1 - (time.monotonic() - began)))
+
+    def go(self):
+        self._paused.clear()
+        self._going.set()
+
+    def pause(self):
+        self._going.clear()
+        assert self._paused.wait(10)
+        assert self._producer.flush(30) == 0
+
+    def end(self):
+        self._ended = True
+        self._thread.join()
+
+
+class Bed:
+    """The project, its run, and what is known of its versions."""
+
+    def __init__(self, shop):
+        self.shop = shop
+        self.traffic = Traffic(shop.bootstrap)
+        self.run = None
+        self.twice = 0
+        """Records that came twice so far, since the run was killed."""
+        self.gaps = []
+
+    def start(self):
+        self.run = Run(self.shop.root)
+        self.run.until("started")
+
+    def write(self, version):
+        for file in self.shop.root.glob("models/*.sql"):
+            file.unlink()
+        for name, sql in models(version).items():
+            self.shop.model(name, sql)
+
+    def command(self, arguments):
+        return subprocess.Popen(
+            [*MILLSTREAM, *arguments], cwd=self.shop.root, start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def until_done(self, arguments):
+        """Repeat a command until it succeeds; a run that was killed starts again afterwards."""
+        for _ in range(3):
+            found = self.command(arguments)
+            said, _ = found.communicate(timeout=PATIENCE)
+            if found.returncode == 0:
+                if self.run.process.poll() is not None:
+                    self.start()
+                return said
+        raise AssertionError(said)
+
+    def longest_gap(self, since, until):
+        """Return the longest time between two commits of a table."""
+        found = 0.0
+        for table in ("totals", "kinds"):
+            (log,) = self.shop.root.glob(f".millstream/local/tables/{table}/_delta_log")
+            times = [file.stat().st_mtime for file in log.glob("*.json")]
+            times = [since, *sorted(each for each in times if since < each < until), until]
+            longest, at = max((later - at, at) for at, later in pairwise(times))
+            say(f"    {table}: no new row for {longest:.1f} s, {at - since:.1f} s after the start")
+            found = max(found, longest)
+        return found
+
+
+@pytest.fixture
+def bed(tmp_path):
+    broker = keep_broker(tmp_path)
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    shop.write("models/crm.yml", NAMES)
+    create_topics(shop.bootstrap, "events", "users")
+    send(shop.bootstrap, {"users": [(f"u{number}", {"name": f"user {number}"}) for number in range(USERS)]})
+    made = Bed(shop)
+    yield made
+    made.traffic.end()
+    if made.run is not None:
+        made.run.kill(whole=True)
+    stop_broker(tmp_path, force=True)
+
+
+def test_each_table_and_topic_is_exact_whatever_is_killed(bed):
+    dice = random.Random(SEED)
+    bed.write(0)
+    bed.traffic.go()
+    bed.start()
+    time.sleep(10)
+    bed.traffic.pause()
+    check(bed, 0, killed=True)
+    for number in range(1, ROUNDS + 1):
+        kind = ("run", "nothing", "apply")[(number + SEED) % 3]
+        step = STEPS[number // 3 % len(STEPS)]
+        killed = one_round(bed, number, kind, step, dice)
+        check(bed, number, killed=killed)
+    if bed.gaps:
+        say(f"longest time without a new row in {len(bed.gaps)} applies: {max(bed.gaps):.1f} s")
+
+
+def one_round(bed, version, kind, step, dice):
+    """Apply the next version under load, and kill a process meanwhile; return whether the run was killed."""
+    bed.traffic.go()
+    if bed.run.process.poll() is not None:
+        bed.start()
+    before = time.time()
+    bed.run.go_on(3 * TRIGGER)
+    bed.write(version)
+    began = time.time()
+    usual = bed.longest_gap(before, began) if kind == "nothing" else 0.0
+    killed = False
+    if kind != "nothing":
+        command = bed.command(APPLY)
+        until_step(bed.run, step)
+        moment = dice.uniform(0, 3)
+        bed.run.go_on(moment)
+        say(f"round {version}: {kind} killed {moment:.1f} s after {step}")
+        if kind == "apply":
+            os.killpg(command.pid, signal.SIGKILL)
+        else:
+            bed.run.kill(whole=True)
+            killed = True
+        command.communicate(timeout=PATIENCE)
+    said = bed.until_done(APPLY)
+    took = time.time() - began
+    bed.run.go_on(2 * TRIGGER)
+    if kind == "nothing":
+        say(f"round {version}: applied in {took:.1f} s")
+        assert "while the project runs" in said, said
+        bed.gaps.append(bed.longest_gap(began, time.time()))
+        # On a machine that is too busy for the trigger, batches take as long before the apply.
+        assert bed.gaps[-1] < 2 * max(TRIGGER, usual), (bed.gaps[-1], usual)
+    bed.traffic.pause()
+    return killed
+
+
+def until_step(run, step):
+    """Wait until an apply is at a step, or has ended."""
+    while True:
+        told = json.loads(run._line(PATIENCE))
+        if told["event"] == "apply" and told["step"] in {step, "replaced", "failed"}:
+            return
+
+
+def check(bed, version, *, killed):
+    """Compare all tables and topics with what was sent, once the run has read it."""
+    sent = bed.traffic.sent
+    ids = defaultdict(list)
+    of_kind = defaultdict(list)
+    for number in range(sent):
+        ids[f"u{number % USERS}"].append(number)
+        of_kind[f"k{number % KINDS}"].append(number)
+    expected = {user: (len(each), sum(each) + version * len(each)) for user, each in ids.items()}
+    kinds = {kind: (len(each), max(each)) for kind, each in of_kind.items()}
+    counts = {kind: (len(each), sum(each) + version * len(each)) for kind, each in of_kind.items()}
+
+    until_equal(bed, lambda: rows(bed, "totals", "user", "events", "ids"), expected)
+    until_equal(bed, lambda: rows(bed, "kinds", "kind", "events", "last"), kinds)
+    until_equal(bed, lambda: newest(bed, "counts", "events", "ids"), counts)
+    until_equal(bed, lambda: {v["id"] for v in bed.shop.values("plain")}, set(range(sent)))
+    until_equal(bed, lambda: {v["id"] for v in bed.shop.values("named")}, set(range(0, sent, 10)))
+    assert {(v["id"], v["name"]) for v in bed.shop.values("named")} == {
+        (number, f"user {number % USERS}") for number in range(0, sent, 10)
+    }
+    if version % 2:
+        until_equal(bed, lambda: {v["id"] for v in bed.shop.values("odd")}, set(range(1, sent, 10)))
+    twice = sum(repeated(bed, topic) for topic in ("plain", "named", "counts"))
+    say(f"    version {version}: {sent:,} records, {twice} repeated so far")
+    assert killed or twice == bed.twice
+    bed.twice = twice
+
+
+def repeated(bed, topic):
+    """Return how many records came again, with the same headers."""
+    found = Counter()
+    for each in received(bed.shop.bootstrap, topic):
+        # The records of a lookup have the header of their batch; each has an id of its own.
+        own = each.value() if topic == "named" else b""
+        found[each.key(), tuple(sorted(headers(each).items())), own] += 1
+    return sum(count - 1 for count in found.values())
+
+
+def say(text):
+    print(text, flush=True)  # noqa: T201 -- the figures of a long run
+
+
+def rows(bed, table, key, *names):
+    if not (bed.shop.root / f".millstream/local/tables/{table}/_delta_log").exists():
+        return {}
+    return {r[key]: tuple(r[name] for name in names) for r in table_rows(bed.shop.root, f"model.{table}")}
+
+
+def newest(bed, topic, *names):
+    found = {}
+    for each in received(bed.shop.bootstrap, topic):
+        found[each.key().decode()] = tuple(json.loads(each.value())[name] for name in names)
+    return found
+
+
+def until_equal(bed, found, expected):
+    deadline = time.monotonic() + PATIENCE
+    while (now := found()) != expected:
+        if time.monotonic() > deadline:
+            assert now == expected
+        bed.run.go_on(0.5)
