@@ -284,7 +284,7 @@ def say(text):
 
 
 def rows(bed, table, key, *names):
-    if not (bed.shop.root / f".millstream/local/tables/{table}/_delta_log").exists():
+    if not any(bed.shop.root.glob(f".millstream/local/tables/{table}/_delta_log/*.json")):
         return {}
     return {r[key]: tuple(r[name] for name in names) for r in table_rows(bed.shop.root, f"model.{table}")}
 

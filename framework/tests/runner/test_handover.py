@@ -15,6 +15,7 @@ from millstream.runner.handover.asking import ask
 from millstream.runner.handover.channel import run_of
 from millstream.runner.handover.loading import version_to_send
 from millstream.runner.handover.values import Deploy
+from millstream.runner.queries.tables import Tables
 from millstream.runner.values import Applying, Batched, Compared, Waiting
 
 pytestmark = SPARK_WARNINGS
@@ -65,6 +66,7 @@ def newest(shop, topic):
     return {each.key(): json.loads(each.value()) for each in received(shop.bootstrap, topic)}
 
 
+@pytest.mark.long
 def test_a_rebuilt_query_takes_over_and_goes_back_while_others_go_on(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.model("plain", EVENTS)
@@ -97,6 +99,7 @@ LARGE = """
 """
 
 
+@pytest.mark.long
 def test_topics_get_each_record_once_from_one_version_or_the_other(shop, first_spark):
     """One query has a table that is rebuilt and events that must not be sent again; another sends its state."""
     shop.model("plain", EVENTS)
@@ -140,6 +143,7 @@ def rows(shop, table):
     return {row["id"]: row["value"] for row in table_rows(shop.root, f"model.{table}")}
 
 
+@pytest.mark.long
 def test_a_new_version_that_fails_leaves_the_running_one(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
@@ -190,3 +194,35 @@ def test_a_command_that_ends_leaves_the_running_version(shop, first_spark):
         applied(shop)
         run.until(lambda: totals(shop) == {"a": (2.0, 2)})
     assert run_of(job.project.target, shop.root) is None
+
+
+@pytest.mark.long
+def test_a_swap_that_has_begun_is_completed_by_the_next_run(shop, first_spark, monkeypatch):
+    """The run dies while it swaps: both tables and the topic are of the new version afterwards."""
+    shop.model("totals", TOTALS)
+    shop.model("kinds", KINDS)
+    shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b", kind="y"))
+    swaps = Tables.swap
+
+    def dying(*_, **__):
+        raise OSError("killed")
+
+    def swapping():
+        with running(shop.root, first_spark) as run:
+            run.until(lambda: all_have_read(run, 3))
+            shop.model("totals", MOST)
+            shop.model("kinds", KINDS.replace("count(*)", "count(*) * 10"))
+            monkeypatch.setattr(Tables, "swap", dying)
+            with pytest.raises(MillstreamError, match="killed"):
+                applied(shop)
+            assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
+            run.until(lambda: False)
+
+    with pytest.raises(MillstreamError, match="killed"):
+        swapping()
+    monkeypatch.setattr(Tables, "swap", swaps)
+    shop.send(event(4, value=1.0))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)})
+        run.until(lambda: newest(shop, "kinds")[b"x"]["events"] == 30)
+    assert sorted(each["events"] for each in once(shop, "kinds")) == [1, 2, 10, 20, 30]
