@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -22,6 +22,7 @@ from millstream.deployment.keeping import with_kept
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
+from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
@@ -168,8 +169,10 @@ def engine(
     project, root = job.project, Path(job.project.root)
     own = folder / folder_name(project.target.name)
     log = own / "log"
+    waiting = partial(_tell_holder, tell) if job.wait else None
     with ExitStack() as stack:
-        stack.enter_context(target_lock(own, project.target.name))
+        stack.enter_context(target_lock(own, project.target.name, waiting))
+        tell(Setup("target", done=True))
         if not is_embedded(project.target):
             check_sources(job, queries)
         jars = _jars(job, tell) if spark is None else []
@@ -189,7 +192,7 @@ def engine(
         use_registry(spark, registry)
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
-        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name))
+        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name, waiting))
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
         settle_all(files, tables, checkpoints)
@@ -206,6 +209,10 @@ def engine(
             tell,
             _turns(spark) if long_running and is_local(project.target) else None,
         )
+
+
+def _tell_holder(tell: Tell, holder: Holder | None) -> None:
+    tell(Setup("target", f"waiting until {holder or 'another command'} ends"))
 
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:

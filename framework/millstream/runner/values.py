@@ -33,6 +33,8 @@ class Job(Struct, frozen=True):
     """The manifest to store at the checkpoints."""
     trigger: str | None = "available_now"
     """When queries look for new records; None for a run's default."""
+    wait: bool = False
+    """Wait for another command that is using the target."""
 
     @property
     def catalog(self) -> Catalog:
