@@ -75,6 +75,7 @@ def compiled_job(
         None if every <= models else models,
         intent=_intent(changes, rebuild, accepted),
         manifest=manifest_file(compiled),
+        wait=changes.wait,
     )
     return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job)]
 

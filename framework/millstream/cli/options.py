@@ -64,6 +64,12 @@ class Changes(Struct, frozen=True):
     accept_forward: bool = False
     rebuild: tuple[str, ...] = ()
     regroup: bool = False
+    wait: bool = False
+
+
+waits = click.option(
+    "--wait", is_flag=True, help="If another command is using the target, wait until it ends."
+)
 
 
 def cli_command(
@@ -176,7 +182,7 @@ def accepting(function: Function) -> Function:
 
 
 def changing(function: Function) -> Function:
-    """Pass --rebuild, --accept and --full-refresh to a command as `changes`."""
+    """Pass --rebuild, --accept, --full-refresh and --wait to a command as `changes`."""
     options = (
         click.option(
             "--rebuild",
@@ -192,6 +198,7 @@ def changing(function: Function) -> Function:
         click.option(
             "--full-refresh", is_flag=True, help="Remove state and tables, and read topics from the start."
         ),
+        waits,
     )
     return _grouped(function, "changes", Changes, options)
 

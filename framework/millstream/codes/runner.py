@@ -50,7 +50,8 @@ MS873 Spark does not start
     The JVM exited during startup: an unknown setting, too little memory, or a cluster that does not respond.
     See the log that the message names.
 MS874 Another command is using this target
-    Two builds of one target would share checkpoints and tables. Wait until the other one has ended. `apply`
+    Two builds of one target would share checkpoints and tables. The message names the other command, its
+    process and when it started. Wait until it has ended; with `--wait`, the command does so itself. `apply`
     works while `run` runs on the same machine, but only one `apply` at a time.
 MS875 The changes of a table can't be read as a stream
     Not every store has a change feed: Delta records each changed row, PostgreSQL does not. Store the table in

@@ -44,6 +44,11 @@ def try_lock(handle: int, *, shared: bool = False) -> bool:
     return True
 
 
+def wait_for_lock(handle: int) -> None:
+    """Wait for a lock as long as it takes; a signal still interrupts it."""
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+
 def lock(handle: int, seconds: float, *, shared: bool = False) -> bool:
     """Wait for a lock; return whether it was acquired in time."""
     deadline = time.monotonic() + seconds

@@ -22,6 +22,7 @@ from millstream.deployment.keeping import Kept, with_kept
 from millstream.deployment.records import Deployed, Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
+from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
@@ -176,8 +177,10 @@ def engine(
     project, root = job.project, Path(job.project.root)
     own = folder / folder_name(project.target.name)
     log = own / "log"
+    waiting = partial(_tell_holder, tell) if job.wait else None
     with ExitStack() as stack:
-        stack.enter_context(target_lock(own, project.target.name))
+        stack.enter_context(target_lock(own, project.target.name, waiting))
+        tell(Setup("target", done=True))
         if not is_embedded(project.target):
             check_sources(job, queries)
         jars = _jars(job, tell) if spark is None else []
@@ -197,7 +200,7 @@ def engine(
         use_registry(spark, registry)
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
-        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name))
+        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name, waiting))
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
         kafka = ready.result()
@@ -223,6 +226,10 @@ def streamed_tables_of(job: Job) -> frozenset[str]:
     return frozenset(
         source.relation for query in job.physical.queries for source in query.sources if not source.topic
     )
+
+
+def _tell_holder(tell: Tell, holder: Holder | None) -> None:
+    tell(Setup("target", f"waiting until {holder or 'another command'} ends"))
 
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:

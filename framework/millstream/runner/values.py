@@ -36,6 +36,8 @@ class Job(Struct, frozen=True):
     """The models because of which a query that they share with others can't continue."""
     trigger: str | None = "available_now"
     """When queries look for new records; None for a run's default."""
+    wait: bool = False
+    """Wait for another command that is using the target."""
 
     @property
     def catalog(self) -> Catalog:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 from support.kafka import pid_told_by, user
 
 from millstream.broker import broker_status
+from millstream.machine.holders import signed
 from millstream.machine.locks import lock, opened
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
@@ -123,6 +125,20 @@ def test_a_build_that_runs(run, built):
         )
         assert (built / ".millstream/local/tables").is_dir()
         assert run("clean", "--force").code == 0
+
+
+def test_a_command_that_runs_is_named(run, built, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/millstream", "run", "--vars", "{password: swordfish}"])
+    lock_file = built / ".millstream/local/build.lock"
+    with opened(lock_file) as handle:
+        lock(handle, 1)
+        with signed(handle):
+            found = run("clean").err
+    assert re.search(
+        rf"`millstream run` \(process {os.getpid()}, since \d\d:\d\d:\d\d\) is using the target 'local'",
+        found,
+    )
+    assert lock_file.read_text() == ""
 
 
 def test_a_broker_in_use_goes_on_until_forced(run, shop):

@@ -1,8 +1,13 @@
 """Small projects, built on Kafka, Spark and Delta."""
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 
 import pytest
+from msgspec import structs
 from support.runs import (
     built,
     create_topics,
@@ -22,6 +27,7 @@ from millstream.errors import MillstreamError
 from millstream.physical.verdict import Accepted
 from millstream.runner.commands.build import build
 from millstream.runner.spark.target_lock import target_lock
+from millstream.runner.values import Ended, Setup
 
 pytestmark = SPARK_WARNINGS
 
@@ -355,8 +361,33 @@ def test_a_kafka_that_does_not_answer(shop, first_spark):
 
 def test_two_builds_of_one_target_exclude_each_other(shop, first_spark):
     shop.model("totals", TOTALS)
-    with target_lock(shop.root / ".millstream/local", "local"), pytest.raises(MillstreamError, match="MS874"):
+    folder = shop.root / ".millstream/local"
+    with target_lock(folder, "local"), pytest.raises(MillstreamError, match="MS874") as refused:
         built(shop.root, first_spark)
+    assert re.search(rf"`\w+` \(process {os.getpid()}, since \d\d:\d\d:\d\d\) is using", str(refused.value))
+
+
+def test_a_build_can_wait_for_another_one(shop, first_spark):
+    """The other one is a process, since a lock belongs to the kernel."""
+    shop.model("totals", TOTALS)
+    code = (
+        "import sys; from pathlib import Path; from millstream.runner.spark.target_lock import target_lock\n"
+        f"with target_lock(Path({str(shop.root / '.millstream/local')!r}), 'local'):\n"
+        "    print('held', flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        told = []
+
+        def tell(event):
+            told.append(event)
+            if isinstance(event, Setup) and event.said.startswith("waiting until"):
+                other.stdin.close()
+
+        build(structs.replace(job_of(shop.root), wait=True), shop.root / ".millstream", tell, first_spark)
+        assert other.wait() == 0
+    assert f"(process {other.pid}, since " in next(each.said for each in told if isinstance(each, Setup))
+    assert [each.outcome.status for each in told if isinstance(each, Ended)] == ["success"]
 
 
 def test_a_checkpoint_of_another_project(shop, first_spark):

@@ -13,7 +13,7 @@ from millstream.cli.commands.build import build_and_test
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, accepting, cli_command
+from millstream.cli.options import Changes, Choice, Common, accepting, cli_command, waits
 from millstream.cli.output import confirmed, console, finish, show
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
@@ -44,6 +44,7 @@ _ALL = Choice()
 )
 @click.option("--rollback", is_flag=True, help="Restore the versions that the last apply replaced.")
 @click.option("--no-tests", is_flag=True, help="Skip data tests, as `build --no-tests` does.")
+@waits
 def command(
     common: Common,
     changes: Changes,
@@ -52,6 +53,7 @@ def command(
     accept_differences: bool,
     rollback: bool,
     no_tests: bool,
+    wait: bool,
 ) -> int:
     """Deploy the project to a target, with a rollback.
 
@@ -67,6 +69,7 @@ def command(
     if rollback and (yes or changes != Changes() or accept_differences or no_tests):
         raise click.UsageError("--rollback takes no other option of apply")
     root = root_of(common)
+    changes = structs.replace(changes, wait=wait)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
     run = _run_of(root, job)
     if rollback:

@@ -18,6 +18,7 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import confirmed, finish
 from millstream.cli.project import root_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
+from millstream.machine.holders import Holder, holder_of
 from millstream.machine.locks import is_locked
 from millstream.project.folders import (
     OWN,
@@ -139,11 +140,11 @@ def _check_idle(root: Path, target: str | None) -> None:
     for lock in sorted((root / OWN).glob("*/build.lock")):
         name = lock.parent.name
         if (folder_name(target) if target else name) == name and is_locked(lock):
-            raise _in_use(f"target '{unquote(name)}'")
+            raise _in_use(f"target '{unquote(name)}'", holder_of(lock))
 
 
-def _in_use(what: str) -> MillstreamError:
-    message = f"another command is using the {what}"
+def _in_use(what: str, holder: Holder | None = None) -> MillstreamError:
+    message = f"{holder or 'another command'} is using the {what}"
     return MillstreamError(Diagnostic("MS874", message, None, "wait until it ends, or use --force"))
 
 

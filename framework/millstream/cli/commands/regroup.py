@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from millstream.cli.commands.build import build_models
-from millstream.cli.options import Changes, Choice, Common, cli_command
+from millstream.cli.options import Changes, Choice, Common, cli_command, waits
 
 
 @cli_command("regroup", "millstream regroup", "millstream regroup --target production")
-def command(common: Common) -> int:
+@waits
+def command(common: Common, *, wait: bool) -> int:
     """Regroup stateful models into queries.
 
     A stateful model that is added to a running project gets a separate query, because no existing checkpoint
@@ -16,4 +17,4 @@ def command(common: Common) -> int:
     sources, alongside the running version, and swapped when all rebuilds have finished. The project must not
     run meanwhile.
     """
-    return build_models(common, Choice(), Changes(regroup=True), no_tests=True)
+    return build_models(common, Choice(), Changes(regroup=True, wait=wait), no_tests=True)

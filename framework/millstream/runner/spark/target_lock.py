@@ -13,8 +13,9 @@ import socket
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,8 @@ from msgspec import Struct
 
 from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.machine.locks import opened, try_lock
+from millstream.machine.holders import Holder, holder_of, signed, this_process
+from millstream.machine.locks import opened, try_lock, wait_for_lock
 from millstream.stores.files import Files, local_path, path_in
 
 BEAT = 5.0
@@ -32,36 +34,51 @@ _FILE = "running.json"
 LOCK = "build.lock"
 
 
+Waiting = Callable[[Holder | None], object]
+"""Called before a wait, with the command that has the lock."""
+
+
 class Sign(Struct, frozen=True):
     owner: str
     host: str
     process: int
     beat: int = 0
+    command: str = ""
+    since: datetime | None = None
 
 
 @contextmanager
-def target_lock(folder: Path, target: str) -> Iterator[None]:
+def target_lock(folder: Path, target: str, waiting: Waiting | None = None) -> Iterator[None]:
+    """Hold the lock of a folder; with `waiting`, wait for the command that has it, and call it once."""
     if sys.platform == "win32":
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
     with opened(folder / LOCK) as handle:
         if not try_lock(handle):
-            raise _in_use(f"another command is using the target '{target}'")
-        yield
+            holder = holder_of(folder / "build.lock")
+            if waiting is None:
+                raise in_use(f"target '{target}'", holder)
+            waiting(holder)
+            wait_for_lock(handle)
+        with signed(handle):
+            yield
 
 
 @contextmanager
-def checkpoints_lock(checkpoints: str, files: Files, target: str) -> Iterator[None]:
+def checkpoints_lock(
+    checkpoints: str, files: Files, target: str, waiting: Waiting | None = None
+) -> Iterator[None]:
     """Hold the lock of checkpoints, wherever they are."""
     folder = local_path(checkpoints)
     if folder is not None:
-        with target_lock(folder, target):
+        with target_lock(folder, target, waiting):
             yield
         return
     path = path_in(checkpoints, _FILE)
-    own = Sign(uuid.uuid4().hex, socket.gethostname(), os.getpid())
-    _check_owner(files, path, target)
+    holder = this_process()
+    own = Sign(uuid.uuid4().hex, socket.gethostname(), os.getpid(), 0, holder.command, holder.since)
+    _wait_for_owner(files, path, target, waiting)
     _write(files, path, own)
     ended = threading.Event()
     beating = threading.Thread(target=_beat, args=(files, path, own, ended), name="lock", daemon=True)
@@ -74,18 +91,28 @@ def checkpoints_lock(checkpoints: str, files: Files, target: str) -> Iterator[No
         files.remove(path)
 
 
-def _check_owner(files: Files, path: str, target: str) -> None:
-    """Refuse if the file changes; otherwise its owner was killed."""
+def _wait_for_owner(files: Files, path: str, target: str, waiting: Waiting | None) -> None:
+    """Refuse, or wait, while the file changes; otherwise its owner was killed."""
+    while (owner := _living_owner(files, path)) is not None:
+        holder = Holder(owner.command, owner.process, owner.since) if owner.since else None
+        if waiting is None:
+            raise in_use(f"target '{target}'", holder, f"process {owner.process} on {owner.host}")
+        waiting(holder)
+        while _living_owner(files, path) is not None:
+            pass
+
+
+def _living_owner(files: Files, path: str) -> Sign | None:
     before = files.read(path)
     if before is None:
-        return
+        return None
     for _ in range(round(PATIENCE)):
         threading.Event().wait(1)
         if (now := files.read(path)) is None:
-            return
+            return None
         if now != before:
-            sign = from_json(now, Sign)
-            raise _in_use(f"process {sign.process} on {sign.host} is using the target '{target}'")
+            return from_json(now, Sign)
+    return None
 
 
 def _beat(files: Files, path: str, own: Sign, ended: threading.Event) -> None:
@@ -99,5 +126,10 @@ def _write(files: Files, path: str, sign: Sign) -> None:
     files.write(path, msgspec.json.encode(sign))
 
 
-def _in_use(message: str) -> MillstreamError:
-    return MillstreamError(Diagnostic("MS874", message, None, "wait until it ends"))
+def in_use(
+    what: str, holder: Holder | None, by: str = "another command", option: str = "--wait"
+) -> MillstreamError:
+    """Return an error that names the command which uses something."""
+    named = f"{holder} on {by.rpartition(' on ')[2]}" if holder and " on " in by else str(holder or by)
+    remedy = f"stop it, wait until it ends, or use {option}"
+    return MillstreamError(Diagnostic("MS874", f"{named} is using the {what}", None, remedy))
