@@ -123,6 +123,20 @@ def test_a_removed_model_leaves_the_others_their_state(shop):
         assert found == dict.fromkeys(["number", "last"], "continue start")
 
 
+def test_an_edited_function_concerns_its_models_only(shop):
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> float:\n    return value * 2\n")
+    scored = {"total": MODELS["total"].replace("sum(value)", "sum(twice(value))")}
+    running = deployed(shop, MODELS | scored)
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> float:\n    return value + value\n")
+    kept, found, _ = planned(shop, running, {}, Apply())
+    assert kept.splits == TOTAL_ALONE
+    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
+    # A function that returns another type would need another state.
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> int:\n    return int(value)\n")
+    _, found, _ = planned(shop, kept.running, {}, Apply())
+    assert found["number"] == "rebuild compare swap"
+
+
 def test_a_state_that_can_not_be_planned_any_more_is_rebuilt_with_its_query(shop):
     running = deployed(shop)
     kept, _, _ = planned(shop, running, MOST, Apply())
