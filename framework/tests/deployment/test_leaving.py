@@ -115,6 +115,26 @@ def test_models_leave_one_after_the_other(shop):
     assert (taken_back.splits, set(found.values())) == ((), {"continue start"})
 
 
+def test_models_without_state_leave_and_dead_letters_have_one_sender(shop):
+    shop.source(on_bad_record="dead_letter")
+    models = {name: table("id", f"select id, {name} from {EVENTS}") for name in ("kind", "value")}
+    models["sent"] = "{{ config(materialized='sink') }} " + f"select id from {EVENTS}"
+    running = deployed(shop, models)
+    before = [query.name for query in running_queries(shop) if query.dead_letter_source]
+    edited = {"kind": models["kind"].replace("id, kind", "id, upper(kind) as kind")}
+    kept, found, _ = planned(shop, running, edited, Apply())
+    assert kept.splits == (Split("events_tables", "kind", ("model.kind",)),)
+    assert found == {"kind": "rebuild compare swap", "value": "continue start", "sent": "continue start"}
+    assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
+    # The topic has nothing to rebuild, so it stays where it is.
+    kept, _, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
+    assert kept.splits == ()
+
+
+def running_queries(shop):
+    return job_of(shop.root).physical.queries
+
+
 def test_a_removed_model_leaves_the_others_their_state(shop):
     running = deployed(shop)
     (shop.root / "models/total.sql").unlink()
