@@ -3,6 +3,7 @@
 import pytest
 from edits.bases import EVENTS, table
 from edits.test_edited_states import OTHERS, PROFILES
+from msgspec.structs import replace
 from support.runs import job_of
 from support.shops import Shop
 
@@ -13,7 +14,9 @@ from millstream.deployment.keeping import with_kept
 from millstream.deployment.leaving import Split
 from millstream.deployment.records import Deployed, new_record
 from millstream.deployment.stages import Refuse, chain, name_of, stages
+from millstream.errors import MillstreamError
 from millstream.manifest import Manifest
+from millstream.runner.handover.loading import fitted_to_run
 from millstream.topology import physical_of
 
 MODELS = {
@@ -155,6 +158,19 @@ def test_an_edited_function_concerns_its_models_only(shop):
     shop.write("macros/twice.py", "\ndef twice(value: float) -> int:\n    return int(value)\n")
     _, found, _ = planned(shop, kept.running, {}, Apply())
     assert found["number"] == "rebuild compare swap"
+
+
+@pytest.mark.parametrize("edited", [MOST, {}])
+def test_no_model_leaves_a_query_while_it_runs(shop, edited):
+    running = deployed(shop)
+    shop.root.joinpath("models/total.sql").unlink()
+    for name, sql in edited.items():
+        shop.model(name, sql)
+    job = replace(job_of(shop.root), intent=Apply())
+    with pytest.raises(MillstreamError, match="'total' must leave a query that others share"):
+        fitted_to_run(job, running)
+    shop.model("total", MODELS["total"])
+    assert fitted_to_run(replace(job_of(shop.root), intent=Apply()), running).physical.queries
 
 
 def test_a_state_that_can_not_be_planned_any_more_is_rebuilt_with_its_query(shop):
