@@ -35,9 +35,11 @@ MS869 A checkpoint belongs to another project
     would mix their state. Give each project its own folder.
 MS870 A query can't continue from its checkpoint
     The query's state was computed differently from what the models now say: with another window, key,
-    aggregate, source or Spark setting; or it would still emit rows that the new version excludes. Spark would
-    accept some such changes and give wrong results. `build --rebuild` computes the state again from the start
-    of the topics, alongside the running version, and then swaps the two; the message has the whole command.
+    aggregate, source or Spark setting; or it would still emit rows that the new version excludes. Spark
+    would accept some such changes and give wrong results. `build --rebuild` computes the state again from
+    the start of the topics, alongside the running version, and then swaps the two; the message has the
+    whole command. Models that share the query are not rebuilt: they wait, and continue as soon as the
+    model leaves the query to be rebuilt, or has its former SQL again.
 MS871 State would mix what two versions counted
     Something upstream of a query's state changed: a filter, the rows of a seed, the SQL of a table that is
     looked up, a test that drops rows. What was counted before stays in the state, and new records are counted

@@ -12,10 +12,10 @@ from msgspec import Struct, structs
 from millstream.artifacts import PLAN_FORMAT
 from millstream.decoding import from_msgpack
 from millstream.deployment.records import Record
-from millstream.expressions import Read, Ref
+from millstream.expressions import Expression, Read, Ref
 from millstream.physical.former import former_id
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.sql.query import Scan
+from millstream.sql.query import Generated, Scan
 
 Columns = dict[str, str]
 """Types of columns by name."""
@@ -30,6 +30,8 @@ class Former(Struct, frozen=True):
     """Also the views that they read."""
     reads: dict[str, Columns] = {}
     """The columns of sources, seeds and other models that they read."""
+    calls: dict[str, str] = {}
+    """The functions that they call, with the types that these return."""
 
     def packed(self) -> bytes:
         return zlib.compress(msgspec.msgpack.encode(self), 6) if self.stored else b""
@@ -58,15 +60,18 @@ def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Form
             if relation not in added:
                 read = {name: type_ for name, type_ in columns_of(catalog, relation) if name in names}
                 reads[relation] = reads.get(relation, {}) | read
-    return Former(PLAN_FORMAT, (*former.stored, *left), former.models | added, reads)
+    calls = former.calls | {name: _returns(catalog, name) for spec in added.values() for name in _calls(spec)}
+    return Former(PLAN_FORMAT, (*former.stored, *left), former.models | added, reads, calls)
 
 
 def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, ModelSpec] | None:
-    """Return the former models of a query under ids of their own; None if a column that they read is gone."""
+    """Return the former models of a query under ids of their own; None if what they read is gone."""
     known = {*catalog.topics, *catalog.seeds, *catalog.models}
     for relation, columns in former.reads.items():
         if relation not in known or not columns.items() <= dict(columns_of(catalog, relation)).items():
             return None
+    if any(_returns(catalog, name) != type_ for name, type_ in former.calls.items()):
+        return None
     names = {id_: former_id(query, id_) for id_ in former.models}
     found: dict[str, ModelSpec] = {}
     for id_, spec in former.models.items():
@@ -113,6 +118,26 @@ def relations(value: object) -> Iterator[str]:
     for each in _values(value, Scan | Read):
         assert isinstance(each, Scan | Read)
         yield each.relation
+
+
+def _calls(value: object) -> Iterator[str]:
+    """Yield the Python functions that SQL calls, at any depth."""
+    match value:
+        case Expression(functions=functions):
+            yield from functions
+        case Generated(function=function, python=True):
+            yield function
+    for each in _within(value):
+        yield from _calls(each)
+
+
+def _returns(catalog: Catalog, function: str) -> str:
+    found = catalog.functions.get(function)
+    if found is None:
+        return "nothing: it was removed"
+    return (
+        found.digest if found.keyed else str(found.returns)
+    )  # only the former's code says what its state is
 
 
 def _refs(value: object) -> Iterator[Ref]:

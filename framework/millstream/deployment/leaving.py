@@ -68,7 +68,7 @@ def _with_record(deployed: Deployed, name: str, record: Record) -> Deployed:
 
 def _former(record: Record, old: Catalog, models: Iterable[str]) -> Former | None:
     before, left = former_in(record), tuple(models)
-    if before is None or not all(model in old.models for model in left):
+    if before is None or record.outputs is None or not all(model in old.models for model in left):
         return None
     return with_models(before, old, left)
 

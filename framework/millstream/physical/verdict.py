@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -138,9 +138,16 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
         return
     found = [why for pair in zip(old.operators, new.operators, strict=True) for why in _changed(*pair)]
     yield from found
-    # Models leave one after the other; the group's record has the order of states.
-    if not found and sorted(map(_stored_order, old.former)) != sorted(map(_stored_order, new.former)):
+    if not found and _shapes(old.former) != _shapes(new.former):
         yield "its checkpoint has the state of a model that left it, which can't be planned any more"
+
+
+def _shapes(former: Iterable[Operator]) -> list[tuple[str, list[str]]]:
+    """Return what must be there of states that no model reads: they are computed by the SQL that they had.
+
+    Their rows don't matter, nor what a function does with them. The group's record has their order.
+    """
+    return sorted((each.kind, [name for name, _ in each.facts]) for each in former)
 
 
 def _same_branches(old: Signature, new: Signature) -> bool:

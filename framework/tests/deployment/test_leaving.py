@@ -3,6 +3,7 @@
 import pytest
 from edits.bases import EVENTS, table
 from edits.test_edited_states import OTHERS, PROFILES
+from msgspec.structs import replace
 from support.runs import job_of
 from support.shops import Shop
 
@@ -13,7 +14,9 @@ from millstream.deployment.keeping import with_kept
 from millstream.deployment.leaving import Split
 from millstream.deployment.records import Deployed, new_record
 from millstream.deployment.stages import Refuse, chain, name_of, stages
+from millstream.errors import MillstreamError
 from millstream.manifest import Manifest
+from millstream.runner.handover.loading import fitted_to_run
 from millstream.topology import physical_of
 
 MODELS = {
@@ -115,12 +118,59 @@ def test_models_leave_one_after_the_other(shop):
     assert (taken_back.splits, set(found.values())) == ((), {"continue start"})
 
 
+def test_models_without_state_leave_and_dead_letters_have_one_sender(shop):
+    shop.source(on_bad_record="dead_letter")
+    models = {name: table("id", f"select id, {name} from {EVENTS}") for name in ("kind", "value")}
+    models["sent"] = "{{ config(materialized='sink') }} " + f"select id from {EVENTS}"
+    running = deployed(shop, models)
+    before = [query.name for query in running_queries(shop) if query.dead_letter_source]
+    edited = {"kind": models["kind"].replace("id, kind", "id, upper(kind) as kind")}
+    kept, found, _ = planned(shop, running, edited, Apply())
+    assert kept.splits == (Split("events_tables", "kind", ("model.kind",)),)
+    assert found == {"kind": "rebuild compare swap", "value": "continue start", "sent": "continue start"}
+    assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
+    # The topic has nothing to rebuild, so it stays where it is.
+    kept, _, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
+    assert kept.splits == ()
+
+
+def running_queries(shop):
+    return job_of(shop.root).physical.queries
+
+
 def test_a_removed_model_leaves_the_others_their_state(shop):
     running = deployed(shop)
     (shop.root / "models/total.sql").unlink()
     for intent in (Update(), Apply()):
         _, found, _ = planned(shop, running, {}, intent)
         assert found == dict.fromkeys(["number", "last"], "continue start")
+
+
+def test_an_edited_function_concerns_its_models_only(shop):
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> float:\n    return value * 2\n")
+    scored = {"total": MODELS["total"].replace("sum(value)", "sum(twice(value))")}
+    running = deployed(shop, MODELS | scored)
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> float:\n    return value + value\n")
+    kept, found, _ = planned(shop, running, {}, Apply())
+    assert kept.splits == TOTAL_ALONE
+    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
+    # A function that returns another type would need another state.
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> int:\n    return int(value)\n")
+    _, found, _ = planned(shop, kept.running, {}, Apply())
+    assert found["number"] == "rebuild compare swap"
+
+
+@pytest.mark.parametrize("edited", [MOST, {}])
+def test_no_model_leaves_a_query_while_it_runs(shop, edited):
+    running = deployed(shop)
+    shop.root.joinpath("models/total.sql").unlink()
+    for name, sql in edited.items():
+        shop.model(name, sql)
+    job = replace(job_of(shop.root), intent=Apply())
+    with pytest.raises(MillstreamError, match="'total' must leave a query that others share"):
+        fitted_to_run(job, running)
+    shop.model("total", MODELS["total"])
+    assert fitted_to_run(replace(job_of(shop.root), intent=Apply()), running).physical.queries
 
 
 def test_a_state_that_can_not_be_planned_any_more_is_rebuilt_with_its_query(shop):

@@ -230,6 +230,8 @@ STORED = edits(
 )
 
 EDITS = (*AGGREGATES, *ORDERED, *TIMES, *DEDUPES, *JOINS, *UNIONS, *FUNCTIONS, *STORED, *MORE, *EQUAL)
+UNSEEN = frozenset(("a mean said as a quotient", "sides swapped"))
+"""Edits that change nothing, which nobody has proven yet."""
 
 MACROS = """
 def part_of(user: str) -> str:

@@ -108,11 +108,13 @@ def loaded(running: Engine, version: ProjectVersion, intent: Intent) -> Engine:
 
 
 def fitted_to_run(job: Job, deployed: Deployed) -> Job:
-    """Plan the queries on what is deployed; refuse to copy a checkpoint, in which a query may be writing."""
+    """Plan queries on what is deployed; refuse what changes checkpoints in which queries may be writing."""
     found = fitted(job, deployed)
-    if found.kept is not None and found.kept.splits:
-        leaving = sorted(id_.partition(".")[2] for each in found.kept.splits for id_ in each.models)
-        names = ", ".join(f"'{name}'" for name in leaving)
+    after = deployed.records if found.kept is None else found.kept.running.records
+    if left := {
+        m for name, record in deployed.records.items() for m in record.stored if m not in after[name].stored
+    }:
+        names = ", ".join(f"'{model.partition('.')[2]}'" for model in sorted(left))
         message = f"the run can't continue with this change: {names} must leave a query that others share"
         raise MillstreamError(Diagnostic("MS898", message, None, RESTART))
     return found.job
