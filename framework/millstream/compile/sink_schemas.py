@@ -187,6 +187,9 @@ def _differences(
         if wanted is None:
             hint = did_you_mean(field.name, known, "leave the column out, or add it to the schema")
             yield problem(f"column '{field.name}' is not in {place}", hint)
+        elif field.name in schema.unwritable:
+            remedy = "leave the column out, or choose Avro or Protobuf"
+            yield problem(f"'{field.name}' contains itself in {place}, and is read as text", remedy)
         elif UNKNOWN != field.type != wanted.type:
             remedy = f"select cast({field.name} as {wanted.type}) as {field.name}"
             yield problem(f"'{field.name}' is {field.type}, but {wanted.type} in {place}", remedy)

@@ -105,6 +105,8 @@ class ReadSchema(Struct, frozen=True):
     """The schema itself, if it was derived from columns."""
     single: bool = False
     """Its values are not rows: they have a single column."""
+    unwritable: tuple[str, ...] = ()
+    """Columns that can be read, but not written as the schema wants them."""
 
     @property
     def type(self) -> Type:

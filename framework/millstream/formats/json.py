@@ -74,12 +74,13 @@ def _round_trips(given: Type) -> bool:
 
 
 def _read_schema(files: SchemaFiles) -> ReadSchema:
-    from millstream.formats.json_schema import column_of, columns_of
+    from millstream.formats.json_schema import column_of, columns_of, columns_within_themselves
 
     text = files.texts[files.path]
     if files.key:
         return ReadSchema((column_of(text, files.texts),), single=True)
-    return ReadSchema(tuple(columns_of(text, files.texts)))
+    unwritable = columns_within_themselves(text, files.texts)
+    return ReadSchema(tuple(columns_of(text, files.texts)), unwritable=unwritable)
 
 
 def _derive(fields: Fields, name: str) -> ReadSchema:

@@ -42,17 +42,33 @@ def columns_of(text: str, others: Mapping[str, str] | None = None) -> Fields:
     """
     schema = _decoded(text)
     reader = _Reader(schema, others or {})
-    found, _ = reader.type_of(schema, "", ())
+    found, _ = reader.type_of(schema, "", reader.root)
     if not isinstance(found, Row):
         raise SchemaError("", "the schema does not describe an object with properties")
     required = reader.required(schema)
     return tuple(Field(field.name, field.type, nullable=field.name not in required) for field in found.fields)
 
 
+def columns_within_themselves(text: str, others: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the columns that are, or have within them, the JSON of values within their own schema."""
+    schema = _decoded(text)
+    reader = _Reader(schema, others or {})
+    found, _ = reader.type_of(schema, "", reader.root)
+    names = [field.name for field in found.fields] if isinstance(found, Row) else []
+    return tuple(
+        name
+        for name in names
+        if any(
+            path == name or path.startswith((f"{name}.", f"{name}[", f"{name}{{")) for path in reader.texts
+        )
+    )
+
+
 def column_of(text: str, others: Mapping[str, str] | None = None) -> Field:
     """Return the only column of values that need not be objects; raise SchemaError if they have no type."""
     schema = _decoded(text)
-    found, nullable = _Reader(schema, others or {}).type_of(schema, "", ())
+    reader = _Reader(schema, others or {})
+    found, nullable = reader.type_of(schema, "", reader.root)
     return Field("value", found, nullable)
 
 
@@ -99,26 +115,37 @@ def _absolute(part: Any, name: str) -> Any:
             return part
 
 
+class _ItselfError(SchemaError):
+    """A schema within itself: no type has its depth, so its values are texts of JSON."""
+
+
 class _Reader:
     def __init__(self, schema: Any, others: Mapping[str, str]) -> None:
         self.schemas = {"": schema}
         if isinstance(schema, Mapping) and isinstance(own := schema.get("$id"), str):
             self.schemas[own.rstrip("#")] = schema
+        self.root = tuple(f"{name}{end}" for name in self.schemas for end in ("", "#") if name or end)
         self.others = others
+        self.texts: list[str] = []
+        """Where values are texts."""
 
     def required(self, schema: Any) -> frozenset[str]:
         """Return the properties that each object has, with a value that is not null."""
-        schema, _ = self.merged(schema, "", ())
+        schema, _ = self.merged(schema, "", self.root)
         properties = schema.get("properties", {})
         return frozenset(
             name
             for name in schema.get("required", ())
-            if name in properties and not self.type_of(properties[name], name, ())[1]
+            if name in properties and not self.type_of(properties[name], name, self.root)[1]
         )
 
     def type_of(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Type, bool]:
         """Return the type of a schema, and whether null is allowed."""
-        schema, above = self.merged(schema, path, above)
+        try:
+            schema, above = self.merged(schema, path, above)
+        except _ItselfError:
+            self.texts.append(path)
+            return STRING, True
         kinds = schema.get("type", _implied(schema))
         names = [kinds] if isinstance(kinds, str) else list(kinds)
         nullable = "null" in names or not names
@@ -180,29 +207,38 @@ class _Reader:
         for choice in choices:
             if _is_null(choice):
                 continue
-            more, inner = self.merged(choice, path, above)
+            try:
+                more, inner = self.merged(choice, path, above)
+            except _ItselfError:
+                self.texts.append(path)
+                return STRING, any(map(_is_null, choices))
             found.append(self.type_of(_joined(base, more), path, inner))
         null = len(found) < len(choices) or any(nullable for _, nullable in found)
         return _united([kind for kind, _ in found], path) if found else STRING, null
 
     def merged(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Mapping[str, Any], Sequence[str]]:
-        """Follow `$ref` and join `allOf`."""
+        """Follow `$ref` and join `allOf`; raise _ItselfError for a schema that is above."""
         if schema is True:
             return {}, above
         if not isinstance(schema, Mapping):
             raise SchemaError(path, "a schema is an object, or true")
+        outer = above
         while "$ref" in schema:
             reference = schema["$ref"]
+            if reference in outer:
+                raise _ItselfError(path, f"'{reference}' contains itself")
             if reference in above:
-                raise SchemaError(path, f"'{reference}' contains itself: a column has a type of finite depth")
+                raise SchemaError(path, f"'{reference}' refers to itself, and says nothing else")
             above = (*above, reference)
             schema = self.referred(reference, path)
         parts = schema.get("allOf", ())
         if not parts:
             return schema, above
         joined: dict[str, Any] = {name: each for name, each in schema.items() if name != "allOf"}
+        around = above
         for part in parts:
-            more, above = self.merged(part, path, above)
+            more, inner = self.merged(part, path, around)
+            above = tuple(dict.fromkeys((*above, *inner)))
             joined = _joined(joined, more)
         return joined, above
 

@@ -7,7 +7,7 @@ from jsonschema import Draft7Validator
 
 from millstream.formats import NAMES, SCHEMA_SUFFIXES, Encoding, format_of
 from millstream.formats.format import SchemaError
-from millstream.formats.json_schema import columns_of
+from millstream.formats.json_schema import columns_of, columns_within_themselves
 from millstream.formats.values import UnfitError
 from millstream.types import Field, parse_type
 
@@ -83,22 +83,42 @@ def test_a_schema_is_a_type(schema, type_):
             "its values have several types: string, bigint",
         ),
         ({"type": "array"}, "a", "an array needs one schema of its `items`"),
-        (
-            {"properties": {"b": {"$ref": "#/definitions/tree"}}},
-            "a.b.next",
-            "'#/definitions/tree' contains itself",
-        ),
+        ({"$ref": "#/definitions/loop"}, "a", "'#/definitions/loop' refers to itself, and says nothing else"),
         ({"items": {"$ref": "#/nowhere"}}, "a[]", "'#/nowhere' does not exist"),
         ({"$ref": "other.json"}, "a", "'other.json' is in another file"),
         ({"type": "object", "additionalProperties": False}, "a", "its objects have no properties"),
     ],
 )
 def test_what_no_column_holds_is_refused_at_its_field(schema, field, reason):
-    tree = {"properties": {"next": {"$ref": "#/definitions/tree"}}}
     with pytest.raises(SchemaError) as error:
-        columns({"a": schema}, definitions={"tree": tree})
+        columns({"a": schema}, definitions={"loop": {"$ref": "#/definitions/loop"}})
     assert error.value.field == field
     assert reason in str(error.value)
+
+
+NODE = {"type": "object", "properties": {"id": {"type": "integer"}, "next": {"$ref": "#/definitions/node"}}}
+MAYBE = {"oneOf": [{"type": "null"}, {"$ref": "#/definitions/node"}]}
+RECURSIVE = [
+    ({"a": {"$ref": "#/definitions/node"}}, "a struct<id: bigint, next: string>"),
+    ({"a": {"type": "array", "items": {"$ref": "#"}}}, "a array<string>"),
+    ({"a": {"properties": {"b": MAYBE}}}, "a struct<b: struct<id: bigint, next: string>>"),
+    ({"a": {"allOf": [{"$ref": "#"}]}}, "a string"),
+    ({"a": {"anyOf": [{"$ref": "#"}, {"type": "integer"}]}}, "a string"),
+    ({"a": {"$ref": "#/definitions/alias"}}, "a struct<deep: map<string, string>>"),
+]
+
+
+@pytest.mark.parametrize(("properties", "expected"), RECURSIVE)
+def test_what_is_within_itself_is_a_text(properties, expected):
+    alias = {
+        "properties": {"deep": {"type": "object", "additionalProperties": {"$ref": "#/definitions/other"}}}
+    }
+    definitions = {"node": NODE, "alias": alias, "other": {"$ref": "#/definitions/alias"}}
+    name, type_ = expected.split(" ", 1)
+    assert columns(properties, definitions=definitions) == (Field(name, parse_type(type_)),)
+    text = json.dumps({"type": "object", "properties": properties, "definitions": definitions})
+    assert columns_within_themselves(text) == ("a",)
+    assert columns_within_themselves(json.dumps({"properties": {"a": {"type": "integer"}}})) == ()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"type": "string"}', '{"$ref": "#/x"}'])

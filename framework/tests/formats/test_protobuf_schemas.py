@@ -31,8 +31,8 @@ def compiled(folder, **files):
     return compile_protos([f"{next(iter(files))}.proto"], [folder])
 
 
-def columns(descriptors, message, recursion=0):
-    found = columns_of(descriptors, message, recursion)
+def columns(descriptors, message):
+    found = columns_of(descriptors, message)
     return {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in found}
 
 
@@ -128,27 +128,16 @@ message Node { int32 id = 1; Tree tree = 2; }
 """
 
 
-def test_a_message_within_itself_has_no_columns(tmp_path):
+def test_a_message_within_its_own_type_is_a_text(tmp_path):
     descriptors = compiled(tmp_path, tree=RECURSIVE)
-    with pytest.raises(SchemaError, match="field left: message Tree contains itself"):
-        columns_of(descriptors, "Tree")
-    with pytest.raises(SchemaError, match=r"field tree\.left: message Tree contains itself"):
-        columns_of(descriptors, "Node")
-
-
-def test_a_message_within_itself_is_cut(tmp_path):
-    descriptors = compiled(tmp_path, tree=RECURSIVE)
-    inner = "struct<name:string,nodes:array<struct<id:int>>>"
-    assert columns(descriptors, "Tree", 1) == {
+    assert columns(descriptors, "Tree") == {
         "name": "string not null",
-        "nodes": "array<struct<id:int>> not null",
+        "left": "string",
+        "nodes": "array<struct<id:int,tree:string>> not null",
+        "more": "map<string,string> not null",
     }
-    assert columns(descriptors, "Tree", 2) == {
-        "name": "string not null",
-        "left": inner,
-        "nodes": f"array<struct<id:int,tree:{inner}>> not null".replace(inner, "struct<name:string,nodes:array<struct<id:int>>>"),
-        "more": f"map<string,{inner}> not null",
-    }  # fmt: skip
+    tree = "struct<name:string,left:string,nodes:array<string>,more:map<string,string>>"
+    assert columns(descriptors, "Node") == {"id": "int not null", "tree": tree}
 
 
 def test_an_unknown_message(tmp_path):

@@ -137,10 +137,12 @@ def new_message(descriptors, name):
     return GetMessageClass(message_type(descriptors, name))()
 
 
-def fill(random, message):
-    """Set some fields of a message, and all that are required, to random values."""
+def fill(random, message, depth=20):
+    """Set some fields of a message, and all that are required, to random values; at some depth, no more messages."""
     for field in message.DESCRIPTOR.fields:
         if not field.is_required and random.random() < 0.3:
+            continue
+        if field.message_type and not depth and not field.is_required:
             continue
         target = getattr(message, field.name)
         if field.is_repeated and field.message_type and field.message_type.GetOptions().map_entry:
@@ -148,23 +150,23 @@ def fill(random, message):
             for _ in range(random.randint(0, 3)):
                 key = random_scalar(random, by_name["key"])
                 if by_name["value"].message_type:
-                    _fill_single(random, target[key])
+                    _fill_single(random, target[key], depth - 1)
                 else:
                     target[key] = random_scalar(random, by_name["value"])
         elif field.is_repeated:
             for _ in range(random.randint(0, 3)):
                 if field.message_type:
-                    _fill_single(random, target.add())
+                    _fill_single(random, target.add(), depth - 1)
                 else:
                     target.append(random_scalar(random, field))
         elif field.message_type:
             target.SetInParent()
-            _fill_single(random, target)
+            _fill_single(random, target, depth - 1)
         else:
             setattr(message, field.name, random_scalar(random, field))
 
 
-def _fill_single(random, message):
+def _fill_single(random, message, depth):
     match message.DESCRIPTOR.full_name:
         case "google.protobuf.Timestamp":
             message.seconds = random.choice((0, 1, -1, 1_700_000_000, -62_135_000_000, 253_402_300_799))
@@ -181,7 +183,7 @@ def _fill_single(random, message):
         case "google.protobuf.Value":
             message.number_value = random.choice((0.0, -0.5, 1e300))
         case _:
-            fill(random, message)
+            fill(random, message, depth)
 
 
 def random_scalar(random, field):

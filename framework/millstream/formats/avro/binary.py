@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 
-from millstream.formats.avro.messages import not_a
+from millstream.formats.reasons import not_a
 from millstream.formats.values import UnfitError
 
 _FLOAT = struct.Struct("<f")

@@ -1,7 +1,7 @@
 """The columns of a schema, and a schema of columns: the mapping of Spark's own Avro source.
 
 Times of day have no type in Spark SQL by default: they are numbers of milliseconds or microseconds.
-Null makes a column nullable; within types, all values are.
+Null makes a column nullable; within types, all values are. A record within itself is a string: its JSON.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from millstream.formats.avro.types import (
     AvroType,
@@ -38,6 +39,7 @@ from millstream.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
+    VARIANT,
     Array,
     Decimal,
     Field,
@@ -86,11 +88,18 @@ def columns_of(schema: Schema, single: str = "value") -> tuple[Field, ...]:
     """Return the columns of a schema: the fields of a record, otherwise a single one."""
     match schema.root:
         case Record():
-            row = _row(schema.root, schema, "", ())
+            row = _Columns(schema, STRING).row(schema.root, "", ())
             each = zip(row.fields, schema.root.fields, strict=True)
             return tuple(Field(f.name, f.type, _is_nullable(of.of, schema)) for f, of in each)
         case other:
-            return (Field(single, _type(other, schema, single, ()), _is_nullable(other, schema)),)
+            return (
+                Field(single, _Columns(schema, STRING).type(other, single, ()), _is_nullable(other, schema)),
+            )
+
+
+def text_type(record: Record, schema: Schema) -> Row:
+    """Return the type of the JSON of a record; what is within that of its own type is a variant."""
+    return _Columns(schema, VARIANT).row(record, "", ())
 
 
 def _is_nullable(given: AvroType, schema: Schema) -> bool:
@@ -101,52 +110,76 @@ def _is_nullable(given: AvroType, schema: Schema) -> bool:
             return other == Primitive("null")
 
 
-def _type(given: AvroType, schema: Schema, path: str, outer: tuple[str, ...]) -> Type:
-    match given:
-        case Primitive() | Fixed() if given.logical == "decimal":
-            if given.precision > _MOST_DIGITS:
-                reason = f"a decimal of {given.precision} digits, but Spark's have at most {_MOST_DIGITS}"
-                raise SchemaError(path, reason)
-            return Decimal(given.precision, given.scale)
-        case Primitive() | Fixed():
-            return _LOGICAL_TYPES.get(given.logical, _TYPES[given.type])
-        case Enum():
-            return STRING
-        case List(items=items):
-            return Array(_type(items, schema, f"{path}[]", outer))
-        case Dictionary(values=values):
-            return Map(STRING, _type(values, schema, f"{path}{{}}", outer))
-        case Union():
-            return _union(given, schema, path, outer)
-        case Named(name=name):
-            if name in outer:
-                raise SchemaError(path, f"the record {name} contains itself, and Spark has no type for that")
-            return _type(schema.names[name], schema, path, outer)
-        case Record():
-            return _row(given, schema, path, outer)
+def contains_itself(record: Record, schema: Schema) -> bool:
+    """Whether a record may have one of its own type within it."""
+    seen: set[str] = set()
+
+    def reaches(given: AvroType) -> bool:
+        match given:
+            case Named(name=name):
+                if name in seen:
+                    return name == record.name
+                return name == record.name or reaches(schema.names[name])
+            case Record(name=name, fields=fields):
+                seen.add(name)
+                return any(reaches(each.of) for each in fields)
+            case List(items=inner) | Dictionary(values=inner):
+                return reaches(inner)
+            case Union(types=types):
+                return any(map(reaches, types))
+            case _:
+                return False
+
+    return any(reaches(each.of) for each in record.fields)
 
 
-def _row(record: Record, schema: Schema, path: str, outer: tuple[str, ...]) -> Row:
-    fields: dict[str, Field] = {}
-    for each in record.fields:
-        inner = f"{path}.{each.name}" if path else each.name
-        if other := fields.get(each.name.lower()):
-            raise SchemaError(inner, f"Spark does not distinguish it from {other.name}")
-        fields[each.name.lower()] = Field(each.name, _type(each.of, schema, inner, (*outer, record.name)))
-    return Row(tuple(fields.values()))
+class _Columns(Struct, frozen=True):
+    schema: Schema
+    cut: Type
+    """The type of a record within itself."""
 
+    def type(self, given: AvroType, path: str, outer: tuple[str, ...]) -> Type:
+        match given:
+            case Primitive() | Fixed() if given.logical == "decimal":
+                if given.precision > _MOST_DIGITS:
+                    reason = f"a decimal of {given.precision} digits, but Spark's have at most {_MOST_DIGITS}"
+                    raise SchemaError(path, reason)
+                return Decimal(given.precision, given.scale)
+            case Primitive() | Fixed():
+                return _LOGICAL_TYPES.get(given.logical, _TYPES[given.type])
+            case Enum():
+                return STRING
+            case List(items=items):
+                return Array(self.type(items, f"{path}[]", outer))
+            case Dictionary(values=values):
+                return Map(STRING, self.type(values, f"{path}{{}}", outer))
+            case Union():
+                return self.union(given, path, outer)
+            case Named(name=name):
+                return self.cut if name in outer else self.type(self.schema.names[name], path, outer)
+            case Record():
+                return self.row(given, path, outer)
 
-def _union(union: Union, schema: Schema, path: str, outer: tuple[str, ...]) -> Type:
-    if schema.is_struct(union):
-        members = enumerate(schema.members(union))
-        return Row(
-            tuple(
-                Field(f"member{n}", _type(union.types[i], schema, f"{path}.member{n}", outer))
-                for n, i in members
+    def row(self, record: Record, path: str, outer: tuple[str, ...]) -> Row:
+        fields: dict[str, Field] = {}
+        for each in record.fields:
+            inner = f"{path}.{each.name}" if path else each.name
+            if other := fields.get(each.name.lower()):
+                raise SchemaError(inner, f"Spark does not distinguish it from {other.name}")
+            fields[each.name.lower()] = Field(each.name, self.type(each.of, inner, (*outer, record.name)))
+        return Row(tuple(fields.values()))
+
+    def union(self, union: Union, path: str, outer: tuple[str, ...]) -> Type:
+        if self.schema.is_struct(union):
+            members = enumerate(self.schema.members(union))
+            return Row(
+                tuple(
+                    Field(f"member{n}", self.type(union.types[i], f"{path}.member{n}", outer))
+                    for n, i in members
+                )
             )
-        )
-    largest = schema.largest(union)
-    return NULL if largest is None else _type(union.types[largest], schema, path, outer)
+        largest = self.schema.largest(union)
+        return NULL if largest is None else self.type(union.types[largest], path, outer)
 
 
 def schema_of(fields: Fields, name: str) -> str:

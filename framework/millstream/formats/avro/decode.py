@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.formats.avro.binary import Input
+from millstream.formats.avro.columns import text_type
 from millstream.formats.avro.defaults import value_of
+from millstream.formats.avro.encode import write
 from millstream.formats.avro.match import matching, named_alike, same_union
-from millstream.formats.avro.messages import not_a, unresolved, within
+from millstream.formats.avro.messages import unresolved
 from millstream.formats.avro.skip import skip
 from millstream.formats.avro.types import (
     AvroType,
@@ -22,7 +24,12 @@ from millstream.formats.avro.types import (
     Union,
 )
 from millstream.formats.avro.values import kind, logical_value
+from millstream.formats.json_values import write_json
+from millstream.formats.reasons import not_a, within
 from millstream.formats.values import UnfitError
+
+_DEEPEST = 100
+"""How many records may be within each other, as texts."""
 
 
 class Reader:
@@ -31,6 +38,10 @@ class Reader:
     def __init__(self, written: Schema, wanted: Schema) -> None:
         self.written = written
         self.wanted = wanted
+        self.outer: tuple[str, ...] = ()
+        """The records around a value: one within a record of its own type is read as a text."""
+        self.texts = 0
+        """How many of the records around a value are texts."""
 
     def read(self, found: Input) -> Any:
         return self.value(found, self.written.root, self.wanted.root)
@@ -67,7 +78,20 @@ class Reader:
             return value
         return {f"member{n}": value if i == index else None for n, i in enumerate(members)}
 
-    def record(self, found: Input, written: Record, wanted: Record) -> dict[str, Any]:
+    def record(self, found: Input, written: Record, wanted: Record) -> Any:
+        outer, is_text = self.outer, wanted.name in self.outer
+        self.outer = (wanted.name,) if is_text else (*outer, wanted.name)
+        self.texts += is_text
+        if self.texts > _DEEPEST:
+            raise UnfitError(f"records are nested more than {_DEEPEST} levels deep")
+        try:
+            row = self.row(found, written, wanted)
+        finally:
+            self.outer = outer
+            self.texts -= is_text
+        return write_json(row, text_type(wanted, self.wanted)) if is_text else row
+
+    def row(self, found: Input, written: Record, wanted: Record) -> dict[str, Any]:
         names = field_names(written, wanted)
         fields = {field.name: field for field in wanted.fields}
         for field in wanted.fields:
@@ -88,7 +112,13 @@ class Reader:
         return {field.name: row[field.name] for field in wanted.fields}
 
     def default(self, field: RecordField) -> Any:
-        return value_of(field.default, field.of, self.wanted)
+        value = value_of(field.default, field.of, self.wanted)
+        if not isinstance(value, dict | list):
+            return value
+        # There may be records within their own type.
+        own = Reader(self.wanted, self.wanted)
+        own.outer = self.outer
+        return own.value(Input(write(value, field.of, self.wanted), 0), field.of, field.of)
 
     def elements(self, found: Input, written: List, wanted: List) -> list[Any]:
         values = []

@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from millstream.formats.avro.binary import double_bytes, float_bytes, long_bytes
+from millstream.formats.avro.columns import contains_itself, text_type
 from millstream.formats.avro.defaults import value_of
-from millstream.formats.avro.messages import not_a, within
 from millstream.formats.avro.types import (
     AvroType,
     Dictionary,
@@ -26,6 +26,8 @@ from millstream.formats.avro.types import (
     described,
 )
 from millstream.formats.avro.values import days_of, micros_of, time_of_day, unscaled, uuid_text
+from millstream.formats.json_values import read_json
+from millstream.formats.reasons import not_a, within
 from millstream.formats.values import UnfitError, as_mapping, encoded
 
 _BITS = {"int": 31, "long": 63}
@@ -72,6 +74,8 @@ def _blocks(items: list[bytes]) -> bytes:
 
 def _record(value: Any, record: Record, schema: Schema) -> bytes:
     found = as_mapping(value)
+    if isinstance(found, str) and contains_itself(record, schema):
+        found = read_json(found, text_type(record, schema))
     if not isinstance(found, Mapping):
         raise not_a(value, f"a {described(record)}")
     folded = {str(name).lower(): each for name, each in found.items()}

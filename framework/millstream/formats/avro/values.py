@@ -7,8 +7,8 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
-from millstream.formats.avro.messages import not_a
 from millstream.formats.avro.types import Fixed, Primitive
+from millstream.formats.reasons import not_a
 from millstream.formats.values import UnfitError
 
 _DAY = timedelta(days=1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.formats.format import SchemaError
+from msgspec import Struct
+
 from millstream.formats.protobuf.schema import message_type
 from millstream.types import (
     BIGINT,
@@ -20,6 +21,7 @@ from millstream.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
+    VARIANT,
     Array,
     Decimal,
     Field,
@@ -68,54 +70,69 @@ _LOSSLESS = frozenset((BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, S
 )
 
 
-def columns_of(descriptors: bytes, message: str, recursion: int = 0) -> tuple[Field, ...]:
+def columns_of(descriptors: bytes, message: str) -> tuple[Field, ...]:
     """Return the columns of a message type: a field each, except for messages without fields.
 
-    A message within itself is an error, or, with `recursion`, is cut: at 1, it has no field of its own type,
-    at 2, its fields of its own type have none, and so on.
+    A message within one of its own type is a string: its JSON.
     """
     found = message_type(descriptors, message)
-    return _fields(found, (found.full_name,), recursion, ())
+    return _Columns(STRING).fields(found, ())
 
 
-def _fields(
-    message: Descriptor, around: tuple[str, ...], recursion: int, path: tuple[str, ...]
-) -> tuple[Field, ...]:
-    types = [(each, _field_type(each, around, recursion, (*path, each.name))) for each in message.fields]
-    return tuple(
-        Field(field.name, type_, nullable=bool(path) or is_nullable(field))
-        for field, type_ in types
-        if type_ is not None
-    )
+def text_type(message: Descriptor) -> Row:
+    """Return the type of the JSON of a message; what is within that of its own type is a variant."""
+    return Row(_Columns(VARIANT).fields(message, ()))
 
 
-def _field_type(
-    field: FieldDescriptor, around: tuple[str, ...], recursion: int, path: tuple[str, ...]
-) -> Type | None:
-    if is_map(field):
-        key, value = entry_fields(field)
-        value_type = _single_type(value, around, recursion, path)
-        return None if value_type is None else Map(_SCALARS[key.type], value_type)
-    type_ = _single_type(field, around, recursion, path)
-    return Array(type_) if field.is_repeated and type_ is not None else type_
+def contains_itself(message: Descriptor) -> bool:
+    """Whether a message may have one of its own type within it."""
+    seen: set[str] = set()
+
+    def reaches(given: Descriptor) -> bool:
+        seen.add(given.full_name)
+        inner = [each.message_type for each in given.fields if each.message_type is not None]
+        return any(
+            each.full_name == message.full_name or (each.full_name not in seen and reaches(each))
+            for each in inner
+        )
+
+    return reaches(message)
 
 
-def _single_type(
-    field: FieldDescriptor, around: tuple[str, ...], recursion: int, path: tuple[str, ...]
-) -> Type | None:
-    message = field.message_type
-    if message is None:
-        return _SCALARS[field.type]
-    name = message.full_name
-    if name in _WELL_KNOWN:
-        return _WELL_KNOWN[name]
-    if name in WRAPPERS:
-        return _SCALARS[message.fields_by_name["value"].type]
-    if around.count(name) >= max(recursion, 1):
-        if recursion:
-            return None
-        raise SchemaError(".".join(path), f"message {name} contains itself, which no type of a column can")
-    return Row(fields) if (fields := _fields(message, (*around, name), recursion, path)) else None
+class _Columns(Struct, frozen=True):
+    cut: Type
+    """The type of a message within one of its own type."""
+
+    def fields(self, message: Descriptor, around: tuple[str, ...]) -> tuple[Field, ...]:
+        types = [(each, self.type(each, (*around, message.full_name))) for each in message.fields]
+        return tuple(
+            Field(field.name, type_, nullable=bool(around) or is_nullable(field))
+            for field, type_ in types
+            if type_ is not None
+        )
+
+    def type(self, field: FieldDescriptor, around: tuple[str, ...]) -> Type | None:
+        if is_map(field):
+            key, value = entry_fields(field)
+            value_type = self.single(value, around)
+            return None if value_type is None else Map(_SCALARS[key.type], value_type)
+        type_ = self.single(field, around)
+        return Array(type_) if field.is_repeated and type_ is not None else type_
+
+    def single(self, field: FieldDescriptor, around: tuple[str, ...]) -> Type | None:
+        message = field.message_type
+        if message is None:
+            return _SCALARS[field.type]
+        name = message.full_name
+        if self.cut == VARIANT and name in JSON:
+            return VARIANT
+        if name in _WELL_KNOWN and not (self.cut == VARIANT and name == DURATION_MESSAGE):
+            return _WELL_KNOWN[name]
+        if name in WRAPPERS:
+            return _SCALARS[message.fields_by_name["value"].type]
+        if name in around:
+            return self.cut
+        return Row(fields) if (fields := self.fields(message, around)) else None
 
 
 def is_nullable(field: FieldDescriptor) -> bool:

@@ -8,9 +8,8 @@ from decimal import Decimal as Number
 from decimal import InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from millstream.formats.format import Fields
+from millstream.formats.json_values import write_any, write_json
 from millstream.formats.protobuf.framing import unframed
 from millstream.formats.protobuf.mapping import (
     DURATION_MESSAGE,
@@ -20,11 +19,12 @@ from millstream.formats.protobuf.mapping import (
     columns_of,
     entry_fields,
     is_map,
+    text_type,
 )
 from millstream.formats.protobuf.schema import Schema, field_named, message_type
 from millstream.formats.protobuf.wire import check
 from millstream.formats.values import UnfitError
-from millstream.types import DATE, INTEGERS, STRING, TIMESTAMP_NTZ, Array, Decimal, Map, Row, Type
+from millstream.types import DATE, INTEGERS, STRING, TIMESTAMP_NTZ, VARIANT, Array, Decimal, Map, Row, Type
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
@@ -83,7 +83,10 @@ def _single(found: Any, field: FieldDescriptor, type_: Type) -> Any:
     if message in WRAPPERS:
         return _single(found.value, found.DESCRIPTOR.fields_by_name["value"], type_)
     if message in JSON:
-        return msgspec.json.encode(_json(found, field)).decode()
+        return write_any(_json(found, field))
+    if message and message not in {TIMESTAMP_MESSAGE, DURATION_MESSAGE} and type_ in {STRING, VARIANT}:
+        text = text_type(field.message_type)
+        return write_json(_row(found, text.fields), text)
     if message in {TIMESTAMP_MESSAGE, DURATION_MESSAGE}:
         return _moment(found, field)
     if message:
@@ -152,8 +155,7 @@ def _json(found: Any, field: FieldDescriptor) -> Any:
         case "number_value" if not math.isfinite(found.number_value):
             raise UnfitError(f"field {field.name}: {found.number_value} is not a number of JSON")
         case "number_value":
-            number = found.number_value
-            return int(number) if number.is_integer() and abs(number) <= 2**53 else number
+            return found.number_value
         case "struct_value" | "list_value":
             return _json(getattr(found, kind), field)
         case _:

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from millstream.formats.format import Fields
+from millstream.formats.json_values import read_json
 from millstream.formats.protobuf.framing import framed
 from millstream.formats.protobuf.mapping import (
     DURATION_MESSAGE,
     JSON,
     TIMESTAMP_MESSAGE,
     WRAPPERS,
+    contains_itself,
     entry_fields,
     is_map,
     is_nullable,
+    text_type,
 )
 from millstream.formats.protobuf.reading import EPOCH, LONGEST
 from millstream.formats.protobuf.schema import Schema, field_named, message_type
@@ -120,7 +123,8 @@ def _fill_message(target: Any, field: FieldDescriptor, value: Any) -> None:
             raise _unfit(field, value)
         _fill_moment(target, value)
     else:
-        _fill(target, value)
+        is_text = isinstance(value, str) and contains_itself(target.DESCRIPTOR)
+        _fill(target, read_json(value, text_type(target.DESCRIPTOR)) if is_text else value)
 
 
 def _time(value: Any) -> datetime:

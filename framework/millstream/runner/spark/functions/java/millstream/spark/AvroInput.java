@@ -141,8 +141,12 @@ final class AvroInput {
 
   /** Called for each record of a type that may contain itself. */
   void enter() throws BadValue {
-    if (++depth > DEEPEST) {
-      throw new BadValue("records are nested more than " + DEEPEST + " levels deep");
+    enter(DEEPEST);
+  }
+
+  void enter(int deepest) throws BadValue {
+    if (++depth > deepest) {
+      throw new BadValue("records are nested more than " + deepest + " levels deep");
     }
   }
 

@@ -31,6 +31,9 @@ interface AvroReader {
         AvroReader inner = of(((Resolver.Container) action).elementAction, AvroTypes.inner(type));
         return type instanceof MapType ? new Entries(inner) : new Elements(inner);
       case RECORD:
+        if (JsonTexts.holds(type)) {
+          return AvroTexts.reader((Resolver.RecordAdjust) action);
+        }
         AvroTypes.check(action.reader, type);
         AvroRecord record = new AvroRecord((Resolver.RecordAdjust) action, (StructType) type);
         return in -> new GenericInternalRow(record.read(in, 0));

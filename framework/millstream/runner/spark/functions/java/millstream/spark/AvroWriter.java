@@ -43,6 +43,9 @@ interface AvroWriter {
         AvroWriter value = of(schema.getValueType(), ((MapType) type).valueType());
         return (from, place, out) -> entries(from.getMap(place), value, out);
       case RECORD:
+        if (JsonTexts.holds(type)) {
+          return AvroTexts.writer(schema);
+        }
         AvroTypes.check(schema, type);
         Fields fields = new Fields(schema, (StructType) type);
         return (from, place, out) -> fields.writeAll(from.getStruct(place, fields.count), out);

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.StructType;
  * is the only column.
  */
 final class JsonFormat implements Decoder.Format {
-  private static final JsonFactory FACTORY = factory();
+  static final JsonFactory FACTORY = factory();
   private final StructType fields;
   private final ZoneId zone;
   private final Framing framing;
@@ -41,7 +41,7 @@ final class JsonFormat implements Decoder.Format {
   @Override
   public Object[] decode(byte[] value) throws BadValue {
     if (reader == null) {
-      reader = new JsonReader.Fields(fields, zone);
+      reader = new JsonReader.Fields(fields, zone, false);
       column = single ? JsonReader.of(fields.apply(0).dataType(), zone) : null;
     }
     int start = framing.start(value);

@@ -32,12 +32,14 @@ import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.sql.types.VariantType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Reads the value at which a parser stands, as a type; NULL is handled before. */
@@ -45,6 +47,11 @@ interface JsonReader {
   Object read(JsonParser parser, JsonToken token) throws IOException, BadValue;
 
   static JsonReader of(DataType type, ZoneId zone) {
+    return of(type, zone, false);
+  }
+
+  /** If {@code closed}, objects have no fields but those of the type. */
+  static JsonReader of(DataType type, ZoneId zone, boolean closed) {
     if (type instanceof StringType) {
       return JsonReader::text;
     } else if (type instanceof LongType) {
@@ -75,14 +82,21 @@ interface JsonReader {
     } else if (type instanceof BinaryType) {
       return JsonReader::base64;
     } else if (type instanceof ArrayType) {
-      return new Elements((ArrayType) type, zone);
+      return new Elements((ArrayType) type, zone, closed);
     } else if (type instanceof MapType) {
-      return new Entries((MapType) type, zone);
+      return new Entries((MapType) type, zone, closed);
     } else if (type instanceof StructType) {
-      Fields fields = new Fields((StructType) type, zone);
+      Fields fields = new Fields((StructType) type, zone, closed);
       return (p, t) -> {
         expect(p, t, JsonToken.START_OBJECT, "an object");
         return new GenericInternalRow(fields.read(p, 0));
+      };
+    }
+    if (type instanceof VariantType) {
+      return JsonReader::json;
+    } else if (type instanceof NullType) {
+      return (p, t) -> {
+        throw unexpected(p, type);
       };
     }
     throw new IllegalArgumentException("no JSON reader for " + type.sql());
@@ -95,6 +109,11 @@ interface JsonReader {
     if (token.isScalarValue()) {
       return UTF8String.fromString(parser.getText());
     }
+    return json(parser, token);
+  }
+
+  /** Returns the JSON of a value. */
+  static Object json(JsonParser parser, JsonToken token) throws IOException, BadValue {
     StringWriter out = new StringWriter();
     try (JsonGenerator copy = Texts.FACTORY.createGenerator(out)) {
       copy(parser, copy);
@@ -237,15 +256,17 @@ interface JsonReader {
     private final String[] names;
     private final JsonReader[] readers;
     private final boolean[] required;
+    private final boolean closed;
 
-    Fields(StructType type, ZoneId zone) {
+    Fields(StructType type, ZoneId zone, boolean closed) {
+      this.closed = closed;
       names = type.fieldNames();
       readers = new JsonReader[names.length];
       required = new boolean[names.length];
       for (int i = 0; i < names.length; i++) {
         indexes.put(names[i], i);
         StructField field = type.fields()[i];
-        readers[i] = of(field.dataType(), zone);
+        readers[i] = of(field.dataType(), zone, closed);
         required[i] = !field.nullable();
       }
     }
@@ -258,7 +279,9 @@ interface JsonReader {
       while ((name = parser.nextFieldName()) != null) {
         Integer index = indexes.get(name);
         JsonToken token = parser.nextToken();
-        if (index == null) {
+        if (index == null && closed) {
+          throw new BadValue(BadValue.quoted(name) + " is not a field of the schema");
+        } else if (index == null) {
           parser.skipChildren();
         } else if (row[index] != null || (nulls != null && nulls[index])) {
           throw new BadValue("the object has it twice").in(name);
@@ -286,8 +309,8 @@ interface JsonReader {
   final class Elements implements JsonReader {
     private final JsonReader reader;
 
-    Elements(ArrayType type, ZoneId zone) {
-      reader = of(type.elementType(), zone);
+    Elements(ArrayType type, ZoneId zone, boolean closed) {
+      reader = of(type.elementType(), zone, closed);
     }
 
     @Override
@@ -309,9 +332,11 @@ interface JsonReader {
   /** The entries of an object as a map. */
   final class Entries implements JsonReader {
     private final JsonReader reader;
+    private final TextReader ofKeys;
 
-    Entries(MapType type, ZoneId zone) {
-      reader = of(type.valueType(), zone);
+    Entries(MapType type, ZoneId zone, boolean closed) {
+      reader = of(type.valueType(), zone, closed);
+      ofKeys = TextReader.of(type.keyType(), zone);
     }
 
     @Override
@@ -333,7 +358,7 @@ interface JsonReader {
       Object[] keys = new Object[found.size()];
       int i = 0;
       for (String key : found.keySet()) {
-        keys[i++] = Texts.utf8(key.toCharArray(), 0, key.length());
+        keys[i++] = ofKeys.read(key);
       }
       return new ArrayBasedMapData(new GenericArrayData(keys), new GenericArrayData(found.values().toArray()));
     }

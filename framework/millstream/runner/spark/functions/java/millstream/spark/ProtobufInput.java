@@ -13,6 +13,7 @@ final class ProtobufInput {
   private final byte[] bytes;
   private int position;
   private int end;
+  private int depth;
 
   ProtobufInput(byte[] bytes, int start) {
     this.bytes = bytes;
@@ -87,6 +88,9 @@ final class ProtobufInput {
 
   /** Enters a length-delimited value; returns what {@link #leave} needs. */
   int enter() throws BadValue {
+    if (++depth > DEEPEST) {
+      throw new BadValue("messages are nested more than " + DEEPEST + " levels deep");
+    }
     int length = length();
     int outer = end;
     end = position + length;
@@ -94,6 +98,7 @@ final class ProtobufInput {
   }
 
   void leave(int outer) {
+    depth--;
     end = outer;
   }
 

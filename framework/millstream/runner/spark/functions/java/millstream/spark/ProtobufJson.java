@@ -19,7 +19,6 @@ final class ProtobufJson implements ProtobufReader {
   private static final String VALUE = "google.protobuf.Value";
   private static final Object NULL = new Object();
   private static final Object NONE = new Object();
-  private static final double EXACT = 1L << 53;
   /** Each object is three messages within each other. Runtimes of Protobuf refuse more than 100 of them. */
   private static final int DEEPEST = 90;
   private final String message;
@@ -200,10 +199,6 @@ final class ProtobufJson implements ProtobufReader {
     if (Double.isNaN(number) || Double.isInfinite(number)) {
       throw BadValue.of(Double.toString(number), "a number of JSON");
     }
-    if (number == Math.rint(number) && Math.abs(number) <= EXACT && Double.doubleToRawLongBits(number) != Long.MIN_VALUE) {
-      json.writeNumber((long) number);
-    } else {
-      json.writeNumber(number);
-    }
+    JsonTexts.number(json, number);
   }
 }

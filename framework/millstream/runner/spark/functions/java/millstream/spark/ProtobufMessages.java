@@ -4,7 +4,6 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DayTimeIntervalType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 import org.sparkproject.spark_core.protobuf.Descriptors.FieldDescriptor;
@@ -37,12 +36,14 @@ final class ProtobufMessages implements ProtobufReader {
       return new ProtobufMessages(field, moment(field), ProtobufMessages::timestamp);
     } else if (type instanceof DayTimeIntervalType && name.equals("google.protobuf.Duration")) {
       return new ProtobufMessages(field, moment(field), ProtobufMessages::duration);
-    } else if (type instanceof StringType && ProtobufJson.isJson(name)) {
+    } else if (JsonTexts.holds(type) && ProtobufJson.isJson(name)) {
       return new ProtobufJson(name);
     } else if (ProtobufTypes.isWrapper(name)) {
       DataType[] types = {type};
       ProtobufFields value = new ProtobufFields(field.getMessageType(), new String[] {"value"}, types);
       return new ProtobufMessages(field, value, values -> values[0]);
+    } else if (JsonTexts.holds(type)) {
+      return ProtobufTexts.reader(field);
     }
     throw ProtobufTypes.unfit(field, type);
   }

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DayTimeIntervalType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 import org.sparkproject.spark_core.protobuf.Descriptors.Descriptor;
@@ -45,10 +44,12 @@ final class ProtobufRows {
       return measured(ProtobufRows::timestamp);
     } else if (type instanceof DayTimeIntervalType && name.equals("google.protobuf.Duration")) {
       return measured(ProtobufRows::duration);
-    } else if (type instanceof StringType && ProtobufJson.isJson(name)) {
+    } else if (JsonTexts.holds(type) && ProtobufJson.isJson(name)) {
       return new ProtobufJsonWriter(name);
     } else if (ProtobufTypes.isWrapper(name)) {
       return measured(ProtobufWriter.of(field.getMessageType().findFieldByNumber(1), type));
+    } else if (JsonTexts.holds(type)) {
+      return ProtobufTexts.writer(field);
     }
     throw ProtobufTypes.unfit(field, type);
   }

@@ -1,0 +1,328 @@
+"""JSON as values of types, read as strictly as Spark's functions read it, and types as JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal as Number
+from typing import Any, NoReturn
+
+from millstream.formats.format import Fields
+from millstream.formats.reasons import a, not_a, quoted, within
+from millstream.formats.text_values import (
+    BITS,
+    checked,
+    exact,
+    number,
+    of_seconds,
+    read_date,
+    read_text,
+    read_time,
+    special,
+    whole,
+)
+from millstream.formats.values import UnfitError, utf8
+from millstream.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    Array,
+    Decimal,
+    Map,
+    Row,
+    Type,
+)
+
+_TEXT_OF_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+class _Written(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+class _Object(list[tuple[str, Any]]):
+    """The fields of an object, of which some may be there twice."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"Non-standard token '{name}'")
+
+
+_PARSER = json.JSONDecoder(
+    object_pairs_hook=_Object, parse_float=_Written, parse_int=_Written, parse_constant=_no_constant
+)
+
+
+def parsed(value: bytes, *, what: str = "value") -> Any:
+    """Return a whole value as its parts; raise UnfitError for what is not JSON."""
+    text = utf8_strict(value)
+    start = len(text) - len(text.lstrip(" \t\n\r"))
+    if start == len(text):
+        raise UnfitError("the value is empty")
+    try:
+        found, end = _PARSER.raw_decode(text, start)
+    except RecursionError:
+        raise UnfitError("not JSON: it is nested too deeply") from None
+    except ValueError as error:
+        raise UnfitError(f"not JSON: {str(error).partition(': line ')[0]}") from None
+    if text[end:].strip(" \t\n\r"):
+        raise UnfitError(f"there is more after the JSON {what}")
+    return found
+
+
+def utf8_strict(value: bytes) -> str:
+    try:
+        return utf8(value)
+    except UnfitError:
+        raise UnfitError("the value is not valid UTF-8") from None
+
+
+def read_object(value: bytes, fields: Fields) -> dict[str, Any]:
+    """Return the values of the fields of an object; it may have more fields."""
+    found = parsed(value, what="object")
+    if not isinstance(found, _Object):
+        raise UnfitError("the value is not a JSON object")
+    try:
+        row = _fields(found, [(each.name, each.type) for each in fields], closed=False)
+    except RecursionError:
+        raise UnfitError("not JSON: it is nested too deeply") from None
+    for field in fields:
+        if not field.nullable and row[field.name] is None:
+            raise within(field.name, UnfitError("the value is missing"))
+    return row
+
+
+def read_json(text: str, type_: Type) -> Any:
+    """Return the value of a text, which has nothing else: objects have only the fields of the type."""
+    try:
+        found = parsed(text.encode("utf-8", "surrogatepass"))
+        return _value(found, type_, closed=True)
+    except RecursionError:
+        raise UnfitError("not JSON: it is nested too deeply") from None
+
+
+def read_single(value: bytes, type_: Type, *, nullable: bool = True) -> Any:
+    found = parsed(value)
+    if found is None:
+        if not nullable:
+            raise UnfitError("the value is null")
+        return None
+    return _value(found, type_, closed=False)
+
+
+def _fields(found: _Object, fields: Sequence[tuple[str, Type]], *, closed: bool) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(name for name, _ in fields)
+    types, seen = dict(fields), set()
+    for name, each in found:
+        if name not in types:
+            if closed:
+                raise UnfitError(f"{quoted(name)} is not a field of the schema")
+            continue
+        if name in seen:
+            raise within(name, UnfitError("the object has it twice"))
+        seen.add(name)
+        row[name] = _inner(name, each, types[name], closed=closed)
+    return row
+
+
+def _inner(name: str, found: Any, type_: Type, *, closed: bool) -> Any:
+    try:
+        return None if found is None else _value(found, type_, closed=closed)
+    except UnfitError as error:
+        raise within(name, error) from None
+
+
+def _value(found: Any, type_: Type, *, closed: bool) -> Any:
+    match type_:
+        case Array(element=element):
+            _expect(found, list, "an array")
+            return [_inner(f"[{at}]", each, element, closed=closed) for at, each in enumerate(found)]
+        case Map(key=key, value=held):
+            _expect(found, _Object, "an object")
+            entries: dict[Any, Any] = {}
+            seen = set()
+            for name, each in found:
+                if name in seen:
+                    raise within(name, UnfitError("the object has it twice"))
+                seen.add(name)
+                value = _inner(name, each, held, closed=closed)
+                entries[read_text(name, key)] = value
+            return entries
+        case Row(fields=fields):
+            _expect(found, _Object, "an object")
+            return _fields(found, [(each.name, each.type) for each in fields], closed=closed)
+        case _:
+            return _scalar(found, type_)
+
+
+def _expect(found: Any, kind: type, expected: str) -> None:
+    if type(found) is not kind:
+        raise _unexpected(found, expected)
+
+
+def _unexpected(found: Any, expected: str) -> UnfitError:
+    match found:
+        case _Object():
+            return UnfitError(f"an object is not {expected}")
+        case list():
+            return UnfitError(f"an array is not {expected}")
+        case str():
+            return not_a(found, expected)
+        case _:
+            return not_a(raw(found), expected)
+
+
+def _scalar(found: Any, type_: Type) -> Any:
+    is_number = isinstance(found, _Written)
+    is_text = isinstance(found, str) and not is_number
+    match type_:
+        case _ if type_ == STRING:
+            return checked(found) if is_text else checked(raw(found))
+        case _ if type_ == VARIANT:
+            return checked(raw(found))
+        case _ if type_ in BITS and is_number:
+            return _whole(found, type_)
+        case _ if type_ in {FLOAT, DOUBLE} and is_number:
+            return number(found, type_)
+        case _ if type_ in {FLOAT, DOUBLE} and is_text:
+            return special(found, type_)
+        case Decimal() if is_number:
+            return exact(found, type_)
+        case Decimal() if is_text and _TEXT_OF_NUMBER.fullmatch(found.strip()):
+            return exact(found.strip(), type_)
+        case _ if type_ == BOOLEAN:
+            if not isinstance(found, bool):
+                raise _unexpected(found, "true or false")
+            return found
+        case _ if type_ == DATE and is_text:
+            return read_date(found)
+        case _ if type_ == TIMESTAMP and is_number and found.lstrip("-").isdigit():
+            return of_seconds(whole(Number(found), found, BIGINT))
+        case _ if type_ in {TIMESTAMP, TIMESTAMP_NTZ} and is_text:
+            return read_time(found, type_)
+        case _ if type_ == BINARY and is_text:
+            return _base64(found)
+        case _:
+            raise _unexpected(found, a(type_))
+
+
+def _whole(found: str, type_: Type) -> int:
+    try:
+        return whole(Number(found), found, type_)
+    except ArithmeticError:
+        raise not_a(found, a(type_)) from None
+
+
+def _base64(found: str) -> bytes:
+    try:
+        return base64.b64decode("".join(found.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise not_a(found, "base64") from None
+
+
+def raw(found: Any) -> str:
+    """Return parts of JSON as a text, without spaces, and with numbers as they were written."""
+    match found:
+        case _Written():
+            return str(found)
+        case str():
+            return f'"{_ESCAPED.sub(_escape, found)}"'
+        case _Object():
+            return f"{{{','.join(f'{raw(str(name))}:{raw(each)}' for name, each in found)}}}"
+        case list():
+            return f"[{','.join(map(raw, found))}]"
+        case bool():
+            return "true" if found else "false"
+        case _:
+            return "null"
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[0]
+    return _SHORT.get(char) or f"\\u{ord(char):04X}"
+
+
+def write_json(value: Any, type_: Type) -> str:
+    """Return the JSON of a value; that of a variant is its text."""
+    if value is None:
+        return "null"
+    match type_:
+        case Array(element=element):
+            return f"[{','.join(write_json(each, element) for each in value)}]"
+        case Map(value=held):
+            entries = (f"{raw(_name(key))}:{write_json(each, held)}" for key, each in value.items())
+            return f"{{{','.join(entries)}}}"
+        case Row(fields=fields):
+            named = (f"{raw(each.name)}:{write_json(value[each.name], each.type)}" for each in fields)
+            return f"{{{','.join(named)}}}"
+        case _ if type_ == VARIANT:
+            return str(value)
+        case _:
+            return _written(value)
+
+
+def write_any(value: Any) -> str:
+    """Return the JSON of a value without a type."""
+    match value:
+        case dict():
+            return f"{{{','.join(f'{raw(name)}:{write_any(each)}' for name, each in value.items())}}}"
+        case list():
+            return f"[{','.join(map(write_any, value))}]"
+        case None:
+            return "null"
+        case _:
+            return _written(value)
+
+
+def _name(key: Any) -> str:
+    return key if isinstance(key, str) else _written(key).strip('"')
+
+
+def _written(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return _double(value)
+        case Number():
+            return format(value, "f")
+        case bytes():
+            return f'"{base64.b64encode(value).decode()}"'
+        case datetime():
+            text = value.isoformat() if value.tzinfo is None else value.astimezone(timezone.utc).isoformat()
+            return f'"{text.replace("+00:00", "Z")}"'
+        case date():
+            return f'"{value.isoformat()}"'
+        case _:
+            return raw(value)
+
+
+_EXACT = 2**53
+
+
+def _double(value: float) -> str:
+    """Return a number as Spark's functions write it: whole ones without a fraction."""
+    if not math.isfinite(value):
+        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+    if value.is_integer() and abs(value) <= _EXACT and not (value == 0 and math.copysign(1, value) < 0):
+        return str(int(value))
+    # Java's BigDecimal and Python's write a number alike.
+    return str(Number(repr(value)).normalize()) if value else "-0.0"
