@@ -15,12 +15,11 @@ from millstream.compile.node import Model
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, Note
 from millstream.formats import format_of, function_of
-from millstream.materialization import HANDLED_SUFFIX, Sink, materialization_of
+from millstream.materialization import DEAD_LETTER_SUFFIX, HANDLED_SUFFIX, Sink, materialization_of
 from millstream.project.checks import Lines
 from millstream.text import Location
 
 LONGEST = 249
-DEAD_LETTER_SUFFIX = ".dead_letter"
 OWN = "_millstream."
 """The prefix of relay topics, which Millstream creates between its queries."""
 _AT_MOST = f"Kafka allows at most {LONGEST} characters"

@@ -14,6 +14,7 @@ from millstream.expressions import quoted
 from millstream.physical.values import SourceRead, StaticRead, TableOutput
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column
+from millstream.project.names import check_own
 from millstream.project.values import Project
 from millstream.stores.local import store_of
 from millstream.stores.spark import Batch, SparkTables, StreamedTables, spark_tables, streamed_tables
@@ -33,12 +34,15 @@ class Tables(Struct, frozen=True, eq=False):
     catalog: Catalog
 
     def create(self, table: TableOutput, *, changes: bool) -> bool:
+        check_own(self.project.target.environment, table.model)
         return self._of(table.model).create(table, changes=changes)
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
+        check_own(self.project.target.environment, table.model)
         self._of(table.model).merge(rows, table, batch)
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
+        check_own(self.project.target.environment, table.model)
         self._of(table.model).swap(new, table, swap, changes=changes)
 
     def copy(self, table: TableOutput, copy: TableOutput) -> None:

@@ -34,7 +34,7 @@ class LocalDelta(Struct, frozen=True):
         from millstream.tables.mistakes import clean
 
         try:
-            opened.add(table, DeltaTable(self.folder.of(table.id)))
+            opened.add(table, DeltaTable(self.folder.read(table.id)))
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:

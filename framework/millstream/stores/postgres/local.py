@@ -30,7 +30,7 @@ class LocalPostgres(Struct, frozen=True):
         from millstream.stores.postgres.query import read_table
 
         columns = [(name, parse_type(kind)) for name, kind in table.columns]
-        if (rows := read_table(self.schema, table, columns)) is not None:
+        if (rows := read_table(self.schema.of(table.id), table, columns)) is not None:
             flat = [(name, STRING if isinstance(kind, NESTED) else kind) for name, kind in columns]
             opened.add_rows(table, flat, rows)
 
