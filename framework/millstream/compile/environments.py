@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -25,7 +25,8 @@ def in_environment(compiled: Compiled, environment: Environment) -> Compiled:
     nodes = {id_: _node(node, environment) for id_, node in compiled.manifest.nodes.items()}
     if problems := list(_too_long(nodes.values())):
         raise MillstreamError(*problems)
-    manifest = replace(compiled.manifest, nodes=nodes, environment=environment.name)
+    target = environment.title(compiled.manifest.target)
+    manifest = replace(compiled.manifest, nodes=nodes, target=target, environment=environment.name)
     if not compiled.catalog:
         return replace(compiled, manifest=manifest)
     catalog = from_msgpack(compiled.catalog, Catalog)
@@ -58,7 +59,7 @@ def _node(node: ManifestNode, environment: Environment) -> ManifestNode:
 
 def _names(
     stored: Materialization, model: str, environment: Environment, *, deferred: bool
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     """Return the names that differ from production's, by option of the materialization."""
     dead_letters = environment.named(stored.dead_letter_topic(model))
     match stored:
@@ -71,9 +72,9 @@ def _names(
             return {}
 
 
-def _subjects(sink: Sink, environment: Environment) -> Mapping[str, str]:
+def _subjects(sink: Sink, environment: Environment) -> dict[str, Any]:
     """Return the subjects of a sink: its own, unless it only uses what the registry has for production."""
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     pairs = (
         ("subject", sink.value_subject, sink.pinned_subject),
         ("key_subject", sink.subject_of_key, sink.pinned_subject_of_key),

@@ -259,7 +259,9 @@ def _with_calls(
             continue
         where.append(calls.good(name))
         if policy == "dead_letter" and part.source is not None:
-            dead_letters.append(failed_call(base, scan_of(part.source).dead_letters, model, calls.error(name)))
+            dead_letters.append(
+                failed_call(base, scan_of(part.source).dead_letters, model, calls.error(name))
+            )
     if found.columns and policy == "skip":
         dead_letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
     return replace(found.draft, where=tuple(where)), dead_letters

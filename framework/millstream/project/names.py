@@ -2,8 +2,8 @@
 
     env-<project>-<environment>--<name in production>
 
-A project's name has no `-`, and an environment's neither has `--` nor ends with `-`. So the first `--` ends the
-prefix, and no two environments have a name in common, also where Kafka takes `.` and `_` for the same.
+A project's name has no `-`, and an environment's neither has `--` nor ends with `-`. So the first `--` ends
+the prefix, and no two environments have a name in common, also where Kafka takes `.` and `_` for the same.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ class Environment(Struct, frozen=True):
         """Return what its topics, consumer groups, subjects and database schemas begin with."""
         return f"{self.folder}{_STOP}"
 
+    def title(self, target: str) -> str:
+        """Return its name for people, with that of its target."""
+        return f"{target}, environment {self.name}"
+
     def named(self, name: str) -> str:
         """Return the name in this environment of what has a name in production."""
         return name if name.startswith(self.prefix) else f"{self.prefix}{name}"
@@ -50,13 +54,10 @@ class Environment(Struct, frozen=True):
             raise AssertionError(f"what the environment {self.name} defers is not decided")
         return relation in self.deferred
 
-
-def check_own(environment: Environment | None, relation: str, topic: str = "") -> None:
-    """Raise if production would be written from an environment: a relation's table, or a topic."""
-    if environment is None:
-        return
-    if environment.defers(relation) or (topic and not topic.startswith(environment.prefix)):
-        raise AssertionError(f"{topic or relation} is production's: {environment.name} must not write it")
+    def check(self, relation: str, topic: str = "") -> None:
+        """Raise if production would be written: the table of a relation, or a topic."""
+        if self.defers(relation) or (topic and not topic.startswith(self.prefix)):
+            raise AssertionError(f"{topic or relation} is production's: '{self.name}' must not write it")
 
 
 def named(environment: Environment | None, name: str) -> str:

@@ -312,7 +312,7 @@ class Target(Struct, frozen=True):
     @property
     def title(self) -> str:
         """Return its name for people, with that of the environment."""
-        return f"{self.name}, environment {self.environment.name}" if self.environment else self.name
+        return self.environment.title(self.name) if self.environment else self.name
 
 
 LOCAL_PARTITIONS = 4

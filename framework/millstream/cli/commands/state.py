@@ -118,7 +118,7 @@ def _reader(common: Common, project: Project) -> Iterator[StateReader]:
     from millstream.runner.samples.states import reading
 
     root = Path(project.root)
-    log = target_folder(root, project.target.name) / "state-log"
+    log = target_folder(root, project.target) / "state-log"
     with (
         fetching(common.style) as fetched,
         reading(project, checkpoints_of(project.target, root), log, fetched) as reader,

@@ -15,7 +15,6 @@ from millstream.project.names import Environment, named
 from millstream.sql.query import Query
 from millstream.types import STRING, Type
 
-
 RELAYS = "_millstream."
 """The prefix of relay topics."""
 

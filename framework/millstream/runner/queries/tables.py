@@ -14,7 +14,6 @@ from millstream.expressions import quoted
 from millstream.physical.values import SourceRead, StaticRead, TableOutput
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column
-from millstream.project.names import check_own
 from millstream.project.values import Project
 from millstream.stores.local import store_of
 from millstream.stores.spark import Batch, SparkTables, StreamedTables, spark_tables, streamed_tables
@@ -34,15 +33,15 @@ class Tables(Struct, frozen=True, eq=False):
     catalog: Catalog
 
     def create(self, table: TableOutput, *, changes: bool) -> bool:
-        check_own(self.project.target.environment, table.model)
+        self._check(table)
         return self._of(table.model).create(table, changes=changes)
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
-        check_own(self.project.target.environment, table.model)
+        self._check(table)
         self._of(table.model).merge(rows, table, batch)
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
-        check_own(self.project.target.environment, table.model)
+        self._check(table)
         self._of(table.model).swap(new, table, swap, changes=changes)
 
     def copy(self, table: TableOutput, copy: TableOutput) -> None:
@@ -73,6 +72,10 @@ class Tables(Struct, frozen=True, eq=False):
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)
         columns = (f.col(quoted(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
+
+    def _check(self, table: TableOutput) -> None:
+        if (environment := self.project.target.environment) is not None:
+            environment.check(table.model)
 
     def _of(self, relation: str) -> SparkTables:
         return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)
