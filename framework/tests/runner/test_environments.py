@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 from support.runs import create_topics, received, send, statuses
@@ -14,18 +15,17 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.artifacts import manifest_file
 from millstream.cli.environments import decided
+from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.deployment.intents import Apply
-from millstream.kafka.opening import connected
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.checkpoints.files import local_lock
 from millstream.runner.commands.build import build
-from millstream.runner.commands.environments import contents, drop, names_of
 from millstream.runner.values import Job
 from millstream.topology import compiled_topology, physical_of
 
-pytestmark = SPARK_WARNINGS
+pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
 PROFILES = """\
 {name}:
@@ -75,13 +75,15 @@ MODELS = {
 class Checkout:
     """A developer's copy of the project; all copies share Kafka, tables and checkpoints."""
 
-    def __init__(self, root: Path, environment: str | None = None) -> None:
+    def __init__(self, root: Path, name: str, shared: Path, environment: str | None = None) -> None:
         self.root = root
+        self.name = name
+        self.shared = shared
         self.environment = environment
 
     def copy(self, root: Path, environment: str) -> "Checkout":
         shutil.copytree(self.root, root, ignore=shutil.ignore_patterns("target", ".millstream"))
-        return Checkout(root, environment)
+        return Checkout(root, self.name, self.shared, environment)
 
     def edit(self, model: str, old: str, new: str) -> None:
         file = self.root / "models" / f"{model}.sql"
@@ -99,15 +101,32 @@ class Checkout:
             project, topology, physical_of(topology, lock), lock, manifest=manifest_file(compiled), **options
         )
 
+    @property
+    def folder(self):
+        return f"env-{self.name}-{self.environment}"
+
+    @property
+    def prefix(self):
+        return f"{self.folder}--"
+
+    def rows(self, model, of=None):
+        folder = self.shared / "tables" / ("" if of else self.folder) / model
+        return {row["kind"]: row["events"] for row in DeltaTable(str(folder)).to_pyarrow_table().to_pylist()}
+
+    def command(self, *arguments, code=0):
+        found = CliRunner().invoke(millstream, [*arguments, "--project-dir", str(self.root)])
+        assert found.exit_code == code, found.output
+        return found.stdout if code == 0 else found.output
+
     def build(self, spark, **options):
         told = []
         results = build(self.job(**options), self.root / ".millstream", told.append, spark)
-        assert set(statuses(results).values()) == {"success"}, told
+        assert set(statuses(results).values()) <= {"success"}, told
         return set(statuses(results))
 
 
 @pytest.fixture
-def production(tmp_path, broker, request):
+def production(tmp_path, broker):
     name = f"shop_{tmp_path.name.replace('-', '_')}"
     root = tmp_path / "production"
     (root / "models").mkdir(parents=True)
@@ -122,13 +141,9 @@ def production(tmp_path, broker, request):
     for model, sql in MODELS.items():
         (root / f"models/{model}.sql").write_text(sql)
     create_topics(broker, names["events"], partitions=2)
-    found = Checkout(root)
-    found.name, found.broker, found.names, found.shared = name, broker, names, tmp_path / "shared"
+    found = Checkout(root, name, tmp_path / "shared")
+    found.broker, found.names = broker, names
     return found
-
-
-def table(path):
-    return DeltaTable(str(path)).to_pyarrow_table().to_pylist()
 
 
 def values(production, topic):
@@ -156,12 +171,11 @@ def sent(production, rows):
 
 
 def test_two_environments_and_production_side_by_side(production, tmp_path, first_spark):
-    spark, names = first_spark, production.names
+    spark = first_spark
     first = [event(n, "ab"[n % 2], float(n), "xyz"[n % 3]) for n in range(12)]
     sent(production, [*first, ("a", "not json")])
     assert production.build(spark) == {"enriched", "totals", "alerts", "kinds"}
-    before_topics, before_files = on_kafka(production)[0], files(production.shared)
-
+    before = on_kafka(production)[0], files(production.shared)
     alice = production.copy(tmp_path / "alice", "alice")
     alice.edit("big", "doubled > 10", "doubled > 4")
     bob = production.copy(tmp_path / "bob", "alice_b")
@@ -172,47 +186,78 @@ def test_two_environments_and_production_side_by_side(production, tmp_path, firs
 
     more = [event(n, "ab"[n % 2], float(n % 7), "xyz"[n % 3]) for n in range(12, 30)]
     sent(production, more)
-    production.build(spark)
-    alice.build(spark)
-    bob.build(spark)
+    for each in (production, alice, bob):
+        each.build(spark)
+    rows = [row | {"user": user} for user, row in (*first, *more)]
+    assert stored_alerts(production, production.names["alerts"]) == alerts_of(rows, 10)
+    assert stored_alerts(production, f"{alice.prefix}{production.names['alerts']}") == alerts_of(rows, 4)
+    assert bob.rows("kinds", of=production) == Counter(row["kind"] for row in rows)
+    assert bob.rows("kinds") == sums_of(rows)
+    commands_in_environments(production, alice, bob)
 
-    rows = [(user, value) for user, value in (*first, *more)]
-    totals = Counter()
-    for user, row in rows:
-        totals[user] += row["value"]
-    prefix = f"env-{production.name}-alice--"
-    seen = {row["id"]: row["doubled"] for row in values(production, names["alerts"])}
-    assert seen == {row["id"]: row["value"] * 2 for _, row in rows if row["value"] * 2 > 10}
-    alerts = values(production, prefix + names["alerts"])
-    assert {row["id"]: row["doubled"] for row in alerts} == {
-        row["id"]: row["value"] * 2 for _, row in rows if row["value"] * 2 > 4
-    }
-    # The table that alice only reads is production's.
-    assert {row["total"] for row in alerts if row["id"] >= 12} <= set(totals.values())
-    tables = production.shared / "tables"
-    assert {r["kind"]: r["events"] for r in table(tables / "kinds")} == Counter(r["kind"] for _, r in rows)
+    # Once production has the edit, the environment reads it there.
+    production.edit("kinds", "count(*) as events", "sum(doubled) as events")
+    production.build(spark, intent=Apply())
+    assert bob.build(spark, intent=Apply()) == set()
+    assert not (production.shared / "tables" / bob.folder / "kinds").exists()
+    assert kinds_in(bob, "-e", "alice_b") == sums_of(rows)
+    alice_is_dropped_without_a_trace(production, alice, *before)
+
+
+def alerts_of(rows, least):
+    return {row["id"]: row["value"] * 2 for row in rows if row["value"] * 2 > least}
+
+
+def sums_of(rows):
     sums = Counter()
-    for _, row in rows:
+    for row in rows:
         sums[row["kind"]] += row["value"] * 2
-    of_bob = tables / f"env-{production.name}-alice_b"
-    assert {r["kind"]: r["events"] for r in table(of_bob / "kinds")} == sums
-    assert {path.name for path in of_bob.iterdir()} == {"kinds"}
+    return sums
 
-    # alice is dropped without a trace; bob and production are as they were.
-    project = load_project(alice.root, None, None, None)
+
+def stored_alerts(production, topic):
+    found = values(production, topic)
+    assert all(row["total"] is not None for row in found)  # from production's table
+    return {row["id"]: row["doubled"] for row in found}
+
+
+def kinds_in(checkout, *options):
+    sql = "select kind, events from kinds"
+    rows = json.loads(checkout.command("query", sql, "--output", "json", *options))["rows"]
+    return {row["kind"]: row["events"] for row in rows}
+
+
+def commands_in_environments(production, alice, bob):
+    """Commands see what an environment has of its own, and production for all else."""
+    topic = f"{alice.prefix}{production.names['alerts']}"
+    shown = alice.command("consume", "alerts", "--from-beginning", "-e", "alice", "--output", "json")
+    assert {json.loads(line)["topic"] for line in shown.splitlines()} == {topic}
+    of_production = kinds_in(production)
+    assert kinds_in(alice, "-e", "alice") == of_production == bob.rows("kinds", of=production)
+    assert kinds_in(bob, "-e", "alice_b") == bob.rows("kinds") != of_production
+    plan = json.loads(alice.command("plan", "-e", "alice", "--output", "json"))
+    assert (plan["target"], plan["queries"]) == ("shared, environment alice", [])
+    assert topic in alice.command("explain", "-e", "alice", "--sql")
+    found = json.loads(alice.command("environment", "ls", "--output", "json"))["environments"]
+    built = {each["environment"]: each["recorded"]["built"] for each in found}
+    assert built == {"alice": ["model.alerts"], "alice_b": ["model.kinds"]}
+    assert "MS889" in alice.command("show", "kinds", "-e", "nobody", code=2)
+    assert "MS890" in alice.command("dead-letters", "replay", "-e", "alice", code=2)
+    assert "MS130" in alice.command("plan", "-e", "Alice", code=2)
+
+
+def alice_is_dropped_without_a_trace(production, alice, topics_before, files_before):
     topics, groups = on_kafka(production)
     all_files = files(production.shared)
-    with connected(project) as admin:
-        assert names_of(project, admin) == ("alice", "alice_b")
-        found = contents(project, admin, "alice")
-        drop(project, admin, found)
-        assert names_of(project, admin) == ("alice_b",)
-    left_topics, left_groups = on_kafka(production)
-    assert topics - left_topics == {name for name in topics if name.startswith(prefix)} == set(found.topics)
-    assert left_groups == {name for name in groups if not name.startswith(prefix)}
-    own = f"env-{production.name}-alice"
-    gone = {path for path in all_files if own in path.split("/")}
-    assert gone and files(production.shared) == all_files - gone
-    assert before_topics <= left_topics
-    assert before_files - files(production.shared) == set()
+    own = {name for name in topics if name.startswith(alice.prefix)}
+    dropped = json.loads(alice.command("environment", "drop", "alice", "--output", "json"))["dropped"]
+    left, left_groups = on_kafka(production)
+    assert topics - left == own == set(dropped["topics"])
+    assert own == {f"{alice.prefix}{production.names['alerts']}"}
+    assert left_groups == {name for name in groups if not name.startswith(alice.prefix)}
+    gone = {path for path in all_files if alice.folder in path.split("/")}
+    assert gone
+    assert files(production.shared) == all_files - gone
+    assert topics_before <= left
+    assert {path for path in files_before if "/kinds/" not in path} <= files(production.shared)
     assert files(alice.root / ".millstream") == {"shared"}
