@@ -1,5 +1,8 @@
 """Names in environments: one rule, under which nothing of one environment can be another's or production's."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from millstream.project.folders import checkpoints_of, target_folder
 from millstream.project.names import Environment, environment_in, is_environments, is_name
 from millstream.project.values import Target
+from millstream.runner.commands.consumer_offsets import group_of
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.postgres.schema import postgres_schema
 
@@ -52,6 +56,21 @@ def test_places_of_an_environment(tmp_path):
     schema = postgres_schema(target)
     assert schema.schema == schema.of("model.orders").schema == "env-shop-alice--marts"
     assert schema.of("model.totals").schema == "marts"
+
+
+def test_the_names_in_the_documentation():
+    page = (Path(__file__).parents[3] / "docs/environments.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| [^|]*\| `([^`]+)` \| `([^`]+)` \|$", page, re.MULTILINE))
+    alice = Environment("alice", "shop", frozenset())
+    for name in ("orders", "orders.dead_letter", group_of("shop", "orders"), "orders-value"):
+        assert rows[name] == alice.named(name)
+    tables = {"path": "s3a://lake/tables", "url": "postgresql://db/shop", "database_schema": "marts"}
+    target = Target(
+        "shop", "local", {"checkpoints": "s3a://lake/checkpoints", "tables": tables}, environment=alice
+    )
+    assert rows["s3a://lake/tables/totals"] == delta_folder(target, Path()).written("model.totals")
+    assert rows["marts.totals"] == f'"{postgres_schema(target).schema}".totals'
+    assert rows["s3a://lake/checkpoints"] == checkpoints_of(target, Path())
 
 
 def test_production_is_never_written():

@@ -241,8 +241,8 @@ def commands_in_environments(production, alice, bob):
     found = json.loads(alice.command("environment", "ls", "--output", "json"))["environments"]
     built = {each["environment"]: each["recorded"]["built"] for each in found}
     assert built == {"alice": ["model.alerts"], "alice_b": ["model.kinds"]}
-    assert "MS889" in alice.command("show", "kinds", "-e", "nobody", code=2)
-    assert "MS890" in alice.command("dead-letters", "replay", "-e", "alice", code=2)
+    assert "MS711" in alice.command("show", "kinds", "-e", "nobody", code=2)
+    assert "MS712" in alice.command("dead-letters", "replay", "-e", "alice", code=2)
     assert "MS130" in alice.command("plan", "-e", "Alice", code=2)
 
 
