@@ -37,6 +37,7 @@ _SHOWN = 100
     "millstream state get totals anna",
     "millstream state export totals --output csv > totals.csv",
     outputs=("csv",),
+    environments=True,
 )
 @click.argument("action", type=click.Choice(("ls", "get", "export")), default="ls")
 @click.argument("model", required=False)

@@ -23,7 +23,8 @@ from millstream.runner.engine import Engine
 def planned(running: Engine, queries: Sequence[Query], started: Collection[str] = ()) -> tuple[Stage, ...]:
     """Return the stages of queries; some have `started` just now, although no batch may be planned."""
     job = running.job
-    drop_no_longer_built(running)
+    if not started:
+        drop_no_longer_built(running)
     deployed = deployed_at(running.files, running.checkpoints)
     deployed = replace(deployed, never_started=deployed.never_started.difference(started))
     return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock, job.misfits)
