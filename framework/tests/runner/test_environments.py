@@ -7,9 +7,19 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 from deltalake import DeltaTable
+from support.postgres import rows
 from support.runs import create_topics, received, send, statuses
+from support.secured import PASSWORD, known, secured_port  # noqa: F401 - a fixture
 from support.shops import PROJECT, event
 from support.spark import SPARK_WARNINGS
 
@@ -18,6 +28,11 @@ from millstream.cli.environments import decided
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.deployment.intents import Apply
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import revealed
+from millstream.kafka.offsets import bounds
+from millstream.kafka.settings import producer_config
+from millstream.kafka.topics import Topic, create_missing, user_topics
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.checkpoints.files import local_lock
@@ -33,10 +48,15 @@ PROFILES = """\
   outputs:
     shared:
       master: local[2]
-      kafka: {{bootstrap_servers: "{servers}"}}
+      kafka: {kafka}
       checkpoints: "{shared}/checkpoints"
-      tables: {{path: "{shared}/tables"}}
+      tables: {tables}
 """
+KAFKA = '{{bootstrap_servers: "{servers}"}}'
+SECURED = """{{bootstrap_servers: "127.0.0.1:{port}", security_protocol: SASL_PLAINTEXT, sasl_mechanism: PLAIN,
+      sasl_username: "{{{{ env_var('KAFKA_USER') }}}}", sasl_password: "{{{{ env_var('KAFKA_PASSWORD') }}}}"}}"""
+POSTGRES = """{{store: postgres, url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
+      password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}"""
 SOURCES = """\
 sources:
   - name: web
@@ -127,6 +147,13 @@ class Checkout:
 
 @pytest.fixture
 def production(tmp_path, broker):
+    found = checkout(tmp_path, KAFKA.format(servers=broker))
+    create_topics(broker, found.names["events"], partitions=2)
+    found.broker = broker
+    return found
+
+
+def checkout(tmp_path, kafka, tables=""):
     name = f"shop_{tmp_path.name.replace('-', '_')}"
     root = tmp_path / "production"
     (root / "models").mkdir(parents=True)
@@ -134,15 +161,14 @@ def production(tmp_path, broker):
     variables = "\n".join(f'{each} = "{topic}"' for each, topic in names.items())
     text = f"{PROJECT.replace('shop', name)}\n[tool.millstream.vars]\n{variables}\n"
     (root / "pyproject.toml").write_text(text)
-    (root / "profiles.yml").write_text(
-        PROFILES.format(name=name, servers=broker, shared=(tmp_path / "shared").as_posix())
-    )
+    shared = (tmp_path / "shared").as_posix()
+    tables = tables or f'{{path: "{shared}/tables"}}'
+    (root / "profiles.yml").write_text(PROFILES.format(name=name, kafka=kafka, tables=tables, shared=shared))
     (root / "models/sources.yml").write_text(SOURCES.format(events=names["events"]))
     for model, sql in MODELS.items():
         (root / f"models/{model}.sql").write_text(sql)
-    create_topics(broker, names["events"], partitions=2)
     found = Checkout(root, name, tmp_path / "shared")
-    found.broker, found.names = broker, names
+    found.names = names
     return found
 
 
@@ -188,11 +214,11 @@ def test_two_environments_and_production_side_by_side(production, tmp_path, firs
     sent(production, more)
     for each in (production, alice, bob):
         each.build(spark)
-    rows = [row | {"user": user} for user, row in (*first, *more)]
-    assert stored_alerts(production, production.names["alerts"]) == alerts_of(rows, 10)
-    assert stored_alerts(production, f"{alice.prefix}{production.names['alerts']}") == alerts_of(rows, 4)
-    assert bob.rows("kinds", of=production) == Counter(row["kind"] for row in rows)
-    assert bob.rows("kinds") == sums_of(rows)
+    stored = [row | {"user": user} for user, row in (*first, *more)]
+    assert stored_alerts(production, production.names["alerts"]) == alerts_of(stored, 10)
+    assert stored_alerts(production, f"{alice.prefix}{production.names['alerts']}") == alerts_of(stored, 4)
+    assert bob.rows("kinds", of=production) == Counter(row["kind"] for row in stored)
+    assert bob.rows("kinds") == sums_of(stored)
     commands_in_environments(production, alice, bob)
 
     # Once production has the edit, the environment reads it there.
@@ -200,7 +226,7 @@ def test_two_environments_and_production_side_by_side(production, tmp_path, firs
     production.build(spark, intent=Apply())
     assert bob.build(spark, intent=Apply()) == set()
     assert not (production.shared / "tables" / bob.folder / "kinds").exists()
-    assert kinds_in(bob, "-e", "alice_b") == sums_of(rows)
+    assert kinds_in(bob, "-e", "alice_b") == sums_of(stored)
     alice_is_dropped_without_a_trace(production, alice, *before)
 
 
@@ -261,3 +287,78 @@ def alice_is_dropped_without_a_trace(production, alice, topics_before, files_bef
     assert topics_before <= left
     assert {path for path in files_before if "/kinds/" not in path} <= files(production.shared)
     assert files(alice.root / ".millstream") == {"shared"}
+
+
+def test_tables_in_postgres(tmp_path, broker, postgres, first_spark, monkeypatch):
+    monkeypatch.setenv("DATABASE_PASSWORD", postgres.clear_password)
+    production = checkout(tmp_path, KAFKA.format(servers=broker), POSTGRES.format(postgres))
+    production.broker = broker
+    create_topics(broker, production.names["events"], partitions=1)
+    sent(production, [event(n, "ab"[n % 2], float(n), "xyz"[n % 3]) for n in range(12)])
+    production.build(first_spark)
+    alice = production.copy(tmp_path / "alice", "alice")
+    alice.edit("kinds", "count(*) as events", "sum(doubled) as events")
+    alice.edit("big", "doubled > 10", "doubled > 4")
+    assert alice.build(first_spark, intent=Apply()) == {"alerts", "kinds"}
+    # The table that is looked up is production's.
+    assert len(stored_alerts(production, f"{alice.prefix}{production.names['alerts']}")) == 9
+    own = f"{alice.folder}--Shop"
+    assert rows(postgres, f'select kind, events from "{own}".kinds order by 1') == [
+        (kind, sum(n * 2.0 for n in range(12) if "xyz"[n % 3] == kind)) for kind in "xyz"
+    ]
+    assert rows(postgres, "select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
+    assert not rows(postgres, f"select 1 from pg_tables where schemaname = '{own}' and tablename = 'totals'")
+    totals = json.loads(alice.command("query", "select * from totals", "-e", "alice", "--output", "json"))
+    assert len(totals["rows"]) == 2
+    assert kinds_in(alice, "-e", "alice")["x"] == 36.0
+    dropped = json.loads(alice.command("environment", "drop", "alice", "--output", "json"))["dropped"]
+    assert {"kinds"} <= set(dropped["tables"])
+    assert not rows(postgres, f"select 1 from pg_namespace where nspname = '{own}'")
+    assert rows(postgres, "select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
+
+
+def test_a_user_who_may_only_read_production(tmp_path, secured_port, first_spark, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("KAFKA_USER", "root")
+    monkeypatch.setenv("KAFKA_PASSWORD", "r")
+    production = checkout(tmp_path, SECURED.format(port=secured_port))
+    root = admin_of(known(secured_port))
+    create_missing(root, [Topic(production.names["events"], 1)])
+    login = revealed(producer_config(known(secured_port)))
+    producer = Producer(login)
+    for number in range(12):
+        key, value = event(number, "ab"[number % 2], float(number))
+        producer.produce(production.names["events"], key=key, value=json.dumps(value))
+    assert producer.flush(30) == 0
+    production.build(first_spark)
+    before = ends(root)
+
+    prefix = f"env-{production.name}-"
+    allow(root, ResourceType.TOPIC, production.names["enriched"], "LITERAL", "READ")
+    allow(root, ResourceType.TOPIC, prefix, "PREFIXED", "ALL")
+    allow(root, ResourceType.GROUP, prefix, "PREFIXED", "ALL")
+    monkeypatch.setenv("KAFKA_USER", "ann")
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    alice = production.copy(tmp_path / "alice", "alice")
+    alice.edit("big", "doubled > 10", "doubled > 4")
+    assert alice.build(first_spark, intent=Apply()) == {"alerts"}
+    now = ends(root)
+    assert {name: now[name] for name in before} == before
+    assert now[f"{alice.prefix}{production.names['alerts']}"] >= 9
+    dropped = json.loads(alice.command("environment", "drop", "alice", "--output", "json"))["dropped"]
+    assert dropped["topics"] == [f"{alice.prefix}{production.names['alerts']}"]
+    assert ends(root) == before
+
+
+def allow(root, kind, name, pattern, operation):
+    whom = (kind, name, ResourcePatternType[pattern], "User:ann", "*")
+    rule = AclBinding(*whom, AclOperation[operation], AclPermissionType.ALLOW)
+    for future in root.client.create_acls([rule]).values():
+        future.result(10)
+
+
+def ends(root):
+    """Return how many records each topic has received."""
+    names = user_topics(root)
+    return {
+        name: sum(b.end for (topic, _), b in bounds(root, names).items() if topic == name) for name in names
+    }
