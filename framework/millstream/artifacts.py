@@ -18,7 +18,7 @@ from millstream.target_folder import claim, is_below
 
 MANIFEST = "manifest.json"
 _COMPILED = "compiled"
-PLAN_FORMAT = f"{__version__}-4"
+PLAN_FORMAT = f"{__version__}-5"
 """Must increase with every change of `Catalog`'s format."""
 
 

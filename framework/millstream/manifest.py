@@ -46,6 +46,8 @@ class ManifestNode(Node, frozen=True, kw_only=True):
     compiled_path: str | None = None
     checksum: str = ""
     """A digest of the file as written."""
+    deferred: bool = False
+    """In an environment: it is not built there; its topic or table is read from production."""
 
 
 class ManifestFunction(Struct, frozen=True):
@@ -76,6 +78,8 @@ class Manifest(Struct, frozen=True):
     selectors: dict[str, Any] = {}
     plan: StoredPlan | None = None
     """Only in the file, and only if the columns of all models are known."""
+    environment: str = ""
+    """The environment that the models are built in; empty for production."""
 
 
 class Compiled(Struct, frozen=True):

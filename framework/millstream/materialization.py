@@ -14,6 +14,7 @@ from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, fo
 
 OWN_HEADERS = "millstream."
 """The prefix of record headers that Millstream writes; no other header may have it."""
+DEAD_LETTER_SUFFIX = ".dead_letter"
 HANDLED_SUFFIX = ".handled"
 """Of the topic, next to one with dead letters, that records which of them were replayed or dropped."""
 REGISTRY = "registry"
@@ -36,6 +37,10 @@ class _Kind(Struct, frozen=True):
     key_option: ClassVar[str] = ""
     name_option: ClassVar[str] = ""
     """The option whose default is the name of the model."""
+
+    def dead_letter_topic(self, model: str) -> str:
+        """Return the topic for rows of a model that data tests keep out."""
+        return f"{self.stored_name(model)}{DEAD_LETTER_SUFFIX}"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -114,6 +119,8 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     """SQL expressions by name."""
     timestamp: str | None = None
     producer: dict[str, Any] = {}
+    dead_letters: str = ""
+    """The topic of dead letters, if an environment names it otherwise."""
 
     word: ClassVar[str] = "sink"
     about: ClassVar[str] = "a Kafka topic"
@@ -196,6 +203,9 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
         return self.topic
 
+    def dead_letter_topic(self, model: str) -> str:
+        return self.dead_letters or super().dead_letter_topic(model)
+
 
 def _texts(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     texts = {name: str(each).lower() if isinstance(each, bool) else each for name, each in options.items()}
@@ -211,6 +221,8 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     """An SQL condition; rows that match it are deleted."""
     retention: str | None = None
     store: str | None = None
+    dead_letters: str = ""
+    """The topic of dead letters, if an environment names it otherwise."""
 
     word: ClassVar[str] = "table"
     about: ClassVar[str] = "a state table"
@@ -226,6 +238,9 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     @property
     def keys(self) -> tuple[str, ...]:
         return self.unique_key
+
+    def dead_letter_topic(self, model: str) -> str:
+        return self.dead_letters or super().dead_letter_topic(model)
 
 
 Materialization = View | Sink | Table

@@ -35,7 +35,7 @@ from millstream.plan.apart import with_own_nodes
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.catalog import Hints as CatalogHints
 from millstream.plan.from_sql.plan import Models, build_models
-from millstream.plan.nodes import Node, Plan
+from millstream.plan.nodes import Node, Output, Plan
 from millstream.results import RunResults
 
 
@@ -50,6 +50,8 @@ class Topology(Struct, frozen=True):
     """Models that share nothing with others."""
     roots: dict[str, Node] = {}
     """By model: its rows as written, before they are stored."""
+    deferred: tuple[Output, ...] = ()
+    """What an environment reads from production, as written: their SQL is part of signatures."""
 
     @property
     def written(self) -> Plan:
@@ -58,6 +60,11 @@ class Topology(Struct, frozen=True):
     @property
     def plan(self) -> Plan:
         return self.optimized.plan
+
+    @property
+    def signed(self) -> Plan:
+        """All that signatures follow, as written."""
+        return Plan((*self.deferred, *self.written.outputs)) if self.deferred else self.written
 
 
 def read_catalog(compiled: Compiled) -> Catalog:
@@ -119,8 +126,10 @@ def topology_of(catalog: Catalog, apart: frozenset[str] = frozenset()) -> Topolo
     rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
     off |= {model: off.get(model, frozenset()) | SHARING for model in apart}
-    optimized = optimize(plan, rules, hints_of(catalog), off)
-    return Topology(catalog, optimized, apart=apart, roots=written.roots)
+    built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
+    deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
+    optimized = optimize(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
+    return Topology(catalog, optimized, apart=apart, roots=written.roots, deferred=deferred)
 
 
 def with_figures(topology: Topology, figures: Measured) -> Topology:
@@ -150,17 +159,17 @@ def physical_of(
     topology: Topology, lock: Lock | None = None, only: Collection[str] | None = None
 ) -> Physical:
     """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
-    references = reference_outputs(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.references)
     settings = physical_settings(topology.catalog)
     return physical_plan(
-        topology.plan, settings, lock, references, topology.written, only, cache=topology.kept
+        topology.plan, settings, lock, references, topology.signed, only, cache=topology.kept
     )
 
 
 @collector_paused()
 def groups_of(topology: Topology, lock: Lock | None = None) -> Groups:
     """Return which models share which query; much faster than planning the queries."""
-    references = reference_outputs(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.references)
     return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
 
 
@@ -173,14 +182,14 @@ def alone_of(
     dead_letters: bool = False,
 ) -> Query:
     """Return some models of a stateless query as a separate query, with `dead_letters` if requested."""
-    references = reference_outputs(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.references)
     settings = physical_settings(topology.catalog)
     return alone(topology.plan, settings, name, models, references, lock, dead_letters=dead_letters)
 
 
 def dead_letters_query_of(topology: Topology, source: str) -> Query:
     """Return a separate query that only sends the dead letters of a source."""
-    references = reference_outputs(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.references)
     return dead_letters_query(topology.plan, physical_settings(topology.catalog), source, references)
 
 

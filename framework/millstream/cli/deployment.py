@@ -37,16 +37,30 @@ def plan_deployment(
     from millstream.topology import physical_of
 
     running = deployed(job.project, root / ".millstream")
+    if job.catalog.environment is not None:
+        compiled = only_built(compiled, job)
     now = version_of("the working tree", compiled, root)
     physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
     accepted = accepted_by(job.intent)
     kept = with_kept(job.topology, physical, running, Apply(accepted=accepted))
     known = statistics_of(common, root, now, ask_kafka=ask_kafka)
-    review = deployment(_deployed_version(running, compiled), now, kept, known, accepted)
+    review = deployment(deployed_version(running, compiled), now, kept, known, accepted)
     return Deployment(review, rebuilds(review), not running.records)
 
 
-def _deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
+def only_built(compiled: Compiled, job: Job) -> Compiled:
+    """Return what an environment builds, with all that it reads: that is all there is to compare."""
+    import msgspec
+
+    from millstream.deployment.definitions import definition_of
+
+    stored = {id_ for query in job.physical.queries for id_ in query.stored}
+    found = definition_of(compiled.manifest, job.catalog, stored)
+    manifest = msgspec.structs.replace(compiled.manifest, nodes=found.nodes, functions=found.functions)
+    return msgspec.structs.replace(compiled, manifest=manifest, catalog=msgspec.msgpack.encode(found.catalog))
+
+
+def deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
     """Return what runs by the records of its queries, or what was saved when all of them were started."""
     from millstream.deployment.definitions import what_runs
     from millstream.review.version import version_of

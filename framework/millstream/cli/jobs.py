@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from click.exceptions import Exit
 from msgspec import structs
 
+from millstream.cli.environments import decided
 from millstream.cli.options import Changes, Choice, Common
 from millstream.cli.output import finish
 from millstream.cli.project import (
@@ -63,8 +64,8 @@ def compiled_job(
     from millstream.runner.values import Job
     from millstream.topology import compiled_topology, physical_of
 
-    project = project_of(common, root)
-    before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
+    compiled, project = decided(root, compiled, project_of(common, root))
+    before = read_results(root / project.settings.target_path, project.settings.name, project.target.title)
     topology = compiled_topology(compiled, before, tests=tests)
     lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
     job = Job(

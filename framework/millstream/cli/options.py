@@ -21,6 +21,8 @@ COMMON = (
     "--profiles-dir",
     "--target",
     "-t",
+    "--environment",
+    "-e",
     "--vars",
     "--output",
     "--no-color",
@@ -39,6 +41,8 @@ class Common(Struct, frozen=True):
     vars: str | None
     output: str
     style: OutputStyle
+    environment: str | None = None
+    """The environment to work in; None: that of the target, or production."""
 
 
 class Choice(Struct, frozen=True):
@@ -72,16 +76,26 @@ waits = click.option(
 )
 
 
+_ENVIRONMENT = click.option(
+    "--environment",
+    "-e",
+    metavar="NAME",
+    help="Work in an isolated environment: only changed models are built, in topics and tables of its own.",
+)
+
+
 def cli_command(
     name: str,
     *examples: str,
     outputs: tuple[str, ...] = (),
     formats: tuple[str, ...] = (),
     kind: type[click.Command] = click.Command,
+    environments: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Declare a command, and pass it the common options as its first argument.
 
-    `outputs` and `formats` extend --output; for `formats`, it is also called --format.
+    `outputs` and `formats` extend --output; for `formats`, it is also called --format. A command that works
+    in isolated `environments` has --environment.
     """
     choices = ["text", "json", *outputs, *formats]
     only = "" if outputs or formats else ": text, or one JSON document"
@@ -96,6 +110,7 @@ def cli_command(
             "--profiles-dir", type=folder, help="The folder of profiles.yml; default: the project's."
         ),
         click.option("--target", "-t", help="A target in profiles.yml."),
+        *([_ENVIRONMENT] if environments else []),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(
             "--output",
@@ -112,7 +127,8 @@ def cli_command(
         @functools.wraps(function)
         def wrapped(*, output: str, no_color: bool, quiet: bool, **given: Any) -> Any:
             style = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
-            own = {name: given.pop(name) for name in ("project_dir", "profiles_dir", "target", "vars")}
+            named = ("project_dir", "profiles_dir", "target", "vars", "environment")
+            own = {name: given.pop(name, None) for name in named}
             return function(Common(**own, output=output, style=style), **given)
 
         epilog = "\n".join(["\b", "Examples:", *(f"  {each}" for each in examples)])

@@ -53,7 +53,7 @@ def current() -> Path:
 def project_of(common: Common, root: Path) -> Project:
     from millstream.project.load import load_project
 
-    return load_project(root, common.target, common.vars, common.profiles_dir)
+    return load_project(root, common.target, common.vars, common.profiles_dir, common.environment)
 
 
 def compile_for(

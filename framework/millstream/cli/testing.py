@@ -65,7 +65,9 @@ def run_tests(
     from millstream.testing.variants import Options
 
     profiles = str(common.profiles_dir) if common.profiles_dir else None
-    reporter = Reporter(TestRequest(Options(common.target, common.vars, profiles), ids, strict))
+    reporter = Reporter(
+        TestRequest(Options(common.target, common.vars, profiles, common.environment), ids, strict)
+    )
     began, now = time.monotonic(), datetime.now(timezone.utc)
     settings, _ = read_settings(root)
     style = common.style

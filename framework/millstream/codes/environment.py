@@ -32,6 +32,12 @@ MS709 The site can't be written here
 MS710 target-path names a folder of other files
     Commands write and remove files in the folder that `target-path` names, so it must be one that Millstream
     created. Name a new or empty folder, or remove a link that leads out of it.
+MS711 Unknown environment
+    The target has no isolated environment of this name, or it was dropped. `apply --environment NAME` creates
+    it, and `millstream environment ls` lists all of them.
+MS712 Not possible in an environment
+    An isolated environment only reads production's topics. Test traffic and replays are sent to the topics of
+    sources, which are production's. Use a target without `environment:`, and leave out `--environment`.
 MS900 Internal error
     This is a bug in Millstream. The message names a file with the command, the traceback, and the file that
     was being processed, without secrets: check it, and attach it to your report.

@@ -68,4 +68,7 @@ MS129 Function that can't be a format
     The function of `format: python:…` does not exist, or its type hints don't fit: one that decodes takes
     `bytes` and returns a dataclass, a TypedDict or a NamedTuple, and one that encodes takes such a row and
     returns `bytes`. Functions of keys may also return, or take, a single value.
+MS130 Invalid name of an environment
+    The name of an isolated environment is part of the names of its topics, folders and database schemas: at
+    most 40 lower-case letters and digits, with single `-` or `_` between them.
 """)

@@ -23,7 +23,8 @@ MS553 A sink writes a dead-letter topic
 MS554 The topic's name is reserved
     Names that start with `__` are reserved for Kafka's internal topics, such as `__consumer_offsets`. Names
     that start with `_millstream.` are topics that Millstream creates between its own queries. Neither a sink
-    nor a source can use them.
+    nor a source can use them. A sink can't use names of isolated environments of its own project, either:
+    `env-<project>-<environment>--…`.
 MS555 Kafka rejects the topic's name
     A topic's name has at most 249 characters: letters, digits, `.`, `_` and `-`. That includes the suffix
     `.dead_letter` of a dead-letter topic.

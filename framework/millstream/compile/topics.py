@@ -15,12 +15,12 @@ from millstream.compile.node import Model
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, Note
 from millstream.formats import format_of, function_of
-from millstream.materialization import HANDLED_SUFFIX, Sink, materialization_of
+from millstream.materialization import DEAD_LETTER_SUFFIX, HANDLED_SUFFIX, Sink, materialization_of
 from millstream.project.checks import Lines
+from millstream.project.names import is_environments
 from millstream.text import Location
 
 LONGEST = 249
-DEAD_LETTER_SUFFIX = ".dead_letter"
 OWN = "_millstream."
 """The prefix of relay topics, which Millstream creates between its queries."""
 _AT_MOST = f"Kafka allows at most {LONGEST} characters"
@@ -88,6 +88,9 @@ class _Topics:
                 message = f"'{sink.topic}' is reserved: Kafka's internal topics start with '__'"
             elif sink.topic.startswith(OWN):
                 code, message = "MS554", f"'{sink.topic}' is reserved: {_RESERVED}"
+            elif is_environments(sink.topic, self.models.project.settings.name):
+                code = "MS554"
+                message = f"'{sink.topic}' is reserved: it would belong to an environment of the project"
             elif (dead_letters := self.dead_letters.get(sink.topic)) is not None:
                 code, message = "MS553", f"'{sink.topic}' is the dead-letter topic of {dead_letters.name}"
                 notes = (Note("configured here", dead_letters.location),)

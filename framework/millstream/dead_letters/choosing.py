@@ -14,7 +14,8 @@ from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.manifest import ManifestNode
-from millstream.physical.dead_letters import topic_of
+from millstream.materialization import DEAD_LETTER_SUFFIX
+from millstream.project.names import named
 from millstream.project.values import Project
 
 
@@ -67,13 +68,17 @@ def known_of(project: Project, nodes: Mapping[str, ManifestNode]) -> Known:
     """Return what can be named in a project."""
     sources = project.sources.values()
     topics: dict[str, str] = {}
+
+    def topic_of(topic: str) -> str:
+        return named(project.target.environment, f"{topic}{DEAD_LETTER_SUFFIX}")
+
     for topic in sorted({source.topic for source in sources}):
         topics |= {topic: topic_of(topic), topic_of(topic): topic_of(topic)}
     of_sources = frozenset(topics.values())
     owners = {each.id: (f"source.{each.id}", frozenset((topic_of(each.topic),))) for each in sources}
     for node in nodes.values():
         if node.materialization is not None:
-            own = topic_of(node.materialization.stored_name(node.name))
+            own = node.materialization.dead_letter_topic(node.name)
             topics[own] = own
             owners[node.name] = (node.name, of_sources | {own})
     return Known(topics, owners)

@@ -43,7 +43,9 @@ def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -
             continue
         nodes[id_] = node
         model = catalog.models.get(id_)
-        if id_ in own or (model is not None and model.materialization.inlined):
+        inlined = model is not None and model.materialization.inlined
+        # No record defines what is read from production.
+        if id_ in own or inlined or catalog.defers(id_):
             waiting += node.depends_on
     called = {name for node in nodes.values() for name in node.functions}
     return Definition(

@@ -16,6 +16,7 @@ from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
 from millstream.physical.values import Query
+from millstream.project.names import Environment
 from millstream.runner.checkpoints.positions import local_positions
 from millstream.runner.live.consumer_offsets import group_of
 
@@ -46,10 +47,17 @@ class TopicLag(Struct, frozen=True):
     partitions: tuple[PartitionLag, ...]
 
 
-def lags(admin: Admin, project: str, queries: Sequence[Query], checkpoints: str) -> list[TopicLag]:
+def lags(
+    admin: Admin,
+    project: str,
+    queries: Sequence[Query],
+    checkpoints: str,
+    environment: Environment | None = None,
+) -> list[TopicLag]:
     """Return the lag of each query at each topic that it reads."""
     # Positions first: a record that is read meanwhile then counts as lag, and lag is never negative.
-    read = {query.name: _positions(admin, project, query, checkpoints) for query in queries}
+    groups = {query.name: group_of(project, query.name, environment) for query in queries}
+    read = {query.name: _positions(admin, groups[query.name], query, checkpoints) for query in queries}
     held = bounds(admin, sorted({topic for query in queries for topic in _topics(query)}))
     starts = {
         query.name: {at: _start(read[query.name], at, held[at]) for at in held if at[0] in _topics(query)}
@@ -101,9 +109,9 @@ def _lag(
     return TopicLag(query.name, models, topic, known, total, max(ages, default=None), tuple(partitions))
 
 
-def _positions(admin: Admin, project: str, query: Query, checkpoints: str) -> Read:
+def _positions(admin: Admin, group: str, query: Query, checkpoints: str) -> Read:
     read = local_positions(checkpoints, query.name)
-    return _committed(admin, group_of(project, query.name), _topics(query)) if read is None else read
+    return _committed(admin, group, _topics(query)) if read is None else read
 
 
 def _committed(admin: Admin, group: str, topics: Collection[str]) -> Read:

@@ -14,7 +14,6 @@ from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
 from millstream.physical.common_rows import trunk, with_one_decode
-from millstream.physical.dead_letters import topic_of
 from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.format_functions import decoders, encoders
@@ -140,7 +139,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     else:
         written = records_sql(parts, planning)
         steps, sql, dead_letters = written.steps, written.sql, written.dead_letters
-        undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in dead_letters)
+        undecodable = (DeadLetters(each.relation, scan_of(each).dead_letters) for each in dead_letters)
         kept_out = (DeadLetters(o.model, dead_letter_topic(o)) for o in live if sends_dead_letters([o]))
         deliver = ToKafka(
             (*targets, *undecodable, *kept_out),

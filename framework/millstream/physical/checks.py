@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, any_of, joined, literal, replace_columns
-from millstream.physical.dead_letters import MODEL, REASON, skipped_row, topic_of
+from millstream.physical.dead_letters import MODEL, REASON, skipped_row
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
 from millstream.physical.records import HEADERS, RecordColumns, record
@@ -85,7 +85,7 @@ def reporting_tests(outputs: Iterable[Output]) -> tuple[str, ...]:
 
 def dead_letter_topic(output: Output) -> str:
     """Return the topic for rows of a model that fail a test."""
-    return topic_of(output.topic or output.model.partition(".")[2])
+    return output.materialization.dead_letter_topic(output.model.partition(".")[2])
 
 
 def sends_dead_letters(outputs: Iterable[Output]) -> bool:

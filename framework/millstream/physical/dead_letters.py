@@ -22,12 +22,8 @@ FAILED = "a function failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
 
 
-def topic_of(topic: str) -> str:
-    return f"{topic}.dead_letter"
-
-
 def dead_letter(trunk: Draft, source: str, topic: str) -> Draft:
-    """Return the dead letter of a record that can't be decoded."""
+    """Return the dead letter of a record that can't be decoded, for a topic of dead letters."""
     bad = Ref(BAD, trunk.sources[0].alias)
     reason = ("cast(", bad, ".reason as binary)")
     return _dead_letter(trunk, bad, topic, reason, (bad, " is not null"), source)
@@ -67,7 +63,7 @@ def _dead_letter(
             pieces.append(f"named_struct('key', '{header}', 'value', cast({literal(value)} as binary)), ")
     pieces += [f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"]
     items = {
-        "topic": Expression((literal(topic_of(topic)),), STRING, nullable=False, atomic=True),
+        "topic": Expression((literal(topic),), STRING, nullable=False, atomic=True),
         "key": Expression((record, ".key"), BINARY, atomic=True),
         "value": Expression((record, ".value"), BINARY, atomic=True),
         "headers": Expression(joined(pieces), HEADERS, atomic=True),

@@ -198,7 +198,7 @@ def _fan_out(
     place = base.sources[0].alias if part.placed else None
     records: list[Draft] = []
     if (source := planning.dead_letters) is not None:
-        records.append(dead_letter(base, source.relation, scan_of(source).topic))
+        records.append(dead_letter(base, source.relation, scan_of(source).dead_letters))
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
         calls = Calls(base.sources[0].alias, used)
@@ -259,7 +259,9 @@ def _with_calls(
             continue
         where.append(calls.good(name))
         if policy == "dead_letter" and part.source is not None:
-            dead_letters.append(failed_call(base, scan_of(part.source).topic, model, calls.error(name)))
+            dead_letters.append(
+                failed_call(base, scan_of(part.source).dead_letters, model, calls.error(name))
+            )
     if found.columns and policy == "skip":
         dead_letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
     return replace(found.draft, where=tuple(where)), dead_letters

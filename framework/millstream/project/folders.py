@@ -20,8 +20,14 @@ def broker_folder(root: Path) -> Path:
     return own_folder(root) / BROKER
 
 
-def target_folder(root: Path, target: str) -> Path:
-    return own_folder(root) / folder_name(target)
+def target_folder(root: Path, target: Target) -> Path:
+    return folder_in(own_folder(root), target)
+
+
+def folder_in(own: Path, target: Target) -> Path:
+    """Return the folder of a target, or of its environment, within that of the project's own data."""
+    folder = own / folder_name(target.name)
+    return folder / target.environment.folder if target.environment else folder
 
 
 def folder_name(target: str) -> str:
@@ -33,8 +39,15 @@ def folder_name(target: str) -> str:
 
 
 def checkpoints_of(target: Target, root: Path) -> str:
-    given = target.settings.get("checkpoints")
-    return absolute_path(given, root) if given else str(target_folder(root, target.name) / "checkpoints")
+    return place_of(target, root, target.settings.get("checkpoints"), "checkpoints")
+
+
+def place_of(target: Target, root: Path, given: str | Secret | None, usual: str) -> str:
+    """Return a folder that a target may set; an environment has one of its own below it."""
+    if not given:
+        return str(target_folder(root, target) / usual)
+    folder = absolute_path(given, root)
+    return f"{folder.rstrip('/')}/{target.environment.folder}" if target.environment else folder
 
 
 def absolute_path(given: str | Secret, root: Path) -> str:

@@ -65,12 +65,16 @@ class _CachedRead(Struct, frozen=True):
 
 
 def load_project(
-    root: Path, target: str | None, variables: str | Mapping[str, Any] | None, profiles_dir: Path | None
+    root: Path,
+    target: str | None,
+    variables: str | Mapping[str, Any] | None,
+    profiles_dir: Path | None,
+    environment: str | None = None,
 ) -> Project:
     """Load a project that compiles, for commands that need its files and the target with its secrets."""
     settings, problems = read_settings(root)
     merged, more = merge_variables(settings.vars, variables)
-    chosen, others = read_target(root, settings, target, profiles_dir, merged)
+    chosen, others = read_target(root, settings, target, profiles_dir, merged, environment)
     project, found = load_files(root, settings, chosen, merged, {}, {})
     if errors := [d for d in (*problems, *more, *others, *found) if d.severity == "error"]:
         raise MillstreamError(*errors)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import Diagnostic, at, did_you_mean
 from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
+from millstream.project.names import LONGEST, Environment, is_name
 from millstream.project.schema import Reader, Shape
 from millstream.project.secrets import Secret, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
@@ -26,15 +27,39 @@ from millstream.stores.registry import declaration
 from millstream.text import Text
 
 FILE = "profiles.yml"
-_PUBLIC = frozenset({"master", "timezone", "trigger", "optimization"})
+_PUBLIC = frozenset({"master", "timezone", "trigger", "optimization", "environment"})
 _SERVER = re.compile(r"(?:\w+://)?(?:\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d{0,3})(, *[1-9]\d{0,3})?\])?|local-cluster\[[\d, ]+\]|yarn|[a-z][\w+.-]*://\S+"
 )
+_NAMES = f"use at most {LONGEST} lower-case letters and digits, with '-' or '_' between them: alice, pr-7"
 DEFAULT: dict[str, Any] = {"master": "local[*]", "kafka": "embedded"}
 
 
 def read_target(
+    root: Path,
+    settings: Settings,
+    target: str | None,
+    profiles_dir: Path | None,
+    variables: dict[str, Any],
+    environment: str | None = None,
+) -> tuple[Target, list[Diagnostic]]:
+    """Choose the target and, if one is named here or in the target, the environment."""
+    found, problems = _read_target(root, settings, target, profiles_dir, variables)
+    given = _revealed(found.settings.get("environment") or "")
+    # Compiled models do not depend on it.
+    found = replace(found, settings={k: v for k, v in found.settings.items() if k != "environment"})
+    name = environment or given
+    if not name:
+        return found, problems
+    if not is_name(name):
+        message = f"'{name}' can't be the name of an environment"
+        problems.append(Diagnostic("MS130", message, None if environment else found.location, _NAMES))
+        return found, problems
+    return replace(found, environment=Environment(name, settings.name)), problems
+
+
+def _read_target(
     root: Path, settings: Settings, target: str | None, profiles_dir: Path | None, variables: dict[str, Any]
 ) -> tuple[Target, list[Diagnostic]]:
     """Choose the target; only its values are rendered, since others may need variables that are not set."""

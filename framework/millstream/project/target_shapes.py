@@ -160,6 +160,9 @@ class TargetShape(Shape):
     guarantee: Literal["at_least_once"] | None = None
     timezone: Annotated[str | None, about("the time zone of days and hours, by default UTC")] = None
     spark: Annotated[dict[str, Any], about("further Spark settings")] = {}
+    environment: Annotated[
+        str | None, about("an isolated environment in which all commands work, such as the user's name")
+    ] = None
     jars: Annotated[
         Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")
     ] = None

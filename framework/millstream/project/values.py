@@ -3,11 +3,15 @@
 Texts that users wrote have a `Location`, so that later errors can point to them.
 """
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.formats import DEFAULT, KEY, Encoding
+from millstream.project.names import Environment
 from millstream.project.secrets import Secret
 from millstream.text import Location
 from millstream.types import Field, Type
@@ -297,6 +301,18 @@ class Target(Struct, frozen=True):
     location: Location | None = None
     env_vars: tuple[str, ...] = ()
     """The environment variables that the project declares, which its functions may read."""
+    environment: Environment | None = None
+    """The isolated environment that commands work in; None for production."""
+
+    @property
+    def production(self) -> Target:
+        """Return the target outside of any environment."""
+        return replace(self, environment=None)
+
+    @property
+    def title(self) -> str:
+        """Return its name for people, with that of the environment."""
+        return self.environment.title(self.name) if self.environment else self.name
 
 
 LOCAL_PARTITIONS = 4

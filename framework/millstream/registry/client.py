@@ -53,6 +53,17 @@ class Registry:
     def close(self) -> None:
         self._client.close()
 
+    def subjects(self, prefix: str) -> list[str]:
+        """Return the names of subjects that begin with a prefix."""
+        with reporting(self.address, "its subjects"):
+            return sorted(n for n in self._client.get_subjects(subject_prefix=prefix) if n.startswith(prefix))
+
+    def remove(self, name: str) -> None:
+        """Remove all versions of a subject for good; other subjects keep schemas that are the same."""
+        with reporting(self.address, f"subject '{name}'"):
+            self._client.delete_subject(name)
+            self._client.delete_subject(name, permanent=True)
+
     def subject(self, name: str, location: Location | None = None) -> Subject:
         """Return all versions of a subject, with those that were deleted but still decode records."""
         with reporting(self.address, f"subject '{name}'", location):

@@ -13,6 +13,7 @@ from millstream.formats import format_of
 from millstream.formats.format import SchemaFiles, SchemaLanguage
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import ModelSpec
+from millstream.project.names import Environment, named
 from millstream.project.pinned_schemas import Texts
 from millstream.project.pins import PULL, Pins, Version
 from millstream.project.values import Project
@@ -29,6 +30,8 @@ class Written(Struct, frozen=True):
     location: Location | None
     pinned: Version | None = None
     """The version that it is, if the sink takes it from the registry."""
+    environment: Environment | None = None
+    """The environment whose subjects have what it imports."""
 
 
 def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -> dict[str, Written]:
@@ -63,7 +66,7 @@ def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Writte
             files = SchemaFiles(path, language.own(project.schemas), folders, message, key)
         else:
             files = language.derived(derived, message, key=key)
-        return Written(subject, format_, files, place)
+        return Written(subject, format_, files, place, environment=project.target.environment)
 
     def pinned(subject: str, format_: str, id_: int, message: str, *, key: bool = False) -> Written:
         versions = pins[subject].versions
@@ -128,7 +131,8 @@ def _registered(
     references = []
     for needed in language.imports(files) if language.imports else ():
         own = replace(files, path=needed.path)
-        found = _registered(written, needed.name, own, registry, register=register)
-        references.append(SchemaReference(needed.name, needed.name, found.version))
+        imported = named(written.environment, needed.name)
+        found = _registered(written, imported, own, registry, register=register)
+        references.append(SchemaReference(needed.name, imported, found.version))
     schema = Schema(files.texts[files.path], written.format.upper(), references)
     return registry.registered(subject, schema, written.location, register=register)

@@ -79,7 +79,7 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
             *sorted(written[each].fingerprint for each in topics if each in written),
             *_read_at_rest(written[output.model], topology, settings.seeds),
         )
-    references = reference_outputs(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.references)
     return found | {output.model: (output.fingerprint,) for output in references}
 
 

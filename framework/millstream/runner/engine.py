@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import datetime, timezone
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -24,12 +25,14 @@ from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
 from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
+from millstream.physical.isolation import check_isolated
 from millstream.physical.values import Query, SinkOutput, SourceRead
-from millstream.project.folders import checkpoints_of, folder_name
+from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
-from millstream.runner.checkpoints import dead_letter_offsets, splitting
+from millstream.runner.checkpoints import dead_letter_offsets, environments, splitting
 from millstream.runner.checkpoints.deployed import deployed_at
+from millstream.runner.checkpoints.environments import Recorded
 from millstream.runner.checkpoints.files import (
     CheckpointFolder,
     checkpoint_folder,
@@ -81,6 +84,10 @@ class Engine(Struct, frozen=True, eq=False):
         topic = self.job.project.sources.get(source.relation.removeprefix("source."))
         if topic is not None:
             return topic.options
+        environment = self.job.project.target.environment
+        if environment is not None and environment.defers(source.relation):
+            began = environment.began.get(source.topic)
+            return {"began": began} if began else {}
         writers = (q for q in self.job.physical.queries if source.relation in q.stored)
         records = map(self.record, writers)
         began = next((each.began.get(source.topic) for each in records if each is not None), None)
@@ -175,11 +182,12 @@ def engine(
 ) -> Iterator[Engine]:
     """Start what queries need, and Spark unless it is given; topics are created while Spark starts."""
     project, root = job.project, Path(job.project.root)
-    own = folder / folder_name(project.target.name)
+    own = folder_in(folder, project.target)
     log = own / "log"
     waiting = partial(_tell_holder, tell) if job.wait else None
+    check_isolated(job.physical.queries, project.target.environment)
     with ExitStack() as stack:
-        stack.enter_context(target_lock(own, project.target.name, waiting))
+        stack.enter_context(target_lock(own, project.target.title, waiting))
         tell(Setup("target", done=True))
         if not is_embedded(project.target):
             check_sources(job, queries)
@@ -200,13 +208,14 @@ def engine(
         use_registry(spark, registry)
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
-        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name, waiting))
+        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
         kafka = ready.result()
         settle_all(files, tables, HeldRecords(spark, files, kafka.cluster, kafka.trigger), checkpoints)
         splitting.settle(files, checkpoints)
         job = _split(job, files, checkpoints)
+        record_environment(job, files, checkpoints)
         yield Engine(
             job,
             spark,
@@ -230,6 +239,26 @@ def streamed_tables_of(job: Job) -> frozenset[str]:
 
 def _tell_holder(tell: Tell, holder: Holder | None) -> None:
     tell(Setup("target", f"waiting until {holder or 'another command'} ends"))
+
+
+def record_environment(job: Job, files: Files, checkpoints: str) -> None:
+    """Store what the environment of a job builds, and what it reads from production."""
+    environment = job.project.target.environment
+    if environment is None:
+        return
+    check_isolated(job.physical.queries, environment)
+    built = {id_ for query in job.physical.queries for id_ in query.stored}
+    made = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    found = Recorded(
+        environment.name,
+        environment.project,
+        job.project.target.name,
+        made,
+        tuple(sorted(built)),
+        tuple(sorted(environment.deferred or ())),
+        environment.began,
+    )
+    environments.write(files, checkpoints, found)
 
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:

@@ -103,10 +103,15 @@ def make_topics(job: Job, queries: Sequence[Query], cluster: Cluster, tell: Tell
 
     Topics of sources are only created on this machine's broker; on other clusters their producers own them.
     """
-    admin = admin_of(cluster)
+    admin, environment = admin_of(cluster), job.project.target.environment
     read, written = read_topics(queries, job.project), written_topics(queries)
-    created = create_missing(admin, [*read, *written] if cluster.embedded else written)
-    filled = _fill(job, admin, read, tell) if cluster.embedded else {}
+    # Sources of an environment are production's.
+    own = cluster.embedded and environment is None
+    if environment is not None:
+        read = []
+        _check_existing(job, queries, admin)
+    created = create_missing(admin, [*read, *written] if own else written)
+    filled = _fill(job, admin, read, tell) if own else {}
     for each in differences(admin, [*read, *written]):
         tell(Told(each.diagnostic))
     parts = [f"{len(created)} created"] if created else []
@@ -127,10 +132,18 @@ def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str
 
 def check_sources(job: Job, queries: Sequence[Query]) -> None:
     """Raise if a topic of a source does not exist, before anything is started: nobody here may create it."""
-    admin = admin_of(cluster_of(job.project.target, None, job.project.root))
-    read = read_topics(queries, job.project)
+    _check_existing(job, queries, admin_of(cluster_of(job.project.target, None, job.project.root)))
+
+
+def _check_existing(job: Job, queries: Sequence[Query], admin: Admin) -> None:
     existing = admin.metadata().topics
     remedy = "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target"
+    read = read_topics(queries, job.project)
     messages = [f"the topic '{t.name}' of a source does not exist" for t in read if t.name not in existing]
+    environment = job.project.target.environment
+    for source in (source for query in queries for source in query.sources):
+        deferred = environment is not None and environment.defers(source.relation)
+        if deferred and source.topic and source.topic not in existing:
+            messages.append(f"the topic '{source.topic}' of production does not exist")
     if messages:
         raise MillstreamError(*(Diagnostic("MS872", message, None, remedy) for message in messages))

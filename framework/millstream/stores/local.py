@@ -27,6 +27,16 @@ class LocalTables(Protocol):
     def open(self, table: Known, opened: OpenedTables) -> None:
         """Register a table in DataFusion. A missing table is skipped: its name may mean a column."""
 
+    @property
+    def folder(self) -> str:
+        """The folder with all tables, on any file system; empty for a database."""
+
+    def names(self) -> list[str]:
+        """Return the names of all tables of an environment in a database."""
+
+    def drop_all(self) -> None:
+        """Drop all tables of an environment in a database."""
+
     def outside(self, own: Path) -> str | None:
         """Return where tables are that `clean` keeps, for messages; `clean` only removes `own`."""
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
 from millstream.project.values import UnitTest
+from millstream.runner.checkpoints.environments import recorded
 from millstream.testing.coverage.measure import measure_coverage
 from millstream.testing.coverage.ways import RowCoverage
 from millstream.testing.data.run import DataTests
@@ -24,11 +25,13 @@ from millstream.testing.spark import shared_spark
 from millstream.testing.units.files import YamlFiles
 from millstream.testing.units.function_stubs import stub_functions
 from millstream.testing.units.read import read_overrides, read_unit_test
+from millstream.testing.units.relations import Relations
 from millstream.testing.units.run import RunContext
 from millstream.testing.units.streaming_checks import StreamingChecks
 from millstream.testing.units.values import Overrides
 from millstream.testing.units.verdict import Verdict, judge
 from millstream.testing.variants import Options, Variant, compile_variant
+from millstream.topology import read_catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,16 +110,26 @@ class TestSession:
     # -- stored rows
 
     @cached_property
-    def stored(self) -> StoredRelations:
+    def built(self) -> Variant:
+        """The project in the environment as it was built; the same as `main` in production."""
         main = self.main
-        relations = StoredRelations(main.project, self.nodes, main.relations, self.spark, self._log)
+        if main.project.target.environment is None:
+            return main
+        compiled, target = recorded(main.compiled, main.project.target, self.root)
+        return Variant(replace(main.project, target=target), compiled, Relations(read_catalog(compiled)))
+
+    @cached_property
+    def stored(self) -> StoredRelations:
+        built = self.built
+        nodes = built.compiled.manifest.nodes
+        relations = StoredRelations(built.project, nodes, built.relations, self.spark, self._log)
         self.spark()  # started first, so that the relations are closed before it stops
         self._stack.callback(relations.close)
         return relations
 
     @cached_property
     def data_tests(self) -> DataTests:
-        return DataTests(self.main.compiled, self.stored)
+        return DataTests(self.built.compiled, self.stored)
 
     # -- Spark
 

@@ -27,6 +27,7 @@ class Options(Struct, frozen=True):
     target: str | None = None
     vars: str | None = None
     profiles_dir: str | None = None
+    environment: str | None = None
 
 
 class Variant(Struct, frozen=True):
@@ -45,7 +46,7 @@ def compile_variant(root: Path, options: Options, overrides: Overrides) -> Varia
         )  # fmt: skip
         if errors := [each for each in compiled.diagnostics if each.severity == "error"]:
             raise MillstreamError(*errors)
-        project = load_project(root, options.target, variables, profiles)
+        project = load_project(root, options.target, variables, profiles, options.environment)
     return Variant(project, compiled, Relations(read_catalog(compiled)))
 
 

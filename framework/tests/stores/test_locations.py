@@ -50,7 +50,7 @@ def test_where_the_target_says(tmp_path, given, found):
 )
 @pytest.mark.parametrize("base", ["s3a://x", "s3a://x/"])
 def test_each_table_has_a_folder(relation, folder, base):
-    assert DeltaFolder(base).of(relation) == folder
+    assert DeltaFolder(base).read(relation) == DeltaFolder(base).written(relation) == folder
 
 
 def test_the_option_of_a_model_comes_before_the_targets():

@@ -54,7 +54,13 @@ def _output(
 def read(output: Output, *names: str, **changed: Any) -> Decode:
     """Read back some columns, or all, of what a sink holds."""
     columns = {c.name: c for c in output.columns}
-    scan = TopicScan(relation=output.model, topic=output.topic, columns=RAW, label=f"{output.label}_records")
+    scan = TopicScan(
+        relation=output.model,
+        topic=output.topic,
+        dead_letters=f"{output.topic}.dead_letter",
+        columns=RAW,
+        label=f"{output.label}_records",
+    )
     fields = tuple(columns[name] for name in names or columns)
     return replace(
         Decode(input=scan, relation=output.model, format=Encoding(), fields=fields, label=output.label),

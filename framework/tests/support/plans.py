@@ -97,7 +97,13 @@ def sql(text: str, found: Type = BOOLEAN, *, nullable: bool = True) -> Expressio
 def topic(
     *names: str, name: str = "events", unique_by: tuple[str, ...] = (), meta: tuple[str, ...] = ()
 ) -> Node:
-    scan = TopicScan(relation=f"source.{name}", topic=name, columns=RAW, label=f"{name}_records")
+    scan = TopicScan(
+        relation=f"source.{name}",
+        topic=name,
+        dead_letters=f"{name}.dead_letter",
+        columns=RAW,
+        label=f"{name}_records",
+    )
     return Decode(
         input=scan,
         relation=f"source.{name}",

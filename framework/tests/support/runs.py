@@ -106,5 +106,5 @@ def headers(message):
 
 def table_rows(root, relation, target=None):
     """Return the rows of a state table."""
-    place = delta_folder(load_project(root, target, None, None).target, root).of(relation)
+    place = delta_folder(load_project(root, target, None, None).target, root).read(relation)
     return DeltaTable(place).to_pyarrow_table().to_pylist()

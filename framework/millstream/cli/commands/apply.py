@@ -34,6 +34,7 @@ _ALL = Choice()
     "millstream apply --target production --yes",
     "millstream apply --rollback   # restore what the last apply replaced",
     kind=SeveralValues,
+    environments=True,
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a rebuild.")
 @accepting

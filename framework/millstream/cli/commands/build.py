@@ -15,10 +15,10 @@ from millstream.cli.output import print_json, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from millstream.errors import Diagnostic
-    from millstream.manifest import Compiled
+    from millstream.manifest import Compiled, ManifestNode
     from millstream.results import RunResults
     from millstream.runner.values import Job
     from millstream.tested import TestResults
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     "millstream build --rebuild daily_totals+   # rebuild alongside the running version",
     "millstream build --target production --output json",
     kind=SeveralValues,
+    environments=True,
 )
 @choosing
 @changing
@@ -91,6 +92,11 @@ def build_and_test(
     return 1 if results.failed else code
 
 
+def _only_reads_production(nodes: Mapping[str, ManifestNode], relations: Iterable[str]) -> bool:
+    tested = [nodes[id_] for id_ in relations if id_ in nodes and nodes[id_].kind == "model"]
+    return bool(tested) and all(node.deferred for node in tested)
+
+
 def _run_data_tests(
     common: Common, root: Path, compiled: Compiled, choice: Choice, results: RunResults
 ) -> tuple[int, TestResults | None]:
@@ -99,4 +105,7 @@ def _run_data_tests(
 
     not_built = {each.id for each in results.results if each.status != "success"}
     ids = data_tests(common, compiled, choice, not_built)
+    nodes = compiled.manifest.nodes
+    # In an environment, production's rows are tested in production.
+    ids = frozenset(id_ for id_ in ids if not _only_reads_production(nodes, nodes[id_].depends_on))
     return run_tests(common, root, compiled, ids) if ids else (0, None)

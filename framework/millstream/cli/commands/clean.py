@@ -110,7 +110,7 @@ def stored_elsewhere(common: Common, root: Path) -> list[Left]:
         checkpoints, stores = checkpoints_of(target, root), all_local_tables(target, root)
     except MillstreamError:
         return []
-    own = target_folder(root, target.name)
+    own = target_folder(root, target.production)
     outside = [("checkpoints", checkpoints)] if is_outside(checkpoints, own) else []
     outside += [("tables", location) for store in stores if (location := store.outside(own)) is not None]
     secrets = secrets_in(target.settings)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, TextIO
 import click
 import msgspec
 from click.exceptions import Exit
+from msgspec import structs
 
+from millstream.cli.environments import recorded
 from millstream.cli.jar_progress import fetching
 from millstream.cli.known_writers import shown
 from millstream.cli.options import Common, cli_command
@@ -41,6 +43,7 @@ _COUNT = click.IntRange(min=0)
     "millstream consume orders --follow --keys",
     "millstream consume totals --from-beginning --output json --to totals.jsonl",
     outputs=("csv",),
+    environments=True,
 )
 @click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
 @click.option("--from-beginning", is_flag=True, help="Show all records that the topic holds.")
@@ -84,8 +87,10 @@ def command(
     with _errors_as_lines(common.style):
         root = root_of(common)
         # Topics can be read although models have errors.
-        nodes = compile_for(common, root).manifest.nodes
         project = project_of(common, root)
+        compiled, target = recorded(root, compile_for(common, root), project.target)
+        project = structs.replace(project, target=target)
+        nodes = compiled.manifest.nodes
         with (
             fetching(common.style) as fetched,
             connected(project, fetched) as admin,

@@ -21,6 +21,7 @@ from millstream.cli.dead_letters import (
     readers_of,
     replay_text,
 )
+from millstream.cli.environments import recorded, refuse
 from millstream.cli.jar_progress import fetching
 from millstream.cli.known_writers import shown
 from millstream.cli.options import Common, cli_command
@@ -68,6 +69,7 @@ class _Target(Struct, frozen=True, eq=False):
     "millstream dead-letters replay scores            # what would be sent",
     "millstream dead-letters replay scores --yes",
     "millstream dead-letters drop shop.events --until 2026-03-01 --delete --yes",
+    environments=True,
 )
 @click.argument("action", type=click.Choice(("ls", "show", "replay", "drop")))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
@@ -127,6 +129,8 @@ def command(
         if given and action not in allowed:
             raise click.UsageError(f"{name} needs {' or '.join(allowed)}")
     with _opened(common, _Options(names, reason, since, until, offset)) as target:
+        if action == "replay":
+            refuse(target.project.target, "a replay sends records to the topics of sources")
         match action:
             case "ls":
                 return _list(target)
@@ -145,8 +149,10 @@ def _opened(common: Common, options: _Options) -> Iterator[_Target]:
 
     root = root_of(common)
     # Letters can be handled although models have errors.
-    nodes = compile_for(common, root).manifest.nodes
     project = project_of(common, root)
+    compiled, target = recorded(root, compile_for(common, root), project.target)
+    project = structs.replace(project, target=target)
+    nodes = compiled.manifest.nodes
     zone = ZoneInfo(project.target.settings.get("timezone", "UTC"))
     since, until = (_time(each, zone) if each else None for each in (options.since, options.until))
     ranges = tuple(map(_range, options.offset))

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from millstream.cli.commands.query import target_of
 from millstream.cli.complete import complete_model
+from millstream.cli.environments import decided
 from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, project_of, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.settings import read_settings
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     "millstream explain --select tag:finance --format mermaid",
     "millstream explain --format kafka-streams    # for viewers of Kafka Streams' topologies",
     formats=("mermaid", "dot", "kafka-streams"),
+    environments=True,
 )
 @choosing
 @click.option("--rule", metavar="NAME", help="Only show what this rule did: the plan before and after it.")
@@ -58,6 +61,8 @@ def command(
 
     named = Choice(models, (), None) if models else choice
     selection = select_nodes(common, compiled, named)
+    if target_of(common, root).environment is not None:
+        compiled, _ = decided(root, compiled, project_of(common, root))
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)

@@ -31,6 +31,7 @@ _SHOWN = 3
     "millstream lag --select daily_totals --partitions",
     "millstream lag --watch",
     "millstream lag --target production --output json",
+    environments=True,
 )
 @choosing
 @click.option("--partitions", is_flag=True, help="Show each partition of each topic.")
@@ -56,7 +57,7 @@ def command(common: Common, choice: Choice, *, partitions: bool, watch: bool) ->
     checkpoints = checkpoints_of(project.target, root)
     with stopping_well() as stopping, fetching(common.style) as fetched, connected(project, fetched) as admin:
         while True:
-            found = lags(admin, project.settings.name, queries, checkpoints)
+            found = lags(admin, project.settings.name, queries, checkpoints, project.target.environment)
             result = {"lag": to_builtins(found), "records": sum(each.records for each in found)}
             text = text_table(_partition_rows(found) if partitions else _rows(found), right=(3, 4, 5, 6))
             if not watch:

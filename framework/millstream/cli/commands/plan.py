@@ -19,6 +19,7 @@ from millstream.collector import collector_paused
     "millstream plan --output json --fail-on rebuild",
     formats=("markdown",),
     kind=SeveralValues,
+    environments=True,
 )
 @failing
 @accepting

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 import click
 
+from millstream.cli.environments import refuse
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
@@ -55,6 +56,7 @@ def command(
     count = count or (None if rate else FILL)
     start = datetime.now(timezone.utc) if now or rate else START
     project = project_of(common, root_of(common))
+    refuse(project.target, "test traffic is sent to the topics of sources")
     generators = chosen_generators(project, topics)
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
         created = ready_topics(admin, generators)

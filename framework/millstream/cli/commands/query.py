@@ -10,6 +10,7 @@ import click
 
 from millstream.cli import result_tables
 from millstream.cli.diagnostics import count
+from millstream.cli.environments import recorded
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import console, print_json, printable, say
 from millstream.cli.project import compile_for, project_of, root_of
@@ -32,6 +33,7 @@ SHOWN = 100
     "millstream query 'select count(*) from shop.products' --output json",
     "echo 'select * from segments' | millstream query - --output csv",
     outputs=("csv",),
+    environments=True,
 )
 @click.argument("sql")
 @click.option(
@@ -50,9 +52,9 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
     if sql == "-":
         sql = sys.stdin.read()
     root = root_of(common)
-    target = target_of(common, root)
     # Stored tables can be queried although models have errors.
-    nodes = compile_for(common, root).manifest.nodes
+    compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
+    nodes = compiled.manifest.nodes
     stored = StoredProject(root, target, known_in(nodes.values()), lambda: project_of(common, root).seeds)
     bound = SHOWN if limit is None and common.output == "text" else limit
     return show(common, answer(sql, stored, bound), ZoneInfo(stored.zone))
@@ -61,7 +63,9 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
 def target_of(common: Common, root: Path) -> Target:
     settings, _ = read_settings(root)
     variables, _ = merge_variables(settings.vars, common.vars)
-    target, problems = read_target(root, settings, common.target, common.profiles_dir, variables)
+    target, problems = read_target(
+        root, settings, common.target, common.profiles_dir, variables, common.environment
+    )
     if errors := [each for each in problems if each.severity == "error"]:
         raise MillstreamError(*errors)
     return target

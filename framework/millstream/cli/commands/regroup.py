@@ -6,7 +6,7 @@ from millstream.cli.commands.build import build_models
 from millstream.cli.options import Changes, Choice, Common, cli_command, waits
 
 
-@cli_command("regroup", "millstream regroup", "millstream regroup --target production")
+@cli_command("regroup", "millstream regroup", "millstream regroup --target production", environments=True)
 @waits
 def command(common: Common, *, wait: bool) -> int:
     """Regroup stateful models into queries.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     "millstream run --rebuild daily_totals+   # after an edit that its state does not fit",
     "millstream run --target production --output json   # a line of JSON for each event",
     kind=SeveralValues,
+    environments=True,
 )
 @choosing
 @changing
@@ -88,7 +89,7 @@ def _tests(
     from millstream.project.folders import target_folder
     from millstream.testing.data.repeated import keep_testing, repeated_tests
 
-    log = target_folder(Path(job.project.root), job.project.target.name) / "log" / "spark.log"
+    log = target_folder(Path(job.project.root), job.project.target) / "log" / "spark.log"
     tests = repeated_tests(job.project, compiled, job.models, str(log))
     every = interval_of_tests(job.project.target)
     if every is None or not tests.ids:

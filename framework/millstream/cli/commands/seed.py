@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from millstream.cli.environments import refuse
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
@@ -32,6 +33,7 @@ def command(common: Common, *, topics: tuple[str, ...], count: int, seed: int) -
         message = f"the target '{project.target.name}' does not use the local broker"
         remedy = "use a target with `kafka: embedded`, or send traffic with `millstream produce`"
         raise MillstreamError(Diagnostic("MS837", message, None, remedy))
+    refuse(project.target, "test traffic is sent to the topics of sources")
     generators = chosen_generators(project, topics)
     names = list(dict.fromkeys(topic.topic for _, topic in generators))
     with fetching(common.style) as fetched, connected(project, fetched) as admin:

@@ -7,13 +7,16 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import click
+from msgspec import structs
 
 from millstream.cli.commands import query
+from millstream.cli.environments import recorded
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
+from millstream.project.values import Target
 from millstream.stores.query import StoredProject, answer
 from millstream.tables.known import Known, known_in
 from millstream.tables.values import Answer
@@ -27,6 +30,7 @@ _LAST = 10_000
     "millstream show shop.storefront_events --limit 3",
     "millstream show scored_storefront_events --compute --last 1000 --output json",
     outputs=("csv",),
+    environments=True,
 )
 @click.argument("name", metavar="MODEL")
 @click.option(
@@ -51,19 +55,19 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     committed. A computed aggregate covers the records that were read, up to the end.
     """
     root = root_of(common)
-    compiled = compile_for(common, root)
+    compiled, target = recorded(root, compile_for(common, root), query.target_of(common, root))
     known = known_in(compiled.manifest.nodes.values())
     relation = resolve(name, known)
-    stored = StoredProject(root, query.target_of(common, root), known, lambda: project_of(common, root).seeds)
+    stored = StoredProject(root, target, known, lambda: project_of(common, root).seeds)
     if compute and not relation.id.startswith("model."):
         kind = "seed" if relation.kind == "seed" else "source"
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
     if compute or (relation.stored is not None and relation.stored.inlined):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
         end_if_invalid(common, compiled)
-        rows = _compute(common, root, compiled, relation, limit, last)
+        rows = _compute(common, root, compiled, target, relation, limit, last)
     elif not relation.at_rest:
-        rows = _records(common, root, compiled.manifest.nodes, relation, limit)
+        rows = _records(common, root, compiled.manifest.nodes, target, relation, limit)
     else:
         rows = answer(_sql(relation), stored, limit)
     return query.show(common, rows, ZoneInfo(stored.zone))
@@ -94,14 +98,19 @@ def _sql(relation: Known) -> str:
 
 
 def _records(
-    common: Common, root: Path, nodes: dict[str, ManifestNode], relation: Known, limit: int
+    common: Common,
+    root: Path,
+    nodes: dict[str, ManifestNode],
+    target: Target,
+    relation: Known,
+    limit: int,
 ) -> Answer:
     from millstream.cli.latest_records import newest_rows
     from millstream.kafka.opening import connected
     from millstream.kafka.topic_names import readings_of
     from millstream.registry.writers import asked_writers
 
-    project = project_of(common, root)
+    project = structs.replace(project_of(common, root), target=target)
     with (
         fetching(common.style) as fetched,
         connected(project, fetched) as admin,
@@ -111,17 +120,25 @@ def _records(
         return newest_rows(admin, reading, limit, writers)
 
 
-def _compute(common: Common, root: Path, compiled: Compiled, model: Known, limit: int, last: int) -> Answer:
+def _compute(
+    common: Common,
+    root: Path,
+    compiled: Compiled,
+    target: Target,
+    model: Known,
+    limit: int,
+    last: int,
+) -> Answer:
     from millstream.graph import build_graph
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
     from millstream.runner.samples.compute import Question, compute, spark_for, with_ancestors
     from millstream.topology import read_catalog
 
-    project = project_of(common, root)
+    project = structs.replace(project_of(common, root), target=target)
     needed = build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}
     catalog = with_ancestors(read_catalog(compiled), frozenset(needed))
-    log = target_folder(root, project.target.name) / "log"
+    log = target_folder(root, project.target) / "log"
     question = Question(project, catalog, model.id, limit, last, str(log / "spark.log"))
     if not (common.style.quiet or common.style.json):
         click.echo(f"computing '{model.name}' from the last {last:,} records of each partition", err=True)

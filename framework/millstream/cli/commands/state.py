@@ -37,6 +37,7 @@ _SHOWN = 100
     "millstream state get totals anna",
     "millstream state export totals --output csv > totals.csv",
     outputs=("csv",),
+    environments=True,
 )
 @click.argument("action", type=click.Choice(("ls", "get", "export")), default="ls")
 @click.argument("model", required=False)
@@ -118,7 +119,7 @@ def _reader(common: Common, project: Project) -> Iterator[StateReader]:
     from millstream.runner.samples.states import reading
 
     root = Path(project.root)
-    log = target_folder(root, project.target.name) / "state-log"
+    log = target_folder(root, project.target) / "state-log"
     with (
         fetching(common.style) as fetched,
         reading(project, checkpoints_of(project.target, root), log, fetched) as reader,

@@ -20,6 +20,7 @@ from millstream.errors import Diagnostic
     "millstream test --data --output json",
     "millstream test --update --select daily_totals",
     kind=SeveralValues,
+    environments=True,
 )
 @choosing
 @click.option("--unit", is_flag=True, help="Run unit tests only: no broker, nothing stored.")

@@ -9,10 +9,14 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression
 from millstream.formats import KEY, Encoding, format_of
-from millstream.materialization import Materialization, Sink, View
+from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink, View
 from millstream.plan.nodes import Check, Column, Emit
+from millstream.project.names import Environment, named
 from millstream.sql.query import Query
 from millstream.types import STRING, Type
+
+RELAYS = "_millstream."
+"""The prefix of relay topics."""
 
 
 class TopicSpec(Struct, frozen=True):
@@ -37,6 +41,12 @@ class TopicSpec(Struct, frozen=True):
     """For a reference topic, the key by which a newer record replaces an older one."""
     watermark: tuple[str, str] | None = None
     on_bad_record: str = "fail"
+    dead_letters: str = ""
+    """The topic of dead letters, if an environment names it otherwise."""
+
+    @property
+    def dead_letter_topic(self) -> str:
+        return self.dead_letters or f"{self.topic}{DEAD_LETTER_SUFFIX}"
 
 
 class SeedSpec(Struct, frozen=True):
@@ -111,6 +121,22 @@ class Catalog(Struct, frozen=True):
     """The target's settings for the plan: optimization, grouping, timezone and the like."""
     project: str = ""
     """The project's name."""
+    environment: Environment | None = None
+    """Where the project is planned for; its models have the names of what they store there."""
+
+    def defers(self, relation: str) -> bool:
+        """Return whether an environment reads what a relation stores from production."""
+        return self.environment is not None and self.environment.defers(relation)
+
+    @property
+    def references(self) -> dict[str, TopicSpec]:
+        """Return the topics that can be stored as tables of their newest rows."""
+        return {id_: topic for id_, topic in self.topics.items() if not self.defers(id_)}
+
+    def relay_topic(self, view: str) -> str:
+        """Return the topic between a view and readers that can't share its query."""
+        topic = f"{RELAYS}{self.project}.{view}"
+        return topic if self.defers(f"model.{view}") else named(self.environment, topic)
 
     def can_rest(self, relation: str) -> bool:
         """Return whether a relation can be read at rest, instead of row by row."""

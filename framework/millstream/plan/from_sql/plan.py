@@ -110,7 +110,7 @@ class _Building:
         model = self.catalog.models.get(relation)
         if model is None or not model.materialization.inlined or not can_relay(model.columns):
             return None
-        return sink_node(relay_of(model, self.catalog.project), self.traits.of(self.roots[relation]))
+        return sink_node(relay_of(model, self.catalog), self.traits.of(self.roots[relation]))
 
     def provide(self, relation: str, at_rest: bool) -> Node:
         model = self.catalog.models.get(relation)
@@ -144,7 +144,7 @@ class _Building:
         outputs: list[Output] = []
         for model in self.catalog.models.values():
             if model.id in self.relays:
-                relay = relay_of(model, self.catalog.project)
+                relay = relay_of(model, self.catalog)
                 outputs.append(_output(relay, self.roots[model.id]))
             if model.materialization.stored_as or model.id not in self.read | self.relays:
                 outputs.append(_output(model, self.roots[model.id]))

@@ -10,7 +10,7 @@ from millstream.expressions import Expression, Piece, Ref, quoted
 from millstream.formats import format_of
 from millstream.formats.keys import written_key
 from millstream.materialization import Sink
-from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import kind_of
@@ -21,7 +21,13 @@ from millstream.types import Field
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     """Return a source as its readers see it, with metadata columns at the end."""
     node: Node = Decode(
-        input=TopicScan(relation=topic.id, topic=topic.topic, columns=RAW, label=f"{topic.name}_records"),
+        input=TopicScan(
+            relation=topic.id,
+            topic=topic.topic,
+            dead_letters=topic.dead_letter_topic,
+            columns=RAW,
+            label=f"{topic.name}_records",
+        ),
         relation=topic.id,
         format=topic.format,
         fields=topic.fields,
@@ -45,13 +51,9 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     return node
 
 
-RELAYS = "_millstream."
-"""The prefix of relay topics."""
-
-
-def relay_of(view: ModelSpec, project: str) -> ModelSpec:
+def relay_of(view: ModelSpec, catalog: Catalog) -> ModelSpec:
     """Return a view as a model that writes a relay topic, for readers that can't share its query."""
-    topic = f"{RELAYS}{project}.{view.name}"
+    topic = catalog.relay_topic(view.name)
     return replace(view, materialization=Sink(topic), extras=(), checks=())
 
 
@@ -102,10 +104,17 @@ def _part(key: Column) -> Expression:
 def sink_node(model: ModelSpec, written: Traits) -> Node:
     """Return the topic that a model writes, as other models read it; times keep their watermarks."""
     assert isinstance(model.materialization, Sink)
-    topic, format_ = model.materialization.topic, model.materialization.encoding
-    scan = TopicScan(relation=model.id, topic=topic, columns=RAW, label=f"{model.name}_records")
+    sink = model.materialization
+    format_ = sink.encoding
+    scan = TopicScan(
+        relation=model.id,
+        topic=sink.topic,
+        dead_letters=sink.dead_letter_topic(model.name),
+        columns=RAW,
+        label=f"{model.name}_records",
+    )
     label = "" if written.watermarks else model.name
-    in_value = model.materialization.value_columns([column.name for column in model.columns])
+    in_value = sink.value_columns([column.name for column in model.columns])
     read = Decode(
         input=scan,
         relation=model.id,
@@ -116,7 +125,7 @@ def sink_node(model: ModelSpec, written: Traits) -> Node:
     )
     node: Node = read
     if len(in_value) < len(model.columns):
-        node = _with_key(read, model, model.materialization, label)
+        node = _with_key(read, model, sink, label)
     for time, delay in written.watermarks:
         node = Watermark(input=node, time=time, delay=delay, label=model.name)
     return node

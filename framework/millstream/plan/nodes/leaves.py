@@ -14,6 +14,8 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
     relation: str
     """The id of the source, or of the model that writes the topic."""
     topic: str
+    dead_letters: str
+    """The topic for its records that can't be decoded, or on which a function fails."""
 
     operator = "topic"
 

@@ -43,6 +43,11 @@ def registry_status(root: Path) -> Status:
     return status(APICURIO, root)
 
 
+def has_data(root: Path) -> bool:
+    """Return whether the registry was ever started."""
+    return APICURIO.folder(root).path.is_dir()
+
+
 def registry_url(address: str) -> str:
     """Return what clients of Confluent's API need, from a host and port."""
     return f"http://{address}{API}"

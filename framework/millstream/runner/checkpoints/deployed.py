@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from millstream.deployment.records import Deployed, Record
-from millstream.project.folders import checkpoints_of, folder_name
+from millstream.project.folders import checkpoints_of
 from millstream.project.values import Project
+from millstream.runner.checkpoints.environments import files_at
 from millstream.runner.checkpoints.files import checkpoint_folder, last_begun, read_lock, records_in
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import running_spark
-from millstream.stores.files import Files, LocalFiles, files_of, local_path, path_in
+from millstream.stores.files import Files, path_in
 
 _MANIFEST = "manifest.json"
 _BEFORE = "manifest.previous.json"
@@ -20,12 +19,8 @@ _BEFORE = "manifest.previous.json"
 def deployed(project: Project, folder: Path) -> Deployed:
     """Return what is deployed on a project's target; Spark reads checkpoints that are not on this machine."""
     checkpoints = checkpoints_of(project.target, Path(project.root))
-    if local_path(checkpoints) is not None:
-        return deployed_at(LocalFiles(), checkpoints)
-    log = folder / folder_name(project.target.name) / "log"
-    jars = jars_for(project.target)
-    with running_spark(f"millstream {project.settings.name}", project.target, jars, log) as spark:
-        return deployed_at(files_of(checkpoints, spark), checkpoints)
+    with files_at(project.target, checkpoints, folder) as files:
+        return deployed_at(files, checkpoints)
 
 
 def deployed_at(files: Files, checkpoints: str) -> Deployed:

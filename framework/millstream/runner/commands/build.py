@@ -86,7 +86,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
     return RunResults(
         "build",
         job.project.settings.name,
-        job.project.target.name,
+        job.project.target.title,
         now.isoformat(timespec="seconds"),
         took,
         tuple(_results(queries, outcomes, written)),

@@ -43,7 +43,7 @@ def rollback_of(running: Engine) -> Rollback:
     retained = {} if applied is None else _retained(running, applied.id)
     records = records_in(running.files, running.checkpoints)
     if applied is None or not (applied.done or applied.back or retained or records.keys() & applied.begun):
-        message = f"no apply to {running.job.project.target.name} can be rolled back"
+        message = f"no apply to {running.job.project.target.title} can be rolled back"
         remedy = "only the last `millstream apply` that rebuilt something is retained"
         raise MillstreamError(Diagnostic("MS887", message, None, remedy))
     lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())

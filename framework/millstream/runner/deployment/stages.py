@@ -15,6 +15,7 @@ from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints.deployed import deployed_at, never_started
 from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
 from millstream.runner.deployment.apply import Applied, begin_apply, end_apply
+from millstream.runner.deployment.no_longer_built import drop_no_longer_built
 from millstream.runner.deployment.prepare import reset
 from millstream.runner.engine import Engine
 
@@ -22,6 +23,8 @@ from millstream.runner.engine import Engine
 def planned(running: Engine, queries: Sequence[Query], started: Collection[str] = ()) -> tuple[Stage, ...]:
     """Return the stages of queries; some have `started` just now, although no batch may be planned."""
     job = running.job
+    if not started:
+        drop_no_longer_built(running)
     deployed = deployed_at(running.files, running.checkpoints)
     deployed = replace(deployed, never_started=deployed.never_started.difference(started))
     return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock, job.misfits)

@@ -187,7 +187,7 @@ def run_of(target: Target, root: Path) -> Run | None:
 
 def _folders(target: Target, root: Path) -> Iterable[Path]:
     """Return the folders whose locks a run holds, as far as they are on this machine."""
-    yield target_folder(root, target.name)
+    yield target_folder(root, target)
     checkpoints = local_path(checkpoints_of(target, root))
     if checkpoints is not None:
         yield checkpoints

@@ -28,7 +28,7 @@ from millstream.runner.deployment.apply import Applied, end_apply
 from millstream.runner.deployment.backfill import backfill
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, lock_after, planned
-from millstream.runner.engine import Engine
+from millstream.runner.engine import Engine, record_environment
 from millstream.runner.handover.alongside import Alongside, OneOfAll
 from millstream.runner.handover.changes import changed_queries, check_chains
 from millstream.runner.handover.taking_over import halted, take_over
@@ -85,6 +85,7 @@ def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
                     checkpoints.write_lock(
                         running.files, running.checkpoints, lock_after(running, _names(queries))
                     )
+                record_environment(running.job, running.files, running.checkpoints)
                 write_manifest(running.files, running.checkpoints, running.job.manifest)
 
             return take_over(live, running, stopped, swap)

@@ -81,9 +81,11 @@ def loaded(running: Engine, version: ProjectVersion, intent: Intent) -> Engine:
         message = "the run can't read the plan of this version of Millstream"
         raise MillstreamError(Diagnostic("MS898", message, None, RESTART))
     before = read_results(
-        Path(version.root, project.settings.target_path), project.settings.name, version.target
+        Path(version.root, project.settings.target_path), project.settings.name, manifest.target
     )
     topology = compiled_topology(Compiled(manifest, catalog=catalog), before, tests=version.tests)
+    environment = topology.catalog.environment
+    project = replace(project, target=replace(project.target, environment=environment))
     if reasons := list(_needing_restart(running, project, topology.catalog)):
         message = f"the run can't continue with this change: {'; '.join(reasons)}"
         raise MillstreamError(Diagnostic("MS898", message, None, RESTART))

@@ -12,12 +12,13 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 from msgspec import Struct
 
 from millstream.kafka.clients import PATIENCE, Admin
+from millstream.project.names import Environment, named
 
 _log = logging.getLogger(__name__)
 
 
-def group_of(project: str, query: str) -> str:
-    return f"millstream.{project}.{query}"
+def group_of(project: str, query: str, environment: Environment | None = None) -> str:
+    return named(environment, f"millstream.{project}.{query}")
 
 
 class Commits(Struct, frozen=True):
@@ -25,12 +26,13 @@ class Commits(Struct, frozen=True):
 
     admin: Admin
     project: str
+    environment: Environment | None = None
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
         offsets = [TopicPartition(topic, n, at) for topic, ends in read.items() for n, at in ends.items()]
         if not offsets:
             return
-        group = group_of(self.project, query)
+        group = group_of(self.project, query, self.environment)
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
         try:
             for future in self.admin.client.alter_consumer_group_offsets(wanted).values():

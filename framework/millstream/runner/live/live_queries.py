@@ -70,7 +70,11 @@ class LiveQueries:
             others = [query for query in self.queries if query.name not in names]
             eligible = [query for query in (*others, *queries) if not query.realtime]
             check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
-        commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
+        commits = Commits(
+            admin_of(running.kafka.cluster),
+            running.job.project.settings.name,
+            running.job.project.target.environment,
+        )
         starts = threading.Semaphore(at_once)
         made = {
             query.name: SupervisedQuery(

@@ -33,12 +33,15 @@ class Tables(Struct, frozen=True, eq=False):
     catalog: Catalog
 
     def create(self, table: TableOutput, *, changes: bool) -> bool:
+        self._check(table)
         return self._of(table.model).create(table, changes=changes)
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
+        self._check(table)
         self._of(table.model).merge(rows, table, batch)
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
+        self._check(table)
         self._of(table.model).swap(new, table, swap, changes=changes)
 
     def copy(self, table: TableOutput, copy: TableOutput) -> None:
@@ -69,6 +72,10 @@ class Tables(Struct, frozen=True, eq=False):
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)
         columns = (f.col(quoted(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
+
+    def _check(self, table: TableOutput) -> None:
+        if (environment := self.project.target.environment) is not None:
+            environment.check(table.model)
 
     def _of(self, relation: str) -> SparkTables:
         return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.project.folders import absolute_path, target_folder
+from millstream.project.folders import place_of
+from millstream.project.names import Environment
 from millstream.project.values import Target
 
 REFERENCES = "_sources"
@@ -15,16 +16,28 @@ REFERENCES = "_sources"
 
 class DeltaFolder(Struct, frozen=True):
     path: str
+    environment: Environment | None = None
+    production: str = ""
+    """In an environment: the folder of tables that are read from production."""
 
-    def of(self, relation: str) -> str:
-        """Return the folder of a table: `model.totals`, or a reference topic `source.shop.products`."""
-        kind, _, name = relation.partition(".")
-        parts = (self.path.rstrip("/"), *((REFERENCES,) if kind == "source" else ()), name)
-        return "/".join(parts)
+    def read(self, relation: str) -> str:
+        """Return the folder to read a table from: `model.totals`, or the topic `source.shop.products`."""
+        deferred = self.environment is not None and self.environment.defers(relation)
+        return _in(self.production if deferred else self.path, relation)
+
+    def written(self, relation: str) -> str:
+        """Return the folder of a table to write, which in an environment is never one of production."""
+        return _in(self.path, relation)
+
+
+def _in(folder: str, relation: str) -> str:
+    kind, _, name = relation.partition(".")
+    return "/".join((folder.rstrip("/"), *((REFERENCES,) if kind == "source" else ()), name))
 
 
 def delta_folder(target: Target, root: Path) -> DeltaFolder:
     given = (target.settings.get("tables") or {}).get("path")
-    return DeltaFolder(
-        absolute_path(given, root) if given else str(target_folder(root, target.name) / "tables")
-    )
+    own = place_of(target, root, given, "tables")
+    if target.environment is None:
+        return DeltaFolder(own)
+    return DeltaFolder(own, target.environment, place_of(target.production, root, given, "tables"))

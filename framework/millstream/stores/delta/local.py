@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 
 class LocalDelta(Struct, frozen=True):
-    folder: DeltaFolder
+    tables: DeltaFolder
+
+    @property
+    def folder(self) -> str:
+        return self.tables.path
+
+    def names(self) -> list[str]:
+        raise NotImplementedError("tables are folders")
+
+    def drop_all(self) -> None:
+        raise NotImplementedError("tables are folders")
 
     def answer(
         self, _sql: str, _known: Mapping[str, Known], *, zone: str, limit: int | None
@@ -34,7 +44,7 @@ class LocalDelta(Struct, frozen=True):
         from millstream.tables.mistakes import clean
 
         try:
-            opened.add(table, DeltaTable(self.folder.of(table.id)))
+            opened.add(table, DeltaTable(self.tables.read(table.id)))
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:
@@ -43,7 +53,7 @@ class LocalDelta(Struct, frozen=True):
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
     def outside(self, own: Path) -> str | None:
-        return self.folder.path if is_outside(self.folder.path, own) else None
+        return self.folder if is_outside(self.folder, own) else None
 
 
 def locate(target: Target, root: Path) -> LocalDelta:

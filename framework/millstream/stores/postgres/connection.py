@@ -25,7 +25,8 @@ def connected(
     with opened as connection:
         connection.read_only = read_only
         connection.execute("select set_config('timezone', %s, true)", (zone,))
-        connection.execute("select set_config('search_path', %s, true)", (quoted(schema.schema),))
+        path = schema.search_path if read_only else quoted(schema.schema)
+        connection.execute("select set_config('search_path', %s, true)", (path,))
         yield connection
 
 

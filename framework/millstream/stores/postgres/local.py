@@ -30,9 +30,23 @@ class LocalPostgres(Struct, frozen=True):
         from millstream.stores.postgres.query import read_table
 
         columns = [(name, parse_type(kind)) for name, kind in table.columns]
-        if (rows := read_table(self.schema, table, columns)) is not None:
+        if (rows := read_table(self.schema.of(table.id), table, columns)) is not None:
             flat = [(name, STRING if isinstance(kind, NESTED) else kind) for name, kind in columns]
             opened.add_rows(table, flat, rows)
+
+    @property
+    def folder(self) -> str:
+        return ""
+
+    def names(self) -> list[str]:
+        from millstream.stores.postgres.environments import names
+
+        return names(self.schema)
+
+    def drop_all(self) -> None:
+        from millstream.stores.postgres.environments import drop_all
+
+        drop_all(self.schema)
 
     def outside(self, _own: Path) -> str:
         return f"{self.schema.url}, schema {self.schema.schema}"

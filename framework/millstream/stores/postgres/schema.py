@@ -6,8 +6,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
+from millstream.project.names import Environment, named
 from millstream.project.secrets import Secret, mask
 from millstream.project.values import Target
 from millstream.types import Array, Map, Row
@@ -26,10 +27,25 @@ class PostgresSchema(Struct, frozen=True):
     username: str | None = None
     password: Secret | str | None = None
     schema: str = "public"
+    """Where tables are written."""
+    environment: Environment | None = None
+    production: str = ""
+    """In an environment: the schema of tables that are read from production."""
 
     def __post_init__(self) -> None:
         if isinstance(self.password, str):
             force_setattr(self, "password", Secret(self.password))
+
+    def of(self, relation: str) -> PostgresSchema:
+        """Return where a table is read."""
+        if self.environment is None or not self.environment.defers(relation):
+            return self
+        return replace(self, schema=self.production, environment=None)
+
+    @property
+    def search_path(self) -> str:
+        """The schemas in which queries look for tables, the environment's own first."""
+        return ", ".join(f'"{each}"' for each in (self.schema, self.production) if each)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -51,11 +67,14 @@ class PostgresSchema(Struct, frozen=True):
 def postgres_schema(target: Target) -> PostgresSchema:
     settings = target.settings["tables"]
     url, username, password = _without_credentials(_text(settings["url"]))
+    schema = _text(settings.get("database_schema", "public"))
     return PostgresSchema(
         url,
         _text(settings["username"]) if "username" in settings else username,
         Secret(_text(settings["password"])) if "password" in settings else password and Secret(password),
-        _text(settings.get("database_schema", "public")),
+        named(target.environment, schema),
+        target.environment,
+        schema if target.environment else "",
     )
 
 

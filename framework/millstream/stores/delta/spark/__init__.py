@@ -28,10 +28,10 @@ class DeltaTables(Struct, frozen=True):
     spark: SparkSession
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
-        return table.create(self.spark, output, self.folder.of(output.model), changes=changes)
+        return table.create(self.spark, output, self.folder.written(output.model), changes=changes)
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
-        path, session = self.folder.of(output.model), rows.sparkSession
+        path, session = self.folder.written(output.model), rows.sparkSession
 
         def newest() -> Newest | None:
             return None if batch.new else table.newest(session, output, path)
@@ -48,26 +48,26 @@ class DeltaTables(Struct, frozen=True):
                 session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
-        paths = self.folder.of(new.model), self.folder.of(output.model)
+        paths = self.folder.written(new.model), self.folder.written(output.model)
         swap.swap(self.spark, output, *paths, app=id_, changes=changes)
 
     def copy(self, output: TableOutput, to: TableOutput) -> None:
-        swap.copy(self.spark, self.folder.of(output.model), self.folder.of(to.model))
+        swap.copy(self.spark, self.folder.written(output.model), self.folder.written(to.model))
 
     def drop(self, output: TableOutput) -> None:
-        path = self.folder.of(output.model)
+        path = self.folder.written(output.model)
         files_of(path, self.spark).remove(path)
 
     def has_rows(self, output: TableOutput) -> bool:
-        path = self.folder.of(output.model)
+        path = self.folder.written(output.model)
         return table.exists(self.spark, path) and not table.rows(self.spark, path).isEmpty()
 
     def rows(self, session: SparkSession, relation: str, _columns: Iterable[Column]) -> DataFrame:
-        return table.rows(session, self.folder.of(relation))
+        return table.rows(session, self.folder.read(relation))
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         feed = session.readStream.format("delta").option("readChangeFeed", "true")
-        newest = feed.load(self.folder.of(relation)).where("_change_type <> 'update_preimage'")
+        newest = feed.load(self.folder.read(relation)).where("_change_type <> 'update_preimage'")
         deleted = (f.col("_change_type") == "delete").alias("_deleted")
         return newest.select(*(f.col(quoted(column.name)) for column in columns), deleted)
 

@@ -40,7 +40,7 @@ class PostgresTables(Struct, frozen=True):
         return table.has_rows(self.schema, output)
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        return rows.rows(session, self.schema, relation, columns)
+        return rows.rows(session, self.schema.of(relation), relation, columns)
 
 
 def connect(target: Target, _root: Path, _session: SparkSession) -> SparkTables:

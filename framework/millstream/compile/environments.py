@@ -1,0 +1,97 @@
+"""A compiled project in an isolated environment: what is built there gets the environment's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from millstream.compile.topics import LONGEST
+from millstream.decoding import from_msgpack
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import Compiled, ManifestNode
+from millstream.materialization import Materialization, Sink, Table
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
+from millstream.project.names import Environment
+
+
+def in_environment(compiled: Compiled, environment: Environment) -> Compiled:
+    """Return a project whose built models have names of the environment, and the others those of production.
+
+    Raise if one of the names is too long for Kafka.
+    """
+    nodes = {id_: _node(node, environment) for id_, node in compiled.manifest.nodes.items()}
+    if problems := list(_too_long(nodes.values())):
+        raise MillstreamError(*problems)
+    target = environment.title(compiled.manifest.target)
+    manifest = replace(compiled.manifest, nodes=nodes, target=target, environment=environment.name)
+    if not compiled.catalog:
+        return replace(compiled, manifest=manifest)
+    catalog = from_msgpack(compiled.catalog, Catalog)
+    catalog = replace(
+        catalog,
+        topics={id_: _topic(topic, environment) for id_, topic in catalog.topics.items()},
+        models={id_: _model(model, environment) for id_, model in catalog.models.items()},
+        environment=environment,
+    )
+    return replace(compiled, manifest=manifest, catalog=msgspec.msgpack.encode(catalog))
+
+
+def _topic(topic: TopicSpec, environment: Environment) -> TopicSpec:
+    return replace(topic, dead_letters=environment.named(topic.dead_letter_topic))
+
+
+def _model(model: ModelSpec, environment: Environment) -> ModelSpec:
+    names = _names(model.materialization, model.name, environment, deferred=environment.defers(model.id))
+    return replace(model, materialization=replace(model.materialization, **names)) if names else model
+
+
+def _node(node: ManifestNode, environment: Environment) -> ManifestNode:
+    stored = node.materialization
+    if stored is None:
+        return node
+    deferred = environment.defers(node.id)
+    names = _names(stored, node.name, environment, deferred=deferred)
+    return replace(node, config={**node.config, **names}, deferred=deferred)
+
+
+def _names(
+    stored: Materialization, model: str, environment: Environment, *, deferred: bool
+) -> dict[str, Any]:
+    """Return the names that differ from production's, by option of the materialization."""
+    dead_letters = environment.named(stored.dead_letter_topic(model))
+    match stored:
+        case Sink() if not deferred:
+            found = {"topic": environment.named(stored.topic), "dead_letters": dead_letters}
+            return found | _subjects(stored, environment)
+        case Sink() | Table():
+            return {"dead_letters": dead_letters}
+        case _:
+            return {}
+
+
+def _subjects(sink: Sink, environment: Environment) -> dict[str, Any]:
+    """Return the subjects of a sink: its own, unless it only uses what the registry has for production."""
+    found: dict[str, Any] = {}
+    pairs = (
+        ("subject", sink.value_subject, sink.pinned_subject),
+        ("key_subject", sink.subject_of_key, sink.pinned_subject_of_key),
+    )
+    for option, written, pinned in pairs:
+        if pinned or written:
+            found[option] = pinned or environment.named(written)
+    return found
+
+
+def _too_long(nodes: Iterable[ManifestNode]) -> Iterator[Diagnostic]:
+    for node in nodes:
+        stored = node.materialization
+        if not isinstance(stored, Sink | Table) or node.deferred:
+            continue
+        topic = max(stored.stored_name(node.name), stored.dead_letter_topic(node.name), key=len)
+        if len(topic) > LONGEST:
+            message = f"the topic name '{topic}' is too long: Kafka allows at most {LONGEST} characters"
+            remedy = "use a shorter name for the environment"
+            yield Diagnostic("MS555", message, None, remedy)

@@ -1,0 +1,24 @@
+"""The invariant of environments: their queries write nothing of production."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from millstream.physical.values import DeadLetters, Query, SinkOutput, TableOutput, ViewOutput
+from millstream.project.names import Environment
+
+
+def check_isolated(queries: Iterable[Query], environment: Environment | None) -> None:
+    """Raise if a query would write a topic or table of production."""
+    if environment is None:
+        return
+    for target in (target for query in queries for target in query.outputs):
+        match target:
+            case SinkOutput(model=id_, topic=topic):
+                environment.check(id_, topic)
+            case DeadLetters(topic=topic):
+                environment.check("", topic)
+            case TableOutput(model=id_):
+                environment.check(id_)
+            case ViewOutput():
+                pass

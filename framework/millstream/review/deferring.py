@@ -1,0 +1,95 @@
+"""What an environment reads from production: all that is stored there and means the same, as in dbt's defer.
+
+A model is built in the environment if `state:modified+` selects it against what runs, if its state or stored
+rows would not fit those that run, or if production does not store it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.deployment.records import Deployed, Offsets
+from millstream.graph import build_graph, reach
+from millstream.physical.verdict import verdict
+from millstream.plan.nodes import Check
+from millstream.review.selecting import States
+from millstream.review.state import running
+from millstream.review.version import Version, with_plan
+from millstream.topology import Topology
+
+
+class Deferred(Struct, frozen=True):
+    """What is read from production."""
+
+    relations: frozenset[str] = frozenset()
+    """Ids of models and reference topics."""
+    began: dict[str, Offsets] = {}
+    """Where the records begin that the running version of a topic has."""
+
+
+def deferred(runs: Deployed, old: Version | None, new: Version) -> Deferred:
+    """Return what is read from production; `old` is the version that runs there, if it is known."""
+    if old is None:
+        return Deferred()
+    old, new = with_plan(old), with_plan(new)
+    if not (old.topology and new.topology):
+        return Deferred()
+    changed = States(old, new)("modified") | _unfit(old.topology, new.topology)
+    changed |= _differently_tested(old.topology, new.topology)
+    graph = build_graph(new.manifest.nodes)
+    built = changed | reach(changed & graph.nodes.keys(), graph.children)
+    stored, began = _stored(runs)
+    known = _places(new.topology)
+    found = {id_ for id_, topic in known.items() if id_ not in built and stored.get(id_) == topic}
+    return Deferred(frozenset(found), {known[id_]: began[id_] for id_ in sorted(found) if id_ in began})
+
+
+def _stored(runs: Deployed) -> tuple[dict[str, str], dict[str, Offsets]]:
+    """Return the topics of what production stores, empty for tables, and where their records begin."""
+    stored: dict[str, str] = {}
+    began: dict[str, Offsets] = {}
+    for name, record in runs.records.items():
+        if name in runs.never_started:
+            continue
+        for id_, topic in (record.outputs or {}).items():
+            stored[id_] = topic
+            if topic in record.began:
+                began[id_] = record.began[topic]
+    return stored, began
+
+
+def _places(topology: Topology) -> Mapping[str, str]:
+    """Return the topics of all that the project stores, empty for tables."""
+    outputs = {output.model: output.topic for output in topology.written.outputs}
+    return outputs | {id_: "" for id_ in topology.plan.at_rest if id_ in topology.catalog.topics}
+
+
+def _unfit(old: Topology, new: Topology) -> set[str]:
+    """Return the models whose own state or stored rows would not fit, whatever they share a query with."""
+    found = running(_alone(old), _alone(new))
+    before = {query.name: query for query in found.old.queries}
+    return {
+        model
+        for query in found.new.queries
+        if query.name in before and verdict(before[query.name].signature, query.signature).kind != "same"
+        for model in query.stored
+    }
+
+
+def _alone(topology: Topology) -> Topology:
+    catalog = topology.catalog
+    return replace(topology, catalog=replace(catalog, target={**catalog.target, "grouping": "off"}))
+
+
+def _differently_tested(old: Topology, new: Topology) -> set[str]:
+    """Return the models for which other tests decide which rows are stored."""
+    before = {id_: _deciding(model.checks) for id_, model in old.catalog.models.items()}
+    models = new.catalog.models.items()
+    return {id_ for id_, model in models if before.get(id_) != _deciding(model.checks)}
+
+
+def _deciding(checks: Iterable[Check]) -> list[tuple[str, str, str]]:
+    return sorted((check.name, check.severity, check.wrong.text) for check in checks if check.keeps_out)
