@@ -12,7 +12,7 @@ from millstream.deployment.former import columns_of, former_in, former_models, r
 from millstream.deployment.intents import CONTINUE, Apply, FullRefresh, Intent, Regroup, Update, accepted_by
 from millstream.deployment.leaving import Split, after_splits, without_removed
 from millstream.deployment.newer_models import newer_models
-from millstream.deployment.records import Deployed
+from millstream.deployment.records import Deployed, Record
 from millstream.deployment.stages import fit, unaccepted
 from millstream.physical.former import is_former
 from millstream.physical.lock import Lock, restarted
@@ -33,6 +33,8 @@ class Kept(Struct, frozen=True):
     models: tuple[str, ...] = ()
     """Ids of the models whose new SQL means the same as the SQL that runs."""
     splits: tuple[Split, ...] = ()
+    removed: Mapping[str, tuple[str, ...]] = {}
+    """The models that no longer exist, and are former models of their queries from now on."""
     reasons: Mapping[str, tuple[str, ...]] = {}
     """Why models of a split must be rebuilt, by the name of their new query; none if that was requested."""
     misfits: Mapping[str, tuple[str, ...]] = {}
@@ -74,7 +76,7 @@ def kept_form(
     written = _Written(topology, physical, running.lock, only)
     if old is None:
         return _without_outdated(written, written.plan(running), intent, selected)
-    running = without_removed(running, old, _stored(topology.catalog))
+    before, running = running, without_removed(running, old, _stored(topology.catalog))
     found = written.plan(running)
     same = written.same_sql(old, found, intent)
     if same:
@@ -86,7 +88,13 @@ def kept_form(
         return found
     found = _with_splits(written, found, old, same, intent, selected)
     found = _without_outdated(written, found, intent, selected)
-    return structs.replace(found, misfits=dict(_misfits(written, found, old, same, intent)))
+    removed = {name: _gone(before.records[name], each) for name, each in running.records.items()}
+    misfits = dict(_misfits(written, found, old, same, intent))
+    return structs.replace(found, misfits=misfits, removed=removed)
+
+
+def _gone(before: Record, after: Record) -> tuple[str, ...]:
+    return tuple(model for model in before.stored if model not in after.stored)
 
 
 def _misfits(

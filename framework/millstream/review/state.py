@@ -106,7 +106,9 @@ def _changes(
         else:
             change = _existing(fit(query, was, running), was, query, new, statistics)
             same = plain(model for model in query.stored if model in kept.models)
-            notes = [f"{model} means the same, and keeps the SQL that runs" for model in same]
+            gone = plain(kept.removed.get(query.name, ()))
+            notes = [f"{model} is no longer computed by it" for model in gone]
+            notes += [f"{model} means the same, and keeps the SQL that runs" for model in same]
             if (split := left.get(query.name)) is not None:
                 notes.append(_leaves(split, running))
                 reasons = kept.reasons.get(query.name) or change.reasons

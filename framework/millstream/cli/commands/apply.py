@@ -54,7 +54,6 @@ def command(
     accept_differences: bool,
     rollback: bool,
     no_tests: bool,
-    wait: bool,
 ) -> int:
     """Deploy the project to a target, with a rollback.
 
@@ -67,10 +66,9 @@ def command(
     If the project is running on this machine, it keeps running: rebuilt queries catch up alongside the
     running ones, and take over between two batches.
     """
-    if rollback and (yes or changes != Changes() or accept_differences or no_tests):
+    if rollback and (yes or changes != Changes(wait=changes.wait) or accept_differences or no_tests):
         raise click.UsageError("--rollback takes no other option of apply")
     root = root_of(common)
-    changes = structs.replace(changes, wait=wait)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
     run = _run_of(root, job)
     if rollback:
