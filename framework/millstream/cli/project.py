@@ -142,14 +142,16 @@ def _states(
 def older_version(
     common: Common, root: Path, name: str | None, manifest: Path | None, *, merge_base: bool = False
 ) -> tuple[Version, tuple[Diagnostic, ...]]:
-    """Return the version to compare with, from a git reference or a manifest, and warnings."""
+    """Return the version to compare with, from git or a manifest, and warnings.
+
+    Without both, it is the commit where this branch left the main branch.
+    """
     if manifest is not None:
         from millstream.review.version import version_of_manifest
 
         return version_of_manifest(manifest), ()
     from millstream.review.base_version import version_in_git
 
-    assert name
     return version_in_git(
         root,
         name,

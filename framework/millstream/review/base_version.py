@@ -13,7 +13,7 @@ from millstream.errors import Diagnostic, MillstreamError, Note
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.settings import read_settings
 from millstream.review.checkout import check_out
-from millstream.review.git import find_commit, find_repository, missing_commits
+from millstream.review.git import find_commit, find_repository, main_branch, missing_commits
 from millstream.review.version import Version, version_of
 from millstream.target_folder import claim
 
@@ -24,15 +24,19 @@ _SHOWN = 3
 
 def version_in_git(
     root: Path,
-    name: str,
+    name: str | None,
     *,
     merge_base: bool = False,
     target: str | None = None,
     variables: str | Mapping[str, Any] | None = None,
     profiles_dir: Path | None = None,
 ) -> tuple[Version, tuple[Diagnostic, ...]]:
-    """Return a version by its name in git, and warnings; the working tree has been compiled before."""
+    """Return a version by its name in git, and warnings; the working tree has been compiled before.
+
+    Without a name, it is the commit where this branch left the main branch.
+    """
     repository = find_repository(root)
+    name, merge_base = (name, merge_base) if name else (main_branch(repository), True)
     commit = find_commit(repository, name, merge_base=merge_base)
     target_path = root / read_settings(root)[0].target_path
     folder, warnings = check_out(repository, commit, target_path / _VERSIONS)

@@ -82,6 +82,18 @@ def find_commit(repository: Repository, name: str, *, merge_base: bool = False) 
     return Commit(name, found)
 
 
+def main_branch(repository: Repository) -> str:
+    """Return the branch that others are merged into: the remote's default branch, or `main` or `master`."""
+    head = _ask(repository, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+    names = [head.stdout.decode().strip()] if not head.returncode else []
+    for name in (*names, "origin/main", "origin/master", "main", "master"):
+        if not _ask(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").returncode:
+            return name
+    message = "there is no origin/HEAD, main or master to compare with"
+    remedy = "name a branch, tag or commit: --against REF"
+    raise MillstreamError(Diagnostic("MS721", message, None, remedy))
+
+
 def missing_commits(repository: Repository, commit: Commit) -> int:
     """Return how many commits of a version HEAD lacks; 0 in a shallow clone."""
     if is_shallow(repository):

@@ -25,6 +25,11 @@ def test_nothing_changed(shop, run):
     assert found.out.startswith("No effect on what runs\n")
 
 
+def test_the_main_branch_is_compared_with_by_default(shop, run):
+    edit(shop)
+    assert run("review").out == run("review", "--against", "main").out
+
+
 def test_the_verdict_comes_first(shop, run):
     edit(shop)
     out = run("review", "--against", "main").out.splitlines()
@@ -141,12 +146,12 @@ def test_a_manifest_that_is_not_there(shop, run):
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
+        ("--against", ""),
         ("--against", "main", "--against-manifest", "x.json"),
         ("--against-manifest", "x.json", "--merge-base"),
     ],
 )
-def test_what_to_compare_with_must_be_told(shop, run, arguments):
+def test_what_can_t_be_compared_with(shop, run, arguments):
     found = run("review", *arguments)
     assert found.code == 2
     assert "MS701" in found.err

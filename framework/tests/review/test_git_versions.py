@@ -203,3 +203,42 @@ def test_old_versions_are_forgotten(shop):
         commit(shop)
         older(shop, "HEAD")
     assert len(list((shop / "target/cache/.versions").iterdir())) <= 3
+
+
+def edited(root, column):
+    (root / "models/clicks.sql").write_text(f"select {column} from {{{{ source('shop', 'events') }}}}")
+
+
+@pytest.mark.parametrize("main", ["main", "master"])
+def test_without_a_name_it_is_where_the_branch_left_the_main_branch(shop, main):
+    git(shop, "branch", "-m", main)
+    git(shop, "checkout", "-b", "work")
+    edited(shop, "user_id")
+    commit(shop)
+    git(shop, "checkout", main)
+    edited(shop, "amount")
+    commit(shop)
+    git(shop, "checkout", "work")
+    found, warnings = older(shop, None)
+    assert (found.name, columns(found), warnings) == (main, ["user_id", "amount"], ())
+
+
+def test_without_a_name_the_default_branch_of_the_remote_comes_first(shop, tmp_path):
+    git(shop, "checkout", "-b", "trunk")
+    edited(shop, "user_id")
+    commit(shop)
+    git(tmp_path, "clone", "--quiet", str(shop), "clone")  # its origin/HEAD is trunk
+    clone = tmp_path / "clone"
+    git(clone, "branch", "main", "origin/main")
+    found, _ = older(clone, None)
+    assert (found.name, columns(found)) == ("origin/trunk", ["user_id"])
+
+
+def test_without_a_name_and_a_main_branch(shop):
+    git(shop, "branch", "-m", "trunk")
+    with pytest.raises(MillstreamError) as error:
+        older(shop, None)
+    assert told(error) == (
+        "MS721",
+        "there is no origin/HEAD, main or master to compare with: name a branch, tag or commit: --against REF",
+    )

@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
 @cli_command(
     "review",
+    "millstream review",
     "millstream review --against main",
     "millstream review --against origin/main --merge-base --fail-on breaking --fail-on rebuild",
     "millstream review --against v1.2.0 --output markdown > comment.md",
     "millstream review --against-manifest production/manifest.json --output json",
     formats=("markdown",),
 )
-@click.option("--against", metavar="REF", help="The branch, tag or commit to compare with.")
+@click.option(
+    "--against",
+    metavar="REF",
+    help="The branch, tag or commit to compare with; default: where this branch left the main one.",
+)
 @click.option("--merge-base", is_flag=True, help="Compare with the commit where this branch left REF.")
 @click.option(
     "--against-manifest",
@@ -50,9 +55,10 @@ def command(
     """Review what a change does before it is merged.
 
     Compares columns and their readers, the state of each query, the contracts of topics and tables, and cost
-    with another version. Formatting, comments and refactorings that give the same rows are not changes.
-    Nothing is run, and git's working tree is not touched. `--output markdown` writes a comment for a pull
-    request.
+    with another version. Without --against, that is the commit where this branch left the main branch: the
+    default branch of `origin`, or `main` or `master`. Formatting, comments and refactorings that give the
+    same rows are not changes. Nothing is run, and git's working tree is not touched. `--output markdown`
+    writes a comment for a pull request.
     """
     _check(against, against_manifest, merge_base=merge_base)
     root = root_of(common)
@@ -69,8 +75,8 @@ def command(
 
 
 def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> None:
-    if not against and manifest is None:
-        raise click.UsageError("nothing to compare with: use --against REF or --against-manifest FILE")
+    if against == "":
+        raise click.UsageError("--against needs a branch, tag or commit")
     if against and manifest is not None:
         raise click.UsageError("--against and --against-manifest can't be combined")
     if merge_base and not against:
