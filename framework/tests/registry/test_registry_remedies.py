@@ -3,7 +3,7 @@
 from contextlib import closing
 
 import pytest
-from support.registry import needs_java
+from support.registry import gateway, needs_java
 from support.runs import job_of
 
 from millstream.errors import MillstreamError
@@ -53,6 +53,53 @@ def test_what_answers_is_something_else(run, shop, register, server, name):
     assert found == ("MS891", "check the url of schema_registry in profiles.yml", "profiles.yml")
     (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{server.url}'}}}}"))
     assert pull(run).code == 0
+
+
+GOLDEN = {
+    "login": """\
+error[MS892]: the schema registry refuses the login: HTTP 401 from URL
+ --> profiles.yml:1:40
+  = help: check username and password, or token, of schema_registry
+""",
+    (422, b'{"error_code": 42201, "message": "Invalid\\nschema"}'): """\
+error[MS894]: the schema registry finds subject 'NAME-value' invalid: Invalid schema
+ --> models/s.yml:4:35
+  |
+4 |       - {name: NAME, schema: registry}
+  |                                   ^^^^^^^^
+  = help: fix the schema in the registry
+""",
+    (500, b'{"error_code": 50001, "message": "Error in the backend data store"}'): """\
+error[MS896]: the schema registry failed to return subject 'NAME-value': HTTP 500, Error in the backend data store
+ --> profiles.yml:1:40
+  = help: see the log of the registry
+""",
+}
+
+
+@pytest.mark.parametrize("fault", GOLDEN, ids=["MS892", "MS894", "MS896"])
+def test_what_is_shown_of_a_registry_that_fails(run, shop, register, server, name, fault):
+    root = shop(f"name: {name}, schema: registry")
+    register(f"{name}-value", ORDER)
+    right, wrong = "username: me, password: hunter2", "username: me, password: hunter3"
+    given = {"login": "me:hunter2"} if fault == "login" else {"answer": fault}
+
+    def profile(url, login):
+        (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{url}', {login}}}}}"))
+
+    with gateway(server.url, **given) as url:
+        profile(url, wrong)
+        found = run("schemas", "pull")
+        assert found.code == 2
+        shown = found.err.replace(url, "URL").replace(name, "NAME")
+        assert shown == GOLDEN[fault]
+        assert "hunter" not in found.out + found.err
+        if fault == "login":
+            profile(url, right)
+            assert pull(run).code == 0
+    if fault != "login":  # once the registry has been fixed
+        profile(server.url, right)
+        assert pull(run).code == 0
 
 
 def test_a_target_without_a_registry(run, shop, register, server, name):

@@ -7,9 +7,11 @@ from collections import Counter
 import pytest
 from confluent_kafka import Producer
 from support.commands import MILLSTREAM
-from support.runs import built, headers, received, send, statuses
+from support.runs import built, create_topics, headers, received, send, statuses
 from support.shops import event
 from support.spark import SPARK_WARNINGS
+
+from millstream.project.pins import Subject, encode, version_of
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
@@ -83,3 +85,52 @@ def aborted(bootstrap, row):
     producer.produce("events", key=row[0], value=json.dumps(row[1]))
     producer.flush(10)
     producer.abort_transaction(30)
+
+
+TYPES = {"id": "long", "name": "string"}
+AVRO = {"type": "record", "name": "Row", "fields": [{"name": name, "type": of} for name, of in TYPES.items()]}
+PROTO = 'syntax = "proto3"; message Row { int64 id = 1; string name = 2; }'
+SOURCES = """
+sources:
+- name: web
+  topics:
+  - {name: avros, schema: registry, on_bad_record: dead_letter, key: {name: k, format: avro, schema: registry}}
+  - {name: protos, format: protobuf, schema: schemas/row.proto, on_bad_record: dead_letter}
+"""
+
+
+def test_letters_of_binary_formats_are_replayed_byte_by_byte(shop, first_spark):
+    shop.write("models/web.yml", SOURCES)
+    shop.write("schemas/row.proto", PROTO)
+    for subject, schema, id_ in (("avros-value", AVRO, 7), ("avros-key", "long", 8)):
+        pin = Subject(subject, "NONE", (version_of(1, id_, "AVRO", json.dumps(schema)),))
+        shop.write(f"schemas/registry/{subject}.json", encode(pin))
+    sink = "{{ config(materialized='sink') }} select id, name"
+    shop.model("avro_rows", f"{sink}, k from {{{{ source('web', 'avros') }}}}")
+    shop.model("proto_rows", f"{sink} from {{{{ source('web', 'protos') }}}}")
+    header, key = b"\0\0\0\0\7", b"\0\0\0\0\10\2"
+    bad = {
+        "avros": [
+            (key, header + b"\2\2\xff"), (key, header + b"\2\2a\0"), (key, header[:3]), (key, b"\1" + header[1:]),
+            (b"\xff\0\xfe", header + b"\2\2a"), (key + b"\0", header + b"\2\2a"), (key, b""),
+        ],
+        "protos": [("k", b"\x08"), ("k", b"\x12\x01\xff"), (b"\0\xff", b"\x09\0\0"), ("k", bytes(range(256)))],
+    }  # fmt: skip
+    good = {"avros": [(key, header + b"\2\2a")], "protos": [("k", b"\x08\x01")]}
+    create_topics(shop.bootstrap, *bad, partitions=1)
+    send(shop.bootstrap, {topic: [*good[topic], *bad[topic]] for topic in bad})
+    built(shop.root, first_spark)
+    sent = {}
+    for topic, records in bad.items():
+        sent[topic] = [(each.key(), each.value()) for each in received(shop.bootstrap, topic)][1:]
+        letters = received(shop.bootstrap, f"{topic}.dead_letter")
+        assert [(each.key(), each.value()) for each in letters] == sent[topic], topic
+        assert len(sent[topic]) == len(records)
+        assert replayed(shop, topic) == len(records)
+        again = [(each.key(), each.value()) for each in received(shop.bootstrap, topic)]
+        assert again[1 + len(records) :] == sent[topic], topic
+    built(shop.root, first_spark)
+    for topic in bad:
+        letters = [(each.key(), each.value()) for each in received(shop.bootstrap, f"{topic}.dead_letter")]
+        assert letters == sent[topic] * 2, topic
+    assert [row["id"] for name in ("avro_rows", "proto_rows") for row in shop.values(name)] == [1, 1]

@@ -91,6 +91,62 @@ def present(write):
     ).SerializeToString()
 
 
+OLD_KEY = {"type": "record", "name": "K", "fields": avro_fields(number="int")}
+NEW_KEY = {
+    "type": "record",
+    "name": "K",
+    "fields": [
+        {"name": "region", "type": "string", "default": "eu"},
+        {"name": "id", "type": "long", "aliases": ["number"]},
+    ],
+}
+OLD_CODEC = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Row:
+    id: int
+    amount: Annotated[int, "int"]
+    title: str | None
+    gone: str
+
+
+def decode_row(value: bytes) -> Row:
+    id_, amount, title, gone = value.decode().split("|")
+    return Row(int(id_), int(amount), title or None, gone)
+"""
+NEW_CODEC = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Row:
+    id: int
+    amount: int
+    heading: str | None
+    note: str | None
+
+
+def decode_row(value: bytes) -> Row:
+    if value.startswith(b"2:"):
+        id_, amount, heading, note = value[2:].decode().split("|")
+        return Row(int(id_), int(amount), heading or None, note or None)
+    id_, amount, title, _ = value.decode().split("|")
+    return Row(int(id_), int(amount), title or None, None)
+"""
+
+
+def as_text(start=""):
+    """Write rows as the function above reads them."""
+    return lambda row: (start + "|".join("" if each is None else str(each) for each in row.values())).encode()
+
+
+def columns_without_id(types):
+    """Return columns of values, and one that is computed from the key."""
+    return columns({name: type_ for name, type_ in types.items() if name != "id"})[:-1]
+
+
 class Case(Struct):
     old: str
     """What the source says of its topic, before and after."""
@@ -99,6 +155,9 @@ class Case(Struct):
     write_new: object
     files_old: dict = {}
     files_new: dict = {}
+    key_old: object = None
+    """Writes a row's key; it is `k` by default."""
+    key_new: object = None
     alias: bool = False
     """A column that is renamed has a new name for old records, too."""
 
@@ -107,6 +166,10 @@ def cases(folder):
     old = messages_of(folder / "old", {"r.proto": OLD_PROTO})("R")
     new = messages_of(folder / "new", {"r.proto": NEW_PROTO})("R")
     pins = [version_of(1, 7, "AVRO", json.dumps(OLD_AVRO)), version_of(2, 8, "AVRO", json.dumps(NEW_AVRO))]
+    key_pins = [
+        version_of(1, 17, "AVRO", json.dumps(OLD_KEY)),
+        version_of(2, 18, "AVRO", json.dumps(NEW_KEY)),
+    ]
     path = "schemas/registry/avro-value.json"
     csv = "format: csv, format_options: {delimiter: ';', header: true}, "
     return {
@@ -125,6 +188,18 @@ def cases(folder):
         "protobuf": Case(
             "format: protobuf, schema: schemas/r.proto", "format: protobuf, schema: schemas/r.proto",
             present(old), present(new), {"schemas/r.proto": OLD_PROTO}, {"schemas/r.proto": NEW_PROTO}, alias=True,
+        ),
+        "function": Case(
+            "format: python:decode_row", "format: python:decode_row", as_text(), as_text("2:"),
+            {"macros/codecs.py": "from typing import Annotated" + OLD_CODEC}, {"macros/codecs.py": NEW_CODEC}, alias=True,
+        ),
+        "avro_key": Case(
+            f"key: {{name: k, format: avro, schema: registry}}, {columns_without_id(OLD)}, {{name: id, type: bigint, from: 'cast(k.number as bigint)'}}]",
+            f"key: {{name: k, format: avro, schema: registry}}, {columns_without_id(NEW)}, {{name: id, type: bigint, from: k.id}}]",
+            as_json, as_json, {"schemas/registry/avro_key-key.json": encode(Subject("avro_key-key", "NONE", tuple(key_pins[:1])))},
+            {"schemas/registry/avro_key-key.json": encode(Subject("avro_key-key", "NONE", tuple(key_pins)))},
+            key_old=lambda row: as_avro(OLD_KEY, 17)({"number": row["id"]}),
+            key_new=lambda row: as_avro(NEW_KEY, 18)({"region": "us", "id": row["id"]}),
         ),
     }  # fmt: skip
 
@@ -147,7 +222,9 @@ def new_rows(first):
 def write(shop, found, *, new):
     topics = ""
     for name, case in found.items():
-        topics += f"  - {{name: {name}, key: k, {case.new if new else case.old}}}\n"
+        topics += (
+            f"  - {{name: {name}, {'' if case.key_old else 'key: k, '}{case.new if new else case.old}}}\n"
+        )
         for path, text in (case.files_new if new else case.files_old).items():
             shop.write(path, text)
         source = f"from {{{{ source('web', '{name}') }}}}"
@@ -170,6 +247,14 @@ def write(shop, found, *, new):
     shop.write("models/web.yml", f"sources:\n- name: web\n  topics:\n{topics}")
 
 
+def old_records(case, rows):
+    return [(case.key_old(row) if case.key_old else "k", case.write_old(row)) for row in rows]
+
+
+def new_records(case, rows):
+    return [(case.key_new(row) if case.key_new else "k", case.write_new(row)) for row in rows]
+
+
 def mixed(old, new):
     """Old and new records in turn."""
     return [each for pair in zip(old, new, strict=False) for each in pair] + new[len(old) :]
@@ -180,9 +265,7 @@ def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
     create_topics(shop.bootstrap, *found, partitions=1)
     write(shop, found, new=False)
     first, second, later = old_rows(0), old_rows(10), new_rows(20)
-    send(
-        shop.bootstrap, {name: [("k", case.write_old(row)) for row in first] for name, case in found.items()}
-    )
+    send(shop.bootstrap, {name: old_records(case, first) for name, case in found.items()})
     results, told = built(shop.root, first_spark)
     assert problems(told) == []
     assert set(statuses(results).values()) == {"success"}
@@ -190,12 +273,7 @@ def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
     write(shop, found, new=True)
     send(
         shop.bootstrap,
-        {
-            name: mixed(
-                [("k", case.write_old(row)) for row in second], [("k", case.write_new(row)) for row in later]
-            )
-            for name, case in found.items()
-        },
+        {name: mixed(old_records(case, second), new_records(case, later)) for name, case in found.items()},
     )
     # Sums of a column that is wider now are another state; counts keep theirs.
     rebuild = Update(frozenset(f"model.{name}_totals" for name in found))

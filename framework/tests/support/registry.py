@@ -1,5 +1,12 @@
 """A real schema registry for tests, to which Confluent's own client registers schemas."""
 
+import base64
+import threading
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
 from millstream.machine.java import newest_java
@@ -8,6 +15,44 @@ from millstream.registry.local.apicurio import OLDEST
 needs_java = pytest.mark.skipif(
     newest_java(OLDEST) is None, reason=f"the local schema registry needs Java {OLDEST} or newer"
 )
+
+
+@contextmanager
+def gateway(upstream, *, login="", answer=None, port=0):
+    """Yield the URL of a gateway to a registry, which wants a login, `name:password`, or gives one answer to everything."""
+    wanted = f"Basic {base64.b64encode(login.encode()).decode()}"
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            if login and self.headers.get("Authorization") != wanted:
+                self.reply(401, b'{"error_code": 401, "message": "Unauthorized"}')
+            elif answer is not None:
+                self.reply(*answer)
+            else:
+                try:
+                    with urllib.request.urlopen(f"{upstream}{self.path}") as found:
+                        self.reply(found.status, found.read())
+                except urllib.error.HTTPError as error:
+                    self.reply(error.code, error.read())
+
+        def reply(self, status, body):
+            self.send_response(status)
+            self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def skipped_for_java(reports):

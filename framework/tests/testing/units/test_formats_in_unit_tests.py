@@ -102,6 +102,30 @@ SINGLE = {
     "long": ("format: long", "format='long'", "[1, -9223372036854775808, 0]", "'1'", "not eight bytes of a number"),
     "binary": ("format: binary", "format='binary'", "[{hex: ff}, {hex: ''}, {hex: '00'}]", "", ""),
 }  # fmt: skip
+TREE = {
+    "type": "record",
+    "name": "Tree",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "children", "type": {"type": "array", "items": "Tree"}},
+    ],
+}
+TREE_PROTO = 'syntax = "proto3"; message Tree { int64 id = 1; repeated Tree children = 2; }'
+TREES = {
+    "tree_avro": ("format: avro, schema: schemas/tree.avsc", "format='avro', schema='schemas/tree.avsc'"),
+    "tree_protobuf": (
+        "format: protobuf, schema: schemas/tree.proto",
+        "format='protobuf', schema='schemas/tree.proto'",
+    ),
+    "tree_json": ("schema: schemas/tree.json", ""),
+}
+"""Records within themselves: texts of JSON."""
+TREE_JSON = {
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "children": {"type": "array", "items": {"$ref": "#"}}},
+}
+CHILDREN = "id bigint, children array<string>"
+CHILD = '{"id":2,"children":[{"id":3,"children":[]}]}'
 ROW = "{id: 1, name: Zoë, at: 2026-01-02 03:04:05.678901, tags: [a, 'b, c']}"
 SECOND = "{id: -9223372036854775808, name: null, at: 2026-01-02 00:00:00, tags: [x]}"
 
@@ -134,6 +158,16 @@ def single_case_of(name, topic):
     )
 
 
+def tree_case_of(name):
+    rows = f"{{id: 1, children: ['{CHILD}']}}, {{id: 4, children: []}}"
+    return (
+        f"- name: {name}\n  model: copy_{name}\n  given:\n"
+        f"    - {{input: \"source('desk', '{name}')\", rows: [{rows}]}}\n  expect: [{rows}]\n"
+        f"- name: {name}_read\n  model: read_{name}\n  given:\n"
+        f"    - {{input: \"source('desk', '{name}')\", rows: [{rows}]}}\n  expect: [{{id: 1, child: 2, more: 1}}]\n"
+    )
+
+
 def pin(subject, kind, text):
     return encode(Subject(subject, "NONE", (version_of(1, 7, kind, text),)))
 
@@ -147,8 +181,21 @@ def test_rows_in_every_format(shop):
         "schemas/registry/of-protobuf.json": pin("of-protobuf", "PROTOBUF", PROTO),
         "schemas/registry/of-json.json": pin("of-json", "JSON", json.dumps(JSON)),
         "models/more.yml": "sources:\n  - name: desk\n    topics:\n"
-        + "".join(source(name, topic[0]) for name, topic in (TOPICS | SINGLE).items()),
+        + "".join(source(name, topic[0]) for name, topic in (TOPICS | SINGLE | TREES).items()),
+        "schemas/tree.avsc": json.dumps(TREE),
+        "schemas/tree.proto": TREE_PROTO,
+        "schemas/tree.json": json.dumps(TREE_JSON),
     }
+    for name, (_, sink) in TREES.items():
+        files[f"models/copy_{name}.sql"] = (
+            f"{{{{ config(materialized='sink'{', ' if sink else ''}{sink}) }}}}\n"
+            f"select id, children from {{{{ source('desk', '{name}') }}}}"
+        )
+        files[f"models/read_{name}.sql"] = (
+            f"select id, from_json(child, '{CHILDREN}').id as child, "
+            f"size(from_json(child, '{CHILDREN}').children) as more "
+            f"from {{{{ source('desk', '{name}') }}}} lateral view explode(children) as child"
+        )
     for name, (_, sink, *_) in (TOPICS | SINGLE).items():
         columns = "value" if name in SINGLE else "id, name, at" if name == "csv" else "id, name, at, tags"
         config = f"{{{{ config(materialized='sink'{', ' if sink else ''}{sink}) }}}}"
@@ -160,8 +207,9 @@ def test_rows_in_every_format(shop):
         (shop.root / path).write_text(cleandoc(text) + "\n")
     cases = [case_of(name, topic) for name, topic in TOPICS.items()]
     cases += [single_case_of(name, topic) for name, topic in SINGLE.items()]
+    cases += map(tree_case_of, TREES)
     verdicts = shop.judged("".join(cases))
-    names = [*TOPICS, *SINGLE]
+    names = [*TOPICS, *SINGLE, *(f"{name}{end}" for name in TREES for end in ("", "_read"))]
     assert {name: each.problems for name, each in zip(names, verdicts, strict=True)} == dict.fromkeys(
         names, ()
     )
