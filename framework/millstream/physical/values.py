@@ -9,7 +9,7 @@ from msgspec import Struct
 from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
 from millstream.physical.emit.steps import Step
-from millstream.plan.nodes import Column
+from millstream.plan.nodes import Column, Meter
 from millstream.types import STRING, Type
 
 Kind = Literal["stateless", "stateful", "single"]
@@ -54,6 +54,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     """The keys that are not in the value."""
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
+    metrics: tuple[Meter, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""
 
 
@@ -63,6 +64,7 @@ class TableOutput(Struct, frozen=True, tag="table"):
     columns: tuple[Column, ...] = ()
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
+    metrics: tuple[Meter, ...] = ()
 
 
 class ViewOutput(Struct, frozen=True, tag="view"):
@@ -99,6 +101,11 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     def tests(self) -> tuple[str, ...]:
         """The row checks that report failing rows by such markers."""
         return tuple(test for each in self.outputs if isinstance(each, SinkOutput) for test in each.tests)
+
+    @property
+    def metrics(self) -> tuple[Meter, ...]:
+        """The metrics whose numbers are in such markers."""
+        return tuple(each for o in self.outputs if isinstance(o, SinkOutput) for each in o.metrics)
 
     @property
     def timed(self) -> bool:

@@ -52,7 +52,7 @@ RELAYS = "_millstream."
 def relay_of(view: ModelSpec, project: str) -> ModelSpec:
     """Return a view as a model that writes a relay topic, for readers that can't share its query."""
     topic = f"{RELAYS}{project}.{view.name}"
-    return replace(view, materialization=Sink(topic), extras=(), checks=())
+    return replace(view, materialization=Sink(topic), extras=(), checks=(), metrics=())
 
 
 def can_relay(columns: Iterable[Column]) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
-from millstream.runner.queries.counts import counts, observed
+from millstream.runner.queries.counts import counts, metrics_of, observed
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 from millstream.runner.queries.row_tests import TestCounts
@@ -56,6 +56,8 @@ class Batch(Struct, frozen=True):
     state_bytes: int = 0
     operators: tuple[OperatorState, ...] = ()
     counts: Counts = Counts()
+    metrics: dict[str, dict[str, list[float]]] = {}
+    """What the rows of the batch add to metrics; see `counts.Metrics`."""
     latency: float | None = None
     """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
 
@@ -68,6 +70,7 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         if found is not None:
             _add_offsets(found[1], source, read, behind)
     states = progress.stateOperators
+    own_counts, metrics = test_counts.take(progress.batchId)
     return Batch(
         number=progress.batchId,
         rows=progress.numInputRows,
@@ -82,7 +85,8 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         state_rows=sum(each.numRowsTotal for each in states),
         state_bytes=sum(each.memoryUsedBytes for each in states),
         operators=tuple(map(_state_of, states)),
-        counts=counts(observed([progress]).values()) + test_counts.take(progress.batchId),
+        counts=counts(observed([progress]).values()) + own_counts,
+        metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | metrics,
         latency=_latency(progress),
     )
 
