@@ -28,6 +28,7 @@ from millstream.runner.values import (
     Failed,
     Idle,
     LeftOut,
+    Machine,
     Running,
     Setup,
     Stopped,
@@ -122,7 +123,7 @@ class RunProgress:
                 self._diagnostic(diagnostic)
             case DataTested(test=test, passed=passed, message=message, severity=severity):
                 self._test(test.removeprefix("test."), message, severity, passed=passed)
-            case Idle() | Waiting() | Ends():
+            case Idle() | Waiting() | Ends() | Machine():
                 pass
 
     def _test(self, name: str, message: str, severity: str, *, passed: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -277,6 +278,14 @@ class Query(Struct, frozen=True):
     def topics(self) -> tuple[str, ...]:
         """The topics of its sinks."""
         return tuple(dict.fromkeys(each.topic for each in self.outputs if isinstance(each, SinkOutput)))
+
+
+def meters_of(query: Query) -> Iterator[tuple[str, Meter]]:
+    """Yield the metrics that a query computes, each with its model."""
+    for each in query.outputs:
+        if isinstance(each, SinkOutput | TableOutput):
+            for meter in each.metrics:
+                yield each.model.partition(".")[2], meter
 
 
 class Separation(Struct, frozen=True):

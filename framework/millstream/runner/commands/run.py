@@ -29,8 +29,9 @@ from millstream.runner.deployment.stages import begin, planned, update_lock
 from millstream.runner.engine import Engine, engine
 from millstream.runner.queries.realtime import check_slots, partitions_of
 from millstream.runner.queries.triggers import RealTime, trigger_of
+from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
-from millstream.runner.values import Ends, Job, Setup, Tell
+from millstream.runner.values import Ends, Job, Machine, Setup, Tell
 
 _log = logging.getLogger(__name__)
 CHECK = 1.0
@@ -108,7 +109,16 @@ def _wait(running: Engine, supervised: Collection[SupervisedQuery], stopping: th
             running.tell(Setup("broker", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
             _tell_ends(running, topics)
+            _tell_machine(running)
             checked = time.monotonic()
+
+
+def _tell_machine(running: Engine) -> None:
+    try:
+        running.tell(Machine(heap(running.spark), collections(running.spark), resident()))
+    except (Py4JError, OSError) as error:
+        if lost(error) is None:  # otherwise the next check reports it
+            raise
 
 
 def _tell_ends(running: Engine, topics: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
-from millstream.runner.queries.counts import counts, metrics_of, observed
+from millstream.runner.queries.counts import counts, metrics_of, model_rows, observed, reasons
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 from millstream.runner.queries.row_tests import TestCounts
@@ -58,6 +58,11 @@ class Batch(Struct, frozen=True):
     counts: Counts = Counts()
     metrics: dict[str, dict[str, list[float]]] = {}
     """What the rows of the batch add to metrics; see `counts.Metrics`."""
+    ages: tuple[int, ...] = ()
+    """How many records were how old when it began: two steps for each power of two of milliseconds."""
+    model_rows: dict[str, int] = {}
+    reasons: dict[str, int] = {}
+    """Dead letters by their reasons, without numbers and quoted texts."""
     latency: float | None = None
     """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
 
@@ -87,6 +92,9 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         operators=tuple(map(_state_of, states)),
         counts=counts(observed([progress]).values()) + own_counts,
         metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | metrics,
+        ages=_ages(progress),
+        model_rows=model_rows(progress.observedMetrics.values()),
+        reasons=reasons(progress.observedMetrics.values()),
         latency=_latency(progress),
     )
 
@@ -112,6 +120,12 @@ def _latency(progress: StreamingQueryProgress) -> float | None:
         milliseconds=progress.batchDuration
     )
     return max(0.0, ended.timestamp() - min(times)) if times else None
+
+
+def _ages(progress: StreamingQueryProgress) -> tuple[int, ...]:
+    observed = (row.asDict() for name, row in progress.observedMetrics.items() if name.startswith(OLDEST))
+    listed = [row["ages"] for row in observed if row.get("ages")]
+    return tuple(map(sum, zip(*listed, strict=True)))
 
 
 def _add_offsets(

@@ -22,6 +22,15 @@ from millstream.plan.nodes import Meter
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 
+OTHERS = "_other"
+"""The label of what is not counted apart."""
+_MANY = "\x01"
+"""What the function `tally` calls it."""
+_ROWS = "rows of "
+_REASONS = "reasons"
+_MOST_REASONS = 50
+_LONGEST = 120
+_VALUES = r"'[^']*'|\"[^\"]*\"|\d+"
 Observed = dict[int, dict[str, int]]
 """The counts of each batch, by its number and the names of `count_name`."""
 
@@ -36,14 +45,24 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     """Count the dead letters among a query's records, and the markers of rows that are left out."""
     how = query.deliver
     dead_letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
-    if not isinstance(how, ToKafka) or not (dead_letters or how.skips or how.tests or how.metrics):
+    if not isinstance(how, ToKafka):
+        outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
+        rows = f.count(f.lit(1)).alias(f"{_ROWS}{outputs[0].model}")
+        return records.observe("rows", rows) if len(outputs) == 1 else records
+    observed = [
+        f.count_if(f.col("topic") == each.topic).alias(f"{_ROWS}{each.model}")
+        for each in query.outputs
+        if isinstance(each, SinkOutput)
+    ]
+    if not observed and not dead_letters:
         return records
-    observed = [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
+    observed += [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
     observed += [_metric(meter).alias(f"{METRICS} {meter.name}") for meter in how.metrics]
     observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
     if dead_letters:
         models = [each.model for each in query.outputs if isinstance(each, SinkOutput)]
         observed += _dead_letters(dead_letters, models)
+        observed.append(_reasons(dead_letters))
     found = records.observe("records", *observed)
     return found.where("topic is not null") if how.skips or how.tests or how.metrics else found
 
@@ -78,6 +97,33 @@ def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) 
         yield f.count_if(whose).alias(count_name("dead_letters", each.source))
 
 
+def _reasons(dead_letters: Iterable[DeadLetters]) -> Column:
+    """Count dead letters by reason; numbers and quoted texts in it would make too many."""
+    reason = f.try_element_at("headers", f.lit(-1)).getField("value").cast("string")
+    kind = f.substring(f.regexp_replace(reason, _VALUES, "…"), 1, _LONGEST)
+    is_letter = f.col("topic").isin([each.topic for each in dead_letters])
+    text = f.when(is_letter, f.concat(f.lit("1\0"), f.coalesce(kind, f.lit(""))))
+    return f.call_function("tally", text, f.lit(""), f.lit(str(_MOST_REASONS))).alias(_REASONS)
+
+
+def model_rows(rows: Iterable[Row]) -> dict[str, int]:
+    """Return how many rows a batch has for each model."""
+    return {
+        name.removeprefix(_ROWS).partition(".")[2]: number or 0
+        for row in rows
+        for name, number in row.asDict().items()
+        if name.startswith(_ROWS)
+    }
+
+
+def reasons(rows: Iterable[Row]) -> dict[str, int]:
+    return {
+        OTHERS if reason == _MANY else reason: int(sums[0])
+        for row in rows
+        for reason, sums in (row.asDict().get(_REASONS) or {}).items()
+    }
+
+
 def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
     """Return the counts of each batch; Spark drops the oldest batches of a long query."""
     return {
@@ -92,7 +138,7 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in rows:
         for name, number in row.asDict().items():
-            if name.startswith(f"{METRICS} "):
+            if name.startswith((f"{METRICS} ", _ROWS, _REASONS)):
                 continue
             # Several parts of a query may decode the same source: each observes the same records.
             found[name] = max(found.get(name, 0), number or 0)

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
-import org.apache.spark.sql.catalyst.expressions.aggregate.V2Aggregator;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -41,8 +40,9 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
     decoder(session, "decode_text", 0, (fields, settings) -> new TextFormat(fields, zone()));
     decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
-    add(session, "tally", arguments -> new V2Aggregator(
-        new Tally(numbers(text(arguments.get(1))), Integer.parseInt(text(arguments.get(2)))), seq(arguments.get(0)), 0, 0));
+    add(session, "tally", arguments -> new Aggregate("tally",
+        new Tally(numbers(text(arguments.get(1))), Integer.parseInt(text(arguments.get(2)))), arguments.get(0), 0, 0));
+    add(session, "ages", arguments -> new Aggregate("ages", new Ages(), arguments.get(0), 0, 0));
     return BoxedUnit.UNIT;
   }
 
