@@ -12,6 +12,7 @@ from millstream.cli.configuration import cell, configuration_reference
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
 from millstream.cli.rules import with_rules
+from millstream.cli.run_metrics import with_metrics
 from millstream.cli.streaming import with_tables
 from millstream.codes import all_codes
 
@@ -82,6 +83,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors_reference,
     "review.schema.json": lambda: as_text(schemas()["review"]),
     "streaming.md": lambda: with_tables((DOCS / "streaming.md").read_text(encoding="utf-8")),
+    "metrics.md": lambda: with_metrics((DOCS / "metrics.md").read_text(encoding="utf-8")),
     "optimizer.md": lambda: with_rules((DOCS / "optimizer.md").read_text(encoding="utf-8")),
 }
 

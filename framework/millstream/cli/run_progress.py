@@ -30,6 +30,7 @@ from millstream.runner.values import (
     Failed,
     Idle,
     LeftOut,
+    Machine,
     Removed,
     Running,
     Setup,
@@ -134,7 +135,7 @@ class RunProgress:
                 self._say("removed", f"{query} is removed", {"query": query})
             case Applying():
                 self._applying(event)
-            case Idle() | Waiting() | Ends():
+            case Idle() | Waiting() | Ends() | Machine():
                 pass
 
     def _test(self, name: str, message: str, severity: str, *, passed: bool) -> None:

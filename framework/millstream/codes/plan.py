@@ -116,6 +116,10 @@ MS541 State with several event times
 MS542 Columns next to a function with state
     A Python function with keyed state yields its own rows, one for each input row or one for many. So only
     its columns can be selected. Let it yield the input columns you need, such as the key.
+MS547 A metric that can't be computed
+    A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
+    a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and
+    `avg`), or, for a histogram and a timer, a number of each row, and no row can make it fail.
 MS519 An option names a column that the model does not have
     `key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` must be
     columns of the model's own SELECT.

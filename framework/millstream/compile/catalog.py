@@ -9,7 +9,7 @@ from millstream.expressions import Expression
 from millstream.formats import KEY
 from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
-from millstream.plan.nodes import METADATA, Check, Column
+from millstream.plan.nodes import METADATA, Check, Column, Metering
 from millstream.project.imports import python_version
 from millstream.project.spark_settings import settings_of_results
 from millstream.project.table_places import table_places
@@ -109,6 +109,7 @@ def model_spec(
     relation: InputRelation,
     extras: tuple[tuple[str, Expression], ...] = (),
     checks: tuple[Check, ...] = (),
+    metrics: tuple[Metering, ...] = (),
 ) -> ModelSpec:
     """Return one model's entry in the catalog."""
     dedupe, watermark = config.get("dedupe"), config.get("watermark")
@@ -124,6 +125,7 @@ def model_spec(
         options={key: config[key] for key in _PASSED_ON if config.get(key) is not None},
         extras=extras,
         checks=checks,
+        metrics=metrics,
     )
 
 

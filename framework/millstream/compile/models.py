@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from millstream.compile.cache import Entry, digest_of
 from millstream.compile.checks import row_checks
+from millstream.compile.metrics import meterings
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
 from millstream.compile.options import option_expressions, retention_without_time, unknown_names
@@ -28,7 +29,7 @@ from millstream.project.load import folders
 from millstream.project.options import ModelConfig
 from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import Rendered, Renderer
-from millstream.project.values import Project, Reference, SqlFile, Uses
+from millstream.project.values import Metric, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
 from millstream.text import Location
 from millstream.types import UNKNOWN
@@ -163,7 +164,12 @@ class Models:
         properties = self.project.properties.get(model.file.name)
         schemas = [self._schemas.get(id_, "") for id_ in inputs]
         model.made_from = digest_of(
-            model.rendered_from, schemas, self._functions, properties, self._schema_files(model)
+            model.rendered_from,
+            schemas,
+            self._functions,
+            properties,
+            self._metrics(model),
+            self._schema_files(model),
         )
         if model.entry and model.entry.made_from == model.made_from:
             relation, model.node = model.entry.relation, model.entry.node
@@ -205,14 +211,21 @@ class Models:
         properties = self.project.properties.get(model.file.name)
         checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
         model.diagnostics += wrong
+        metrics, wrong = meterings(self._metrics(model), model.config, relation, self._analysed_option)
+        model.diagnostics += wrong
         if not problems:
             spec, model.traits, problems = self.planning.check(
-                model, analysis.query, extras, checks, self._own_options(model)
+                model, analysis.query, extras, checks, metrics, self._own_options(model)
             )
             model.spec = msgspec.msgpack.encode(spec)
         found = [(each.warning, self._plan_diagnostic(model, each)) for each in problems]
         model.diagnostics += [each for warning, each in found if not warning]
         model.warnings = [each for warning, each in found if warning]
+
+    def _metrics(self, model: Model) -> list[Metric]:
+        """Return the metrics of a model that its query computes."""
+        own = (each for each in self.project.metrics if each.model_name == model.file.name)
+        return [each for each in own if each.type is not None]
 
     @cached_property
     def _pins(self) -> Pins:

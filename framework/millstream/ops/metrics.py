@@ -1,31 +1,40 @@
-"""The metrics of a run in Prometheus' format."""
+"""The metrics of a run in Prometheus' formats; `run_metrics.py` declares their names."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from msgspec import Struct
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from millstream.ops.seen import QueryStatus, Watcher
+from millstream import __version__
+from millstream.ops.seen import QueryStatus, TimeHistogram, Watcher
+from millstream.run_metrics import BY_NAME, LATENCIES, RunMetric
 from millstream.runner.queries.batches import Batch
 
 Values = Callable[[QueryStatus], Mapping[str, float]]
-Family = type[CounterMetricFamily] | type[GaugeMetricFamily]
+"""The values of a query by the metric's own label; without one, a single value."""
 
 
-class _Metric(NamedTuple):
-    name: str
-    description: str
-    values: Values
-    """The values of a query by the metric's own label; without one, a single value."""
-    label: str = ""
+class Identity(Struct, frozen=True):
+    """What runs, for the labels of the metric `run` and the names of a project's own metrics."""
+
+    project: str = "millstream"
+    target: str = ""
+
+    @property
+    def prefix(self) -> str:
+        name = re.sub(r"\W", "_", self.project, flags=re.ASCII)
+        return f"_{name}" if name[:1].isdigit() else name
 
 
-def _total(value: Callable[[QueryStatus], float]) -> Values:
+def _single(value: Callable[[QueryStatus], float]) -> Values:
     return lambda seen: {"": value(seen)}
 
 
@@ -38,80 +47,113 @@ def _rate(_: QueryStatus, batch: Batch) -> float:
     return batch.rows / batch.seconds if batch.seconds else 0.0
 
 
-_COUNTERS = (
-    _Metric("rows", "Rows read.", _total(lambda seen: seen.rows)),
-    _Metric("batches", "Completed micro-batches.", _total(lambda seen: seen.batches)),
-    _Metric("late_rows", "Rows that arrived after their window had closed.", _total(lambda seen: seen.late)),
-    _Metric("failures", "Failures that stopped a query.", _total(lambda seen: seen.failures)),
-    _Metric(
-        "phase_seconds",
-        "Time by phase of the batches, with Spark's names.",
-        lambda seen: seen.phases,
-        "phase",
-    ),
-    _Metric("skipped", "Skipped records, by source or model.", lambda seen: seen.skipped, "of"),
-    _Metric(
-        "dead_letters",
-        "Records sent to dead letters, by source or model.",
-        lambda seen: seen.dead_letters,
-        "of",
-    ),
-    _Metric(
-        "test_failures",
-        "Rows that failed a data test.",
-        lambda seen: {test.removeprefix("test."): rows for test, rows in seen.tests.items()},
-        "test",
-    ),
-)
+def _steps(value: Callable[[Mapping[str, int]], int | None]) -> Values:
+    """Return a figure of each stateful step of the last batch."""
 
-_GAUGES = (
-    _Metric("model", "The query that computes a model.", lambda seen: dict.fromkeys(seen.models, 1), "model"),
-    _Metric(
-        "left_out",
-        "Models that failed and are left out of their query.",
-        lambda seen: {model: model in seen.left_out for model in seen.models},
-        "model",
-    ),
-    _Metric("up", "Whether a query is running.", _total(lambda seen: seen.status == "running")),
-    _Metric("batch_seconds", "Duration of the last micro-batch.", _last(lambda _, batch: batch.seconds)),
-    _Metric("rows_per_second", "Rows of the last micro-batch divided by its duration.", _last(_rate)),
-    _Metric(
-        "latency_seconds",
-        "Time from the arrival of the oldest record of the last micro-batch in Kafka to the batch's end.",
-        _last(lambda _, batch: batch.latency),
-    ),
-    _Metric("lag", "Available records that are not read yet.", lambda seen: seen.lag, "topic"),
-    _Metric(
-        "seconds_since_batch",
-        "Time since a query last read records, or found none to read.",
-        _last(lambda seen, _: time.time() - seen.at),
-    ),
-    _Metric("state_rows", "Rows in a query's state.", _last(lambda _, batch: batch.state_rows)),
-    _Metric("state_bytes", "Memory of a query's state.", _last(lambda _, batch: batch.state_bytes)),
-)
+    def values(seen: QueryStatus) -> dict[str, float]:
+        operators = seen.last.operators if seen.last else ()
+        found = {
+            f"{number} {each.name}": value({**each.figures, "rows": each.rows, "bytes": each.bytes})
+            for number, each in enumerate(operators)
+        }
+        return {step: float(number) for step, number in found.items() if number is not None}
+
+    return values
+
+
+_OF_QUERIES: dict[str, Values] = {
+    "rows": _single(lambda seen: seen.rows),
+    "batches": _single(lambda seen: seen.batches),
+    "model_rows": lambda seen: seen.model_rows,
+    "late_rows": _single(lambda seen: seen.late),
+    "expired_rows": _single(lambda seen: seen.expired),
+    "failures": _single(lambda seen: seen.failures),
+    "restarts": _single(lambda seen: max(0, seen.starts - 1)),
+    "phase_seconds": lambda seen: seen.phases,
+    "skipped": lambda seen: seen.skipped,
+    "dead_letters": lambda seen: seen.dead_letters,
+    "dead_letter_reasons": lambda seen: seen.reasons,
+    "test_failures": lambda seen: {test.removeprefix("test."): rows for test, rows in seen.tests.items()},
+    "model": lambda seen: dict.fromkeys(seen.models, 1),
+    "left_out": lambda seen: {model: model in seen.left_out for model in seen.models},
+    "up": _single(lambda seen: seen.status == "running"),
+    "batch_seconds": _last(lambda _, batch: batch.seconds),
+    "rows_per_second": _last(_rate),
+    "latency_seconds": _last(lambda _, batch: batch.latency),
+    "lag": lambda seen: seen.lag,
+    "seconds_since_batch": _last(lambda seen, _: time.time() - seen.at),
+    "state_rows": _steps(lambda figures: figures["rows"]),
+    "state_bytes": _steps(lambda figures: figures["bytes"]),
+    "state_file_bytes": _steps(lambda figures: figures.get("rocksdbSstFileSize")),
+    "state_pinned_bytes": _steps(lambda figures: figures.get("rocksdbPinnedBlocksMemoryUsage")),
+}
+_HISTOGRAMS: dict[str, Callable[[QueryStatus], TimeHistogram]] = {
+    "batch_duration_seconds": lambda seen: seen.durations,
+    "event_latency_seconds": lambda seen: seen.latencies,
+}
 
 
 class _Run(Collector):
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, identity: Identity) -> None:
         self._watcher = watcher
+        self._identity = identity
 
     def collect(self) -> Iterable[Metric]:
         statuses = self._watcher.all()
-        kinds: list[tuple[Family, _Metric]] = [(CounterMetricFamily, each) for each in _COUNTERS]
-        kinds += [(GaugeMetricFamily, each) for each in _GAUGES]
-        for kind, metric in kinds:
-            labels = ["query", metric.label] if metric.label else ["query"]
-            family = kind(f"millstream_{metric.name}", metric.description, labels=labels)
+        for name, values in _OF_QUERIES.items():
+            family = _family(BY_NAME[name])
+            own = len(BY_NAME[name].labels)
             for seen in statuses:
-                for label, value in metric.values(seen).items():
-                    family.add_metric([seen.query, label][: len(labels)], float(value))
+                for label, value in values(seen).items():
+                    family.add_metric([seen.query, label][:own], float(value))
+            yield family
+        for name, histogram in _HISTOGRAMS.items():
+            yield _histogram(BY_NAME[name], {seen.query: histogram(seen) for seen in statuses})
+        yield from self._others()
+        yield from self._watcher.families(self._identity.prefix)
+
+    def _others(self) -> Iterator[Metric]:
+        machine = self._watcher.machine()
+        one = self._identity
+        values: dict[str, Mapping[tuple[str, ...], float]] = {
+            "test_passed": {
+                (each.test.removeprefix("test."),): each.passed for each in self._watcher.tests()
+            },
+            "metric_dropped": {(name,): number for name, number in self._watcher.dropped().items()},
+            "jvm_heap_bytes": {(kind,): size for kind, size in machine.heap.items()},
+            "jvm_gc_seconds": {(name,): seconds for name, (_, seconds) in machine.collections.items()},
+            "jvm_gc": {(name,): number for name, (number, _) in machine.collections.items()},
+            "process_rss_bytes": {(process,): size for process, size in machine.resident.items()},
+            "run": {(one.project, one.target, __version__): 1.0},
+        }
+        for name, by_labels in values.items():
+            family = _family(BY_NAME[name])
+            for labels, value in by_labels.items():
+                family.add_metric(labels, float(value))
             yield family
 
     def describe(self) -> Iterable[Metric]:
         return []
 
 
-def exposition(watcher: Watcher) -> bytes:
+def _family(metric: RunMetric) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
+    return kind(metric.family, metric.description, labels=metric.labels)
+
+
+def _histogram(metric: RunMetric, by_query: Mapping[str, TimeHistogram]) -> Metric:
+    family = HistogramMetricFamily(metric.family, metric.description, labels=metric.labels)
+    bounds = [*map(str, map(float, LATENCIES)), "+Inf"]
+    for query, found in by_query.items():
+        family.add_metric(
+            [query], list(zip(bounds, map(float, accumulate(found.counts)), strict=True)), found.sum
+        )
+    return family
+
+
+def exposition(watcher: Watcher, identity: Identity, accept: str = "") -> tuple[bytes, str]:
+    """Return the metrics in a format that a client accepts, OpenMetrics or Prometheus, and its type."""
     registry = CollectorRegistry()
-    registry.register(_Run(watcher))
-    return generate_latest(registry)
+    registry.register(_Run(watcher, identity))
+    encode, kind = choose_encoder(accept)
+    return encode(registry), kind

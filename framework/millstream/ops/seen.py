@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 from typing import Literal
 
 from msgspec import Struct, field
+from prometheus_client.core import Metric
 
 from millstream.errors import Diagnostic
+from millstream.ops.meters import MeterValues
+from millstream.physical.values import meters_of
+from millstream.run_metrics import LATENCIES
 from millstream.runner.queries.batches import Batch, Offsets
 from millstream.runner.values import (
     Batched,
@@ -21,6 +26,7 @@ from millstream.runner.values import (
     Failed,
     Idle,
     LeftOut,
+    Machine,
     Removed,
     Running,
     Stopped,
@@ -28,6 +34,20 @@ from millstream.runner.values import (
 )
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
+
+
+class TimeHistogram(Struct):
+    """Counts of times up to each bound of `LATENCIES`, then all, and their sum."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(LATENCIES) + 1))
+    sum: float = 0.0
+
+    def add(self, seconds: float, count: int = 1) -> None:
+        self.counts[bisect_left(LATENCIES, seconds)] += count
+        self.sum += seconds * count
+
+    def copied(self) -> TimeHistogram:
+        return TimeHistogram(list(self.counts), self.sum)
 
 
 class QueryStatus(Struct):
@@ -44,6 +64,12 @@ class QueryStatus(Struct):
     skipped: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     tests: Counter[str] = field(default_factory=Counter)
+    starts: int = 0
+    expired: int = 0
+    model_rows: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    durations: TimeHistogram = field(default_factory=TimeHistogram)
+    latencies: TimeHistogram = field(default_factory=TimeHistogram)
     last: Batch | None = None
     began: float = 0.0
     """When the run began to keep it running, in seconds since 1970."""
@@ -84,6 +110,8 @@ class Watcher:
         self._lock = threading.Lock()
         self._statuses: dict[str, QueryStatus] = {}
         self._ends: Mapping[str, Offsets] = {}
+        self._meters: dict[str, MeterValues] = {}
+        self._machine = Machine()
         self._tests: dict[str, DataTested] = {}
 
     def tell(self, event: Event) -> None:
@@ -95,16 +123,26 @@ class Watcher:
                     new = QueryStatus(query.name, models, began=time.time())
                     seen = self._statuses.setdefault(query.name, new)
                     seen.models, seen.status, seen.left_out = models, "waiting", {}
+                    for model, meter in meters_of(query):
+                        known = self._meters.get(meter.name)
+                        if known is None or known.meter != meter:
+                            self._meters[meter.name] = MeterValues(meter, model)
                 case Removed(query=name):
                     self._statuses.pop(name, None)
                 case Running(query=query, rebuilding=rebuilding):
-                    self._statuses[query.name].status = "rebuilding" if rebuilding else "running"
+                    seen = self._statuses[query.name]
+                    seen.status, seen.starts = "rebuilding" if rebuilding else "running", seen.starts + 1
                 case LeftOut(query=name, model=model, problem=problem):
                     self._statuses[name].left_out[model.removeprefix("model.")] = problem
                 case Batched(query=name, batch=batch):
                     _add(self._statuses[name], batch)
+                    for metric, sums in batch.metrics.items():
+                        if metric in self._meters:
+                            self._meters[metric].add(sums)
                 case Ends(topics=topics):
                     self._ends = topics
+                case Machine():
+                    self._machine = event
                 case DataTested(test=test):
                     self._tests[test] = event
                 case Idle(query=name):
@@ -121,6 +159,19 @@ class Watcher:
         with self._lock:
             return [_copy(each, self._ends) for each in self._statuses.values()]
 
+    def families(self, prefix: str) -> list[Metric]:
+        """Return the metrics that the project declares."""
+        with self._lock:
+            return [family for each in self._meters.values() for family in each.families(prefix)]
+
+    def dropped(self) -> dict[str, int]:
+        """Return how many rows of each metric are not counted under their own labels."""
+        with self._lock:
+            return {name: each.dropped for name, each in self._meters.items()}
+
+    def machine(self) -> Machine:
+        return self._machine
+
     def tests(self) -> list[DataTested]:
         """Return the last result of each test that ran on an interval."""
         with self._lock:
@@ -131,6 +182,14 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.rows += batch.rows
     seen.batches += 1
     seen.late += batch.late
+    seen.expired += sum(each.removed for each in batch.operators)
+    seen.model_rows.update(batch.model_rows)
+    seen.reasons.update(batch.reasons)
+    if batch.rows:
+        seen.durations.add(batch.seconds)
+    for step, records in enumerate(batch.ages):
+        if records:
+            seen.latencies.add(2 ** ((step + 0.5) / 2) / 1000 + batch.seconds, records)
     seen.phases.update(batch.phases)
     seen.skipped.update(batch.counts.skipped)
     seen.dead_letters.update(batch.counts.dead_letters)
@@ -144,5 +203,7 @@ def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
     copied.ends = ends
     copied.phases, copied.skipped = Counter(seen.phases), Counter(seen.skipped)
     copied.dead_letters, copied.tests = Counter(seen.dead_letters), Counter(seen.tests)
+    copied.model_rows, copied.reasons = Counter(seen.model_rows), Counter(seen.reasons)
+    copied.durations, copied.latencies = seen.durations.copied(), seen.latencies.copied()
     copied.left_out = dict(seen.left_out)
     return copied

@@ -10,17 +10,19 @@ from threading import Thread
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.health import Health
-from millstream.ops.metrics import exposition
+from millstream.ops.metrics import Identity, exposition
 from millstream.ops.seen import Watcher
 
-_DEFAULT = Health()
+_DEFAULT, _ANY = Health(), Identity()
 
 
 @contextmanager
-def serving(watcher: Watcher, host: str, port: int, health: Health = _DEFAULT) -> Iterator[str]:
+def serving(
+    watcher: Watcher, host: str, port: int, health: Health = _DEFAULT, identity: Identity = _ANY
+) -> Iterator[str]:
     """Serve HTTP while the block runs; yield the address."""
     try:
-        server = ThreadingHTTPServer((host, port), _handler(watcher, health))
+        server = ThreadingHTTPServer((host, port), _handler(watcher, health, identity))
     except OSError as error:
         message = f"can't listen on {host}:{port}: {error.strerror or error}"
         remedy = "choose another --port, or 0 to disable it"
@@ -35,12 +37,13 @@ def serving(watcher: Watcher, host: str, port: int, health: Health = _DEFAULT) -
         thread.join()
 
 
-def _handler(watcher: Watcher, health: Health) -> type[BaseHTTPRequestHandler]:
+def _handler(watcher: Watcher, health: Health, identity: Identity) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
                 case "/metrics":
-                    self._answer(200, exposition(watcher), "text/plain; version=0.0.4; charset=utf-8")
+                    accept = self.headers.get("Accept", "")
+                    self._answer(200, *exposition(watcher, identity, accept))
                 case "/healthz":
                     self._probe({each.query: health.not_live(each) for each in watcher.all()})
                 case "/readyz":

@@ -236,7 +236,7 @@ def _members(recipe: Recipe) -> tuple[Member, ...]:
 
 
 def _target(output: Output) -> Target:
-    tests = reporting_tests([output])
+    tests, meters = reporting_tests([output]), tuple(each.meter for each in output.metrics)
     match output.materialization:
         case Sink(topic=topic, encoding=encoding) as sink:
             return SinkOutput(
@@ -248,10 +248,11 @@ def _target(output: Output) -> Target:
                 sink.key_only,
                 sink.settings | output.options,
                 tests,
+                meters,
             )
         case Table() as table:
             options = table.settings | output.options
-            return TableOutput(output.model, output.keys, output.columns, options, tests)
+            return TableOutput(output.model, output.keys, output.columns, options, tests, meters)
         case View():
             return ViewOutput(output.model, output.columns)
 

@@ -12,6 +12,7 @@ from millstream.expressions import Expression, Piece, Ref, any_of, joined, liter
 from millstream.physical.dead_letters import MODEL, REASON, skipped_row
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
+from millstream.physical.measures import measured
 from millstream.physical.records import HEADERS, RecordColumns, record
 from millstream.plan.nodes import Check, Output
 from millstream.types import BOOLEAN, STRING
@@ -56,8 +57,9 @@ def stop_conditions(found: CheckedRows, model: str, place: str | None) -> list[E
     return [_stop(wrong, check, model, place) for check, wrong in found.wrong if check.severity == "error"]
 
 
-def counting_sql(rows: Draft, model: str, found: CheckedRows, views: Callable[[str], str]) -> str:
+def counting_sql(rows: Draft, output: Output, found: CheckedRows, views: Callable[[str], str]) -> str:
     """Return SQL that counts the rows that fail each test, and those that are sent to dead letters."""
+    model = output.model
     named = [(count_name("tests", test_id(check)), wrong) for check, wrong in found.wrong]
     if sent := [[wrong] for check, wrong in found.wrong if check.severity == "dead_letter"]:
         named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
@@ -65,6 +67,8 @@ def counting_sql(rows: Draft, model: str, found: CheckedRows, views: Callable[[s
     counts = {
         name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
     }
+    kept = found.rows.where[len(rows.where) :]
+    counts = measured(counts, rows, output, kept)
     return Select(replace(rows, items=counts, deleted=None), views).text()
 
 
@@ -81,6 +85,11 @@ def reporting_tests(outputs: Iterable[Output]) -> tuple[str, ...]:
     """Return the ids of tests that report failing rows and don't stop the query."""
     checks = (check for output in outputs for check in output.checks)
     return tuple(test_id(check) for check in checks if check.severity != "error")
+
+
+def has_markers(outputs: Iterable[Output]) -> bool:
+    """Whether records include markers without a topic, for tests or metrics."""
+    return any(output.metrics or reporting_tests([output]) for output in outputs)
 
 
 def dead_letter_topic(output: Output) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec import Struct
 from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
 from millstream.physical.emit.steps import Step
-from millstream.plan.nodes import Column
+from millstream.plan.nodes import Column, Meter
 from millstream.types import STRING, Type
 
 Kind = Literal["stateless", "stateful", "single"]
@@ -54,6 +55,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     """The keys that are not in the value."""
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
+    metrics: tuple[Meter, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""
 
 
@@ -63,6 +65,7 @@ class TableOutput(Struct, frozen=True, tag="table"):
     columns: tuple[Column, ...] = ()
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
+    metrics: tuple[Meter, ...] = ()
 
 
 class ViewOutput(Struct, frozen=True, tag="view"):
@@ -99,6 +102,11 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     def tests(self) -> tuple[str, ...]:
         """The row checks that report failing rows by such markers."""
         return tuple(test for each in self.outputs if isinstance(each, SinkOutput) for test in each.tests)
+
+    @property
+    def metrics(self) -> tuple[Meter, ...]:
+        """The metrics whose numbers are in such markers."""
+        return tuple(each for o in self.outputs if isinstance(o, SinkOutput) for each in o.metrics)
 
     @property
     def timed(self) -> bool:
@@ -272,6 +280,14 @@ class Query(Struct, frozen=True):
     def topics(self) -> tuple[str, ...]:
         """The topics of its sinks."""
         return tuple(dict.fromkeys(each.topic for each in self.outputs if isinstance(each, SinkOutput)))
+
+
+def meters_of(query: Query) -> Iterator[tuple[str, Meter]]:
+    """Yield the metrics that a query computes, each with its model."""
+    for each in query.outputs:
+        if isinstance(each, SinkOutput | TableOutput):
+            for meter in each.metrics:
+                yield each.model.partition(".")[2], meter
 
 
 class Separation(Struct, frozen=True):

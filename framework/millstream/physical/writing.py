@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.materialization import Sink
-from millstream.physical.checks import check_rows, failure_markers, reporting_tests, stop_conditions
+from millstream.physical.checks import check_rows, failure_markers, has_markers, stop_conditions
 from millstream.physical.dead_letters import (
     dead_letter,
     decoded_only,
@@ -26,6 +26,7 @@ from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import EmitOptions, Final
 from millstream.physical.fan_out import decoding, fits_fan_out
 from millstream.physical.former import NEVER, is_former
+from millstream.physical.measures import metric_markers
 from millstream.physical.python_calls import Calls, LiftedDraft, without_nulls
 from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
@@ -134,7 +135,7 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
     ctes: list[Cte] = []
     bodies: list[str] = []
     for part in parts:
-        tested = any(output.checks for output in part.outputs)
+        tested = any(output.checks or output.metrics for output in part.outputs)
         several = len(part.outputs) != 1 or planning.dead_letters is not None or part.calls or tested
         trunks = [part.trunk] if several or part.placed else []
         used = [*(each.name for each in ctes), *(step.name for step in steps)]
@@ -172,7 +173,7 @@ def _look(parts: Sequence[Part], planning: QueryPlanning) -> RecordColumns:
     return RecordColumns(
         headers=bool(dead_letter_sources(parts, planning))
         or any(part.placed for part in parts)
-        or bool(reporting_tests(outputs))
+        or has_markers(outputs)
         or any(name.startswith("headers.") for name in extras),
         timestamp=any(isinstance(o.materialization, Sink) and o.materialization.timestamp for o in outputs),
     )
@@ -212,7 +213,7 @@ def _fan_out(
     records = [untimed(each) if look.timestamp else each for each in records]
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
     rows = Select(Draft({RECORDS: fan_out(records)}, base.sources), planning.views.of).text()
-    markers = " or key is not null" if part.skips or reporting_tests(part.outputs) else ""
+    markers = " or key is not null" if part.skips or has_markers(part.outputs) else ""
     # Spark compiles an array that is a column, in pieces that the JVM optimizes well for any number of
     # models. As the argument of a generator, or filtered by a lambda, Spark would interpret it.
     return (
@@ -236,12 +237,17 @@ def without_rows(sql: str) -> str:
 def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place: str | None) -> list[Draft]:
     """Return the records of the rows that pass its data tests, and markers and dead letters of the others."""
     if not output.checks:
-        return [record(rows, output, look, place)]
+        return [*metric_markers(base, rows, output), record(rows, output, look, place)]
     found = check_rows(rows, output, look, place)
     passed = found.rows
     if stops := stop_conditions(found, output.model.partition(".")[2], place):
         passed = replace(passed, where=(*without_nulls(passed.where), *stops))
-    return [*failure_markers(base, rows, found), *found.dead_letters, record(passed, output, look, place)]
+    return [
+        *failure_markers(base, rows, found),
+        *metric_markers(base, passed, output),
+        *found.dead_letters,
+        record(passed, output, look, place),
+    ]
 
 
 def _with_calls(

@@ -188,6 +188,10 @@ class _Properties(ColumnReader):
             names(shape.tags),
             shape.meta,
             self.location(shape, "model"),
+            shape.type,
+            shape.where,
+            tuple(shape.buckets),
+            shape.most,
         )
 
     def unit_test(self, shape: UnitTestShape) -> UnitTest:

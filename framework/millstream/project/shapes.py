@@ -287,13 +287,32 @@ class ExposureShape(Shape):
     meta: dict[str, Any] = {}
 
 
+MetricType = Literal["counter", "gauge", "histogram", "timer", "meter"]
+
+
 class MetricShape(Shape):
     name: str
     model: Annotated[str, about("ref('model') or its name")]
-    expression: Annotated[str, about("an aggregate of the model's columns", verbatim=True)]
+    expression: Annotated[
+        str,
+        about(
+            "an aggregate of the model's columns; of a histogram or a timer, a number of each row",
+            verbatim=True,
+        ),
+    ]
+    type: Annotated[
+        MetricType | None, about("computed while queries run, for Prometheus; without it, for readers only")
+    ] = None
+    where: Annotated[str | None, about("with type: the rows that count", verbatim=True)] = None
+    buckets: Annotated[
+        list[float], about("histogram and timer: upper bounds, by default from 0.005 to 10 s for a timer")
+    ] = []
+    most: Annotated[
+        Positive, about("with type: the most combinations of dimensions; all others count as one")
+    ] = 100
     label: str | None = None
     description: Description = ""
-    dimensions: list[str] = []
+    dimensions: Annotated[list[str], about("columns by which it is divided")] = []
     tags: Names = []
     meta: dict[str, Any] = {}
 

@@ -23,6 +23,9 @@ Severity = Literal["warn", "error", "drop", "dead_letter"]
 """What happens to a row that fails a data test."""
 
 
+MetricType = Literal["counter", "gauge", "histogram", "timer", "meter"]
+
+
 class DataTest(Struct, frozen=True):
     """A data test of a column or a relation: `not_null`, or `accepted_values` with its arguments."""
 
@@ -277,6 +280,14 @@ class Metric(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     meta: dict[str, Any] = {}
     model_location: Location | None = None
+    type: MetricType | None = None
+    where: str | None = None
+    buckets: tuple[float, ...] = ()
+    most: int = 100
+
+    @property
+    def model_name(self) -> str:
+        return self.model.removeprefix("model.")
 
 
 class UnitTest(Struct, frozen=True):

@@ -96,6 +96,17 @@ class Running(Struct, frozen=True):
     """It is rebuilt alongside the running version."""
 
 
+class Machine(Struct, frozen=True):
+    """What the processes of a run use."""
+
+    heap: dict[str, int] = {}
+    """Bytes of the JVM's heap: `used`, `committed`, `max`."""
+    collections: dict[str, tuple[int, float]] = {}
+    """How often each garbage collector ran, and for how many seconds in total."""
+    resident: dict[str, int] = {}
+    """Bytes of memory of each process on this machine: `python`, `jvm`, `workers`."""
+
+
 class DataTested(Struct, frozen=True):
     """A data test of stored rows ran while the queries run."""
 
@@ -161,22 +172,8 @@ class Removed(Struct, frozen=True):
 
 
 OfBuild = Setup | Started | Going | LeftOut | Ended | Told | Compared
-OfRun = (
-    Setup
-    | Told
-    | Compared
-    | Waiting
-    | Running
-    | Batched
-    | Ends
-    | Idle
-    | Failed
-    | LeftOut
-    | Stopped
-    | DataTested
-    | Applying
-    | Removed
-)
+OfQuery = Waiting | Running | Batched | Idle | Failed | LeftOut | Stopped
+OfRun = Setup | Told | Compared | Ends | DataTested | Machine | Applying | Removed | OfQuery
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

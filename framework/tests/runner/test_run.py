@@ -8,7 +8,9 @@ import urllib.request
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
+from prometheus_client.parser import text_string_to_metric_families
 from support.commands import MILLSTREAM
+from support.prometheus import scraped
 from support.running import running
 from support.runs import built, create_topics, job_of, received, table_rows
 from support.shops import TOTALS, event
@@ -20,9 +22,11 @@ from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.health import Health
 from millstream.ops.lag import lags
+from millstream.ops.metrics import Identity
 from millstream.ops.serving import serving
 from millstream.project.load import load_project
-from millstream.runner.values import Batched, DataTested, Failed, Stopped
+from millstream.run_metrics import RUN_METRICS
+from millstream.runner.values import Batched, DataTested, Failed, Machine, Stopped
 from millstream.testing.data.repeated import keep_testing, repeated_tests
 
 pytestmark = SPARK_WARNINGS
@@ -120,6 +124,28 @@ def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
         run.until(lambda: rows_of(run, "totals") == 3)
 
 
+def check_values(value):
+    assert value('shop_spent_total{user="a"}') == 2
+    assert value('shop_spent_total{user="another"}') == 7
+    assert value("shop_highest") == 7
+    assert value('shop_seen_total{kind="x",user="a",model="plain"}') == 2
+    assert value('shop_seen_total{kind="_other",user="_other"}') == 1
+    assert value('millstream_metric_dropped_total{metric="seen"}') == 1
+    assert value("sum(shop_seen_per_second)") == pytest.approx(4 / 60)
+    assert value('shop_sizes_bucket{le="1.0"}') == 1
+    assert value('shop_sizes_bucket{le="5.0"}') == 2
+    assert value("shop_sizes_count") == 3
+    assert value("shop_waits_seconds_sum") == 12
+    assert value('millstream_model_rows_total{model="plain"}') == 4
+    assert value('millstream_event_latency_seconds_count{query="events_topics"}') == 4
+    latency = value("histogram_quantile(0.95, sum by (le) (millstream_event_latency_seconds_bucket))")
+    assert 0 < latency < 120
+    assert value('millstream_jvm_heap_bytes{kind="used"}') > 1e7
+    assert value('millstream_process_rss_bytes{process="jvm"}') > 1e8
+    assert value('millstream_test_passed{test="row_count_totals"}') == 0
+    assert value("count({__name__=~'shop_only.*'})") is None
+
+
 def test_probes_and_metrics(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1), event(2))
@@ -140,6 +166,20 @@ def test_probes_and_metrics(shop, first_spark):
         """,
     )
 
+    shop.write(
+        "models/metrics.yml",
+        """
+        metrics:
+          - {name: spent, model: totals, type: counter, expression: sum(total), dimensions: [user]}
+          - {name: highest, model: totals, type: gauge, expression: max(total)}
+          - {name: seen, model: plain, type: meter, expression: count(*), dimensions: [kind, user], most: 2}
+          - {name: sizes, model: plain, type: histogram, expression: value, buckets: [1, 5], where: id > 1}
+          - {name: waits, model: plain, type: timer, expression: value}
+          - {name: only_described, model: plain, expression: sum(value)}
+        """,
+    )
+    shop.model("plain", SINK + "select id, user, kind, value from {{ source('web', 'events') }} where id > 0")
+
     def alongside(run):
         tests = repeated_tests(
             load_project(shop.root, None, None, None), compile_project(shop.root), None, "log"
@@ -152,22 +192,30 @@ def test_probes_and_metrics(shop, first_spark):
     health = Health(max_lag=0, max_staleness=30)
     with (
         running(shop.root, first_spark, alongside=alongside) as run,
-        serving(run.watcher, "127.0.0.1", port=0, health=health) as address,
+        serving(run.watcher, "127.0.0.1", port=0, health=health, identity=Identity("shop")) as address,
     ):
         assert got("/readyz")[0] == 503
-        run.until(lambda: rows_of(run, "totals") == 2)
-        assert json.loads(got("/readyz")[1]) == {"good": True, "queries": {"totals": True}, "reasons": {}}
+        run.until(lambda: rows_of(run, "totals") == 2 and rows_of(run, "events_topics") == 2)
+        ready = json.loads(got("/readyz")[1])
+        assert ready == {"good": True, "queries": {"totals": True, "events_topics": True}, "reasons": {}}
         metrics = got("/metrics")[1]
+        run.until(lambda: run.of(Machine))
         assert 'millstream_rows_total{query="totals"} 2.0' in metrics
         assert 'millstream_lag{query="totals",topic="events"} 0.0' in metrics
-        assert 'millstream_state_rows{query="totals"} 1.0' in metrics
+        assert 'millstream_state_rows{query="totals",step="0 stateStoreSave"} 1.0' in metrics
         assert got("/healthz")[0] == 200
         assert got("/elsewhere")[0] == 404
         run.until(lambda: len(tested(run, passed=True)) == 3)
-        shop.send(event(3, "another"))
+        shop.send(event(3, "another", value=7.0, kind="y"), event(4, "third", value=3.0, kind="y"))
         run.until(lambda: tested(run, passed=False))
+        run.until(lambda: rows_of(run, "totals") == 4 and rows_of(run, "events_topics") == 4)
+        with scraped(address) as value:
+            check_values(value)
+        names = {family.name for family in text_string_to_metric_families(got("/metrics")[1])}
+        own = {each for each in names if each.startswith("millstream_")}
+        assert own == {each.family for each in RUN_METRICS}
     (failed,) = {(each.test, each.message) for each in run.of(DataTested) if not each.passed}
-    assert failed == ("test.row_count_totals", "2 rows")
+    assert failed == ("test.row_count_totals", "3 rows")
 
 
 def test_an_edit_that_its_state_does_not_fit_is_refused_before_anything_runs(shop, first_spark):

@@ -58,17 +58,19 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     from millstream.cli.run_progress import run_progress
     from millstream.cli.signals import stopping_well
     from millstream.ops.health import health_of
+    from millstream.ops.metrics import Identity
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
     from millstream.runner.commands.run import run
     from millstream.runner.values import Told
 
-    watcher = Watcher()
+    watcher, target = Watcher(), job.project.target
+    identity = Identity(job.project.settings.name, target.name)
     with (
         stopping_well() as stopping,
         run_progress(common.style, watcher) as progress,
         progress.errors() as errors,
-        serving(watcher, host, port, health_of(job.project.target)) if port else nullcontext() as address,
+        serving(watcher, host, port, health_of(target), identity) if port else nullcontext() as address,
     ):
         progress.show_address(address)
         for each in diagnostics if common.style.json else ():

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression
 from millstream.formats import KEY, Encoding, format_of
 from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink, View
-from millstream.plan.nodes import Check, Column, Emit
+from millstream.plan.nodes import Check, Column, Emit, Metering
 from millstream.project.names import Environment, named
 from millstream.sql.query import Query
 from millstream.types import STRING, Type
@@ -72,6 +72,7 @@ class ModelSpec(Struct, frozen=True):
     """SQL of its options: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
     """Row checks."""
+    metrics: tuple[Metering, ...] = ()
     promised: tuple[Check, ...] = ()
     """Checks that are not applied, but hold for the rows that production stores."""
 
@@ -84,7 +85,7 @@ class ModelSpec(Struct, frozen=True):
     def untested(self) -> ModelSpec:
         """The model with only the tests that decide which rows are stored."""
         deciding = tuple(check for check in self.checks if check.keeps_out)
-        return replace(self, checks=deciding, promised=self.checks)
+        return replace(self, checks=deciding, promised=self.checks, metrics=())
 
 
 class FunctionSpec(Struct, frozen=True):

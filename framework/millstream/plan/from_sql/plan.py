@@ -181,6 +181,7 @@ def _output(model: ModelSpec, root: Node) -> Output:
         options=model.options,
         extras=tuple(Item(name, expression) for name, expression in model.extras),
         checks=model.checks,
+        metrics=model.metrics,
         label=model.name,
         models=(model.id,),
     )

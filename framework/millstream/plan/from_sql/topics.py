@@ -54,7 +54,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
 def relay_of(view: ModelSpec, catalog: Catalog) -> ModelSpec:
     """Return a view as a model that writes a relay topic, for readers that can't share its query."""
     topic = catalog.relay_topic(view.name)
-    return replace(view, materialization=Sink(topic), extras=(), checks=())
+    return replace(view, materialization=Sink(topic), extras=(), checks=(), metrics=())
 
 
 def can_relay(columns: Iterable[Column]) -> bool:

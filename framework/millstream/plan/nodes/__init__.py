@@ -16,6 +16,8 @@ from millstream.plan.nodes.parts import (
     JoinColumn,
     JoinKind,
     Measure,
+    Meter,
+    Metering,
     columns_text,
     conditions_text,
 )
@@ -76,6 +78,8 @@ __all__ = [
     "JoinKind",
     "Lookup",
     "Measure",
+    "Meter",
+    "Metering",
     "Node",
     "Opaque",
     "Output",

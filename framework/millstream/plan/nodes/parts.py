@@ -71,6 +71,28 @@ class Check(Struct, frozen=True):
         return self.severity in {"drop", "dead_letter"}
 
 
+class Meter(Struct, frozen=True):
+    """A metric of a model's rows, which its query computes for each batch."""
+
+    name: str
+    type: Literal["counter", "gauge", "histogram", "timer", "meter"]
+    fold: Literal["sum", "min", "max", "avg"]
+    """What a gauge is of its numbers; all others are sums."""
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    most: int = 100
+    """The most combinations of labels that are kept apart."""
+    description: str = ""
+
+
+class Metering(Struct, frozen=True):
+    """A metric and what a row adds to it."""
+
+    meter: Meter
+    text: Expression
+    """A number and its labels, each after a NUL; NULL if the row does not count."""
+
+
 class JoinColumn(Struct, frozen=True):
     """A column of a join: its side, and its name there."""
 

@@ -11,7 +11,7 @@ from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
 from millstream.materialization import Materialization, Sink
 from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
-from millstream.plan.nodes.parts import METADATA, Check, Column, Item, columns_text, conditions_text
+from millstream.plan.nodes.parts import METADATA, Check, Column, Item, Metering, columns_text, conditions_text
 from millstream.types import STRING, Type
 
 
@@ -247,6 +247,8 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """SQL of its options, over the same columns: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
     """The row checks that are applied before a row is stored."""
+    metrics: tuple[Metering, ...] = ()
+    """What the rows that are stored add to metrics."""
 
     @property
     def operator(self) -> str:
@@ -279,4 +281,8 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        return (*(item.expression for item in self.extras), *(check.wrong for check in self.checks))
+        return (
+            *(item.expression for item in self.extras),
+            *(check.wrong for check in self.checks),
+            *(each.text for each in self.metrics),
+        )

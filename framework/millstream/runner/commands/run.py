@@ -27,8 +27,9 @@ from millstream.runner.engine import Engine, engine
 from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
 from millstream.runner.live.live_queries import DRAIN, LiveQueries
+from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
-from millstream.runner.values import Ends, Job, Setup, Tell
+from millstream.runner.values import Ends, Job, Machine, Setup, Tell
 
 _log = logging.getLogger(__name__)
 CHECK = 1.0
@@ -104,7 +105,16 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
             running.tell(Setup("broker", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
             _tell_ends(running, live.topics)
+            _tell_machine(running)
             checked = time.monotonic()
+
+
+def _tell_machine(running: Engine) -> None:
+    try:
+        running.tell(Machine(heap(running.spark), collections(running.spark), resident()))
+    except (Py4JError, OSError) as error:
+        if lost(error) is None:  # otherwise the next check reports it
+            raise
 
 
 def _tell_ends(running: Engine, topics: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
-from millstream.runner.queries.counts import counts, observed
+from millstream.runner.queries.counts import counts, metrics_of, model_rows, observed, reasons
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 from millstream.runner.queries.row_tests import TestCounts
@@ -56,6 +56,13 @@ class Batch(Struct, frozen=True):
     state_bytes: int = 0
     operators: tuple[OperatorState, ...] = ()
     counts: Counts = Counts()
+    metrics: dict[str, dict[str, list[float]]] = {}
+    """What the rows of the batch add to metrics; see `counts.Metrics`."""
+    ages: tuple[int, ...] = ()
+    """How many records were how old when it began: two steps for each power of two of milliseconds."""
+    model_rows: dict[str, int] = {}
+    reasons: dict[str, int] = {}
+    """Dead letters by their reasons, without numbers and quoted texts."""
     latency: float | None = None
     """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
 
@@ -68,6 +75,7 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         if found is not None:
             _add_offsets(found[1], source, read, behind)
     states = progress.stateOperators
+    own_counts, metrics = test_counts.take(progress.batchId)
     return Batch(
         number=progress.batchId,
         rows=progress.numInputRows,
@@ -82,7 +90,11 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         state_rows=sum(each.numRowsTotal for each in states),
         state_bytes=sum(each.memoryUsedBytes for each in states),
         operators=tuple(map(_state_of, states)),
-        counts=counts(observed([progress]).values()) + test_counts.take(progress.batchId),
+        counts=counts(observed([progress]).values()) + own_counts,
+        metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | metrics,
+        ages=_ages(progress),
+        model_rows=model_rows(progress.observedMetrics.values()),
+        reasons=reasons(progress.observedMetrics.values()),
         latency=_latency(progress),
     )
 
@@ -108,6 +120,12 @@ def _latency(progress: StreamingQueryProgress) -> float | None:
         milliseconds=progress.batchDuration
     )
     return max(0.0, ended.timestamp() - min(times)) if times else None
+
+
+def _ages(progress: StreamingQueryProgress) -> tuple[int, ...]:
+    observed = (row.asDict() for name, row in progress.observedMetrics.items() if name.startswith(OLDEST))
+    listed = [row["ages"] for row in observed if row.get("ages")]
+    return tuple(map(sum, zip(*listed, strict=True)))
 
 
 def _add_offsets(

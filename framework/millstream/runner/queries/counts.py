@@ -7,6 +7,7 @@ batch that is repeated after a failure counts once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
@@ -15,10 +16,21 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from millstream.formats.sql import BAD
 from millstream.physical.checks import count_name
 from millstream.physical.emit.steps import CountedView
+from millstream.physical.measures import METRICS, metric_id
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
+from millstream.plan.nodes import Meter
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 
+OTHERS = "_other"
+"""The label of what is not counted apart."""
+_MANY = "\x01"
+"""What the function `tally` calls it."""
+_ROWS = "rows of "
+_REASONS = "reasons"
+_MOST_REASONS = 50
+_LONGEST = 120
+_VALUES = r"'[^']*'|\"[^\"]*\"|\d+"
 Observed = dict[int, dict[str, int]]
 """The counts of each batch, by its number and the names of `count_name`."""
 
@@ -33,19 +45,40 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     """Count the dead letters among a query's records, and the markers of rows that are left out."""
     how = query.deliver
     dead_letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
-    if not isinstance(how, ToKafka) or not (dead_letters or how.skips or how.tests):
+    if not isinstance(how, ToKafka):
+        outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
+        rows = f.count(f.lit(1)).alias(f"{_ROWS}{outputs[0].model}")
+        return records.observe("rows", rows) if len(outputs) == 1 else records
+    observed = [
+        f.count_if(f.col("topic") == each.topic).alias(f"{_ROWS}{each.model}")
+        for each in query.outputs
+        if isinstance(each, SinkOutput)
+    ]
+    if not observed and not dead_letters:
         return records
-    observed = [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
+    observed += [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
+    observed += [_metric(meter).alias(f"{METRICS} {meter.name}") for meter in how.metrics]
     observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
     if dead_letters:
         models = [each.model for each in query.outputs if isinstance(each, SinkOutput)]
         observed += _dead_letters(dead_letters, models)
+        observed.append(_reasons(dead_letters))
     found = records.observe("records", *observed)
-    return found.where("topic is not null") if how.skips or how.tests else found
+    return found.where("topic is not null") if how.skips or how.tests or how.metrics else found
 
 
 def _markers(whose: str) -> Column:
-    return f.count_if(f.col("topic").isNull() & (f.col("key") == f.lit(whose).cast("binary")))
+    return f.count_if(_is_marker(whose))
+
+
+def _is_marker(whose: str) -> Column:
+    return f.col("topic").isNull() & (f.col("key") == f.lit(whose).cast("binary"))
+
+
+def _metric(meter: Meter) -> Column:
+    boundaries = ",".join(map(str, meter.buckets))
+    text = f.when(_is_marker(metric_id(meter)), f.col("value").cast("string"))
+    return f.call_function("tally", text, f.lit(boundaries), f.lit(str(meter.most)))
 
 
 def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) -> Iterable[Column]:
@@ -64,6 +97,33 @@ def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) 
         yield f.count_if(whose).alias(count_name("dead_letters", each.source))
 
 
+def _reasons(dead_letters: Iterable[DeadLetters]) -> Column:
+    """Count dead letters by reason; numbers and quoted texts in it would make too many."""
+    reason = f.try_element_at("headers", f.lit(-1)).getField("value").cast("string")
+    kind = f.substring(f.regexp_replace(reason, _VALUES, "…"), 1, _LONGEST)
+    is_letter = f.col("topic").isin([each.topic for each in dead_letters])
+    text = f.when(is_letter, f.concat(f.lit("1\0"), f.coalesce(kind, f.lit(""))))
+    return f.call_function("tally", text, f.lit(""), f.lit(str(_MOST_REASONS))).alias(_REASONS)
+
+
+def model_rows(rows: Iterable[Row]) -> dict[str, int]:
+    """Return how many rows a batch has for each model."""
+    return {
+        name.removeprefix(_ROWS).partition(".")[2]: number or 0
+        for row in rows
+        for name, number in row.asDict().items()
+        if name.startswith(_ROWS)
+    }
+
+
+def reasons(rows: Iterable[Row]) -> dict[str, int]:
+    return {
+        OTHERS if reason == _MANY else reason: int(sums[0])
+        for row in rows
+        for reason, sums in (row.asDict().get(_REASONS) or {}).items()
+    }
+
+
 def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
     """Return the counts of each batch; Spark drops the oldest batches of a long query."""
     return {
@@ -78,9 +138,26 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in rows:
         for name, number in row.asDict().items():
+            if name.startswith((f"{METRICS} ", _ROWS, _REASONS)):
+                continue
             # Several parts of a query may decode the same source: each observes the same records.
             found[name] = max(found.get(name, 0), number or 0)
     return found
+
+
+Metrics = dict[str, dict[str, list[float]]]
+"""The sums of a batch by metric and by its labels: rows, sum, least, greatest, rows up to each boundary."""
+
+
+def metrics_of(rows: Iterable[Mapping[str, Any]]) -> Metrics:
+    """Return the metrics among what a batch counted."""
+    prefix = f"{METRICS} "
+    return {
+        name.removeprefix(prefix): {labels: list(sums) for labels, sums in found.items()}
+        for row in rows
+        for name, found in row.items()
+        if name.startswith(prefix) and found
+    }
 
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:

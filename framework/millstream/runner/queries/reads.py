@@ -59,7 +59,10 @@ def records(
     found = reader.load()
     if timed:
         oldest = f.unix_micros(f.min("timestamp")).alias("micros")
-        found = found.observe(f"{OLDEST}{source.relation}", oldest)
+        # Spark sets the time of a batch once, when it begins.
+        age = f.unix_millis(f.current_timestamp()) - f.unix_millis("timestamp")
+        ages = [] if "realTime" in trigger else [f.call_function("ages", age).alias("ages")]
+        found = found.observe(f"{OLDEST}{source.relation}", oldest, *ages)
     found.createOrReplaceTempView(source.view)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from millstream.physical.checks import WRONG_ROW, count_name
+from millstream.physical.measures import METRICS
 from millstream.physical.values import DeadLetters, Delivery
-from millstream.runner.queries.counts import counts
+from millstream.runner.queries.counts import Metrics, counts, metrics_of
 from millstream.runner.queries.results import Counts
 
 
@@ -20,27 +22,32 @@ class TestCounts:
     """Counts of failing rows by the number of their batch, so that a repeated batch counts once."""
 
     def __init__(self) -> None:
-        self._by_batch: dict[int, Mapping[str, int]] = {}
+        self._by_batch: dict[int, Mapping[str, Any]] = {}
 
-    def add(self, number: int, found: Mapping[str, int]) -> None:
+    def add(self, number: int, found: Mapping[str, Any]) -> None:
         self._by_batch[number] = found
 
-    def take(self, number: int) -> Counts:
-        """Return and remove the counts of a completed batch."""
-        return counts([self._by_batch.pop(number, {})])
+    def take(self, number: int) -> tuple[Counts, Metrics]:
+        """Return and remove the counts and metrics of a completed batch."""
+        found = self._by_batch.pop(number, {})
+        return counts([_only_counts(found)]), metrics_of([found])
 
     def all(self) -> Counts:
-        return counts(list(self._by_batch.values()))
+        return counts(map(_only_counts, self._by_batch.values()))
 
 
-def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, int]:
-    """Run all row checks of a batch, before any of it is stored."""
-    found: dict[str, int] = {}
+def _only_counts(found: Mapping[str, Any]) -> Mapping[str, int]:
+    return {name: number for name, number in found.items() if not name.startswith(f"{METRICS} ")}
+
+
+def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, Any]:
+    """Run all row checks of a batch, before any of it is stored, and compute its metrics."""
+    found: dict[str, Any] = {}
     for each in deliveries:
         if not each.counts_sql:
             continue
         (row,) = batch.sparkSession.sql(each.counts_sql).collect()
-        numbers: dict[str, int] = row.asDict()
+        numbers: dict[str, Any] = row.asDict()
         assert not isinstance(each.target, DeadLetters)
         model = each.target.model.partition(".")[2]
         for test in each.stops:

@@ -1,6 +1,7 @@
 package millstream.spark;
 
 import java.time.ZoneId;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -39,6 +40,9 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
     decoder(session, "decode_text", 0, (fields, settings) -> new TextFormat(fields, zone()));
     decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
+    add(session, "tally", arguments -> new Aggregate("tally",
+        new Tally(numbers(text(arguments.get(1))), Integer.parseInt(text(arguments.get(2)))), arguments.get(0), 0, 0));
+    add(session, "ages", arguments -> new Aggregate("ages", new Ages(), arguments.get(0), 0, 0));
     return BoxedUnit.UNIT;
   }
 
@@ -82,6 +86,10 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     };
     session.injectFunction(
         new Tuple3<>(new FunctionIdentifier(name), new ExpressionInfo(Decoder.class.getName(), name), builder));
+  }
+
+  private static double[] numbers(String text) {
+    return text.isEmpty() ? new double[0] : Arrays.stream(text.split(",")).mapToDouble(Double::parseDouble).toArray();
   }
 
   private static Seq<Expression> seq(Expression... expressions) {

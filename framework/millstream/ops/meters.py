@@ -1,0 +1,122 @@
+"""The values of metrics that a project declares, from what each batch adds to them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct, field
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+from millstream.plan.nodes import Meter
+from millstream.runner.queries.counts import OTHERS
+
+_MANY = "\x01"
+_MINUTE = 60.0
+
+
+class _Series(Struct):
+    """The sums of one combination of labels."""
+
+    rows: float = 0.0
+    sum: float = 0.0
+    buckets: list[float] = field(default_factory=list)
+    last: float = 0.0
+    """A gauge's value in the last batch that had such rows."""
+    recent: deque[tuple[float, float]] = field(default_factory=deque)
+    """A meter's sums of the last minute, with their times."""
+
+
+class MeterValues:
+    """The values of one metric since the run began."""
+
+    def __init__(self, meter: Meter, model: str) -> None:
+        self.meter = meter
+        self._model = model
+        self._series: dict[str, _Series] = {}
+        self.dropped = 0
+        """Rows whose labels are not kept apart, or that would lower a counter."""
+
+    def add(self, batch: Mapping[str, Sequence[float]]) -> None:
+        """Add the sums of a batch by label: rows, sum, least, greatest, rows up to each boundary."""
+        for labels, (rows, total, least, greatest, *buckets) in batch.items():
+            if self.meter.type in {"counter", "meter"} and total < 0:
+                self.dropped += int(rows)
+                continue
+            series = self._of(labels, int(rows))
+            series.rows += rows
+            series.sum += total
+            series.buckets = [one + other for one, other in zip(series.buckets, buckets, strict=True)]
+            match self.meter.fold:
+                case "sum":
+                    series.last = total
+                case "avg":
+                    series.last = total / rows
+                case "min":
+                    series.last = least
+                case "max":
+                    series.last = greatest
+            if self.meter.type == "meter":
+                series.recent.append((time.monotonic(), total))
+
+    def _of(self, labels: str, rows: int) -> _Series:
+        if labels == _MANY or (labels not in self._series and len(self._series) >= self.meter.most):
+            self.dropped += rows
+            labels = _MANY
+        return self._series.setdefault(labels, _Series(buckets=[0.0] * len(self.meter.buckets)))
+
+    def families(self, prefix: str) -> Iterator[Metric]:
+        """Return the metric as Prometheus sees it; a meter has two."""
+        name = f"{prefix}_{self.meter.name}"
+        about = self.meter.description or f"Of the rows of {self._model}."
+        labels = ["model", *self.meter.labels]
+        series = [(self._labels(key), each) for key, each in self._series.items()]
+        match self.meter.type:
+            case "gauge":
+                gauge = GaugeMetricFamily(name, about, labels=labels)
+                for values, each in series:
+                    gauge.add_metric(values, each.last)
+                yield gauge
+            case "counter" | "meter":
+                counter = CounterMetricFamily(name, about, labels=labels)
+                for values, each in series:
+                    counter.add_metric(values, each.sum)
+                yield counter
+                if self.meter.type == "meter":
+                    rate = GaugeMetricFamily(
+                        f"{name}_per_second", f"{about} In the last minute.", labels=labels
+                    )
+                    for values, each in series:
+                        rate.add_metric(values, _rate(each.recent))
+                    yield rate
+            case "histogram" | "timer":
+                suffix = "_seconds" if self.meter.type == "timer" else ""
+                histogram = HistogramMetricFamily(f"{name}{suffix}", about, labels=labels)
+                for values, each in series:
+                    bounds = [*map(_bound, self.meter.buckets), "+Inf"]
+                    counts = [*each.buckets, each.rows]
+                    histogram.add_metric(values, list(zip(bounds, counts, strict=True)), each.sum)
+                yield histogram
+
+    def _labels(self, key: str) -> list[str]:
+        own = [OTHERS] * len(self.meter.labels) if key == _MANY else key.split("\0") if key else []
+        missing = [""] * (len(self.meter.labels) - len(own))
+        return [self._model, *own, *missing]
+
+
+def _bound(bound: float) -> str:
+    return repr(float(bound))
+
+
+def _rate(recent: deque[tuple[float, float]]) -> float:
+    """Return a sum per second over the last minute."""
+    oldest = time.monotonic() - _MINUTE
+    while recent and recent[0][0] < oldest:
+        recent.popleft()
+    return sum(total for _, total in recent) / _MINUTE

@@ -1,0 +1,60 @@
+"""What the processes of a run use: the JVM's heap and collections, and memory as the system counts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+
+def heap(spark: SparkSession) -> dict[str, int]:
+    used = _management(spark).getMemoryMXBean().getHeapMemoryUsage()
+    return {"used": used.getUsed(), "committed": used.getCommitted(), "max": used.getMax()}
+
+
+def collections(spark: SparkSession) -> dict[str, tuple[int, float]]:
+    """Return how often each collector ran, and for how many seconds in total."""
+    beans = _management(spark).getGarbageCollectorMXBeans()
+    return {
+        each.getName(): (max(0, each.getCollectionCount()), max(0, each.getCollectionTime()) / 1000)
+        for each in (beans[index] for index in range(len(beans)))
+    }
+
+
+def _management(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public API for the JVM
+    return jvm.java.lang.management.ManagementFactory
+
+
+def resident() -> dict[str, int]:
+    """Return the resident memory of this process, its JVM and Spark's Python workers, on Linux."""
+    found = {"python": _resident(os.getpid())}
+    gateway: Any = SparkContext._gateway  # noqa: SLF001
+    if gateway is not None and hasattr(gateway, "proc"):
+        java = gateway.proc.pid
+        found["jvm"] = _resident(java)
+        found["workers"] = sum(map(_resident, _descendants(java)))
+    return {process: size for process, size in found.items() if size}
+
+
+def _resident(process: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _descendants(process: int) -> Iterator[int]:
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            children = task.read_text(encoding="ascii").split()
+        except OSError:
+            continue
+        for child in map(int, children):
+            yield child
+            yield from _descendants(child)
