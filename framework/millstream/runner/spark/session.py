@@ -141,6 +141,8 @@ def running_spark(
     code, however long that takes.
     """
     archive = class_archive(jars) if is_local(target) else None
+    if long_running and archive is not None and not archive.file:
+        archive = None  # whoever stops it doesn't wait until an archive is written
     spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
     try:
         yield spark
