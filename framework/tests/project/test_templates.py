@@ -226,6 +226,14 @@ def test_a_mistake_is_told_with_its_place_and_remedy(
     assert help_has in problem.help
 
 
+def test_a_quote_that_is_not_closed_is_shown_with_the_place_where_it_is_noticed() -> None:
+    problem = the_problem("select {{ var('a) }} as x\nfrom y\nwhere a = {{ var('b') }}\n")
+    assert (problem.code, str(problem.location)) == ("MS201", "models/m.sql:1:15")
+    assert [(note.message, str(note.location)) for note in problem.notes] == [
+        ("found here", "models/m.sql:3:20")
+    ]
+
+
 def test_a_macro_with_wrong_arguments_shows_the_call_and_the_definition() -> None:
     problem = the_problem("x {{ cents(1, 2) }}", x="{% macro cents(column) %}{{ column }}{% endmacro %}")
     assert (problem.code, caret(problem)) == ("MS206", "cents")

@@ -8,6 +8,8 @@ from pyspark import SparkContext
 from millstream.machine.environment import for_java, for_spark
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.state import read_pid
+from millstream.project.values import Target
+from millstream.runner.spark.session import spark_settings
 
 
 @pytest.fixture
@@ -22,6 +24,12 @@ def test_spark_has_settings_that_no_command_line_shows(spark, conf):
     assert spark._jvm.System.getProperty("millstream.tests") == "swordfish"
     assert "spark.master=local[2]" in arguments
     assert not [each for each in arguments if "swordfish" in each]
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://host:7077", "yarn"])
+def test_no_master_serves_a_web_ui(tmp_path, master):
+    settings = spark_settings(Target("shop", "local", {"master": master}), [], tmp_path)
+    assert settings["spark.ui.enabled"] == "false"
 
 
 def environment(pid):
