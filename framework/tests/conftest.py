@@ -1,6 +1,7 @@
 """One Spark for all tests, with a session of its own for each file."""
 
 import os
+import signal
 
 import pytest
 
@@ -12,6 +13,10 @@ pytest.register_assert_rewrite("support.plans", "support.written")
 from support.broker import broker, broker_server  # noqa: E402, F401 - fixtures
 from support.postgres import postgres, postgres_server  # noqa: E402, F401 - fixtures
 from support.registry import skipped_for_java  # noqa: E402
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start background processes so; commands that tests interrupt would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": 2,

@@ -188,7 +188,8 @@ def engine(
     check_isolated(job.physical.queries, project.target.environment)
     with ExitStack() as stack:
         stack.enter_context(target_lock(own, project.target.title, waiting))
-        tell(Setup("target", done=True))
+        if job.wait:
+            tell(Setup("target", done=True))
         if not is_embedded(project.target):
             check_sources(job, queries)
         jars = _jars(job, tell) if spark is None else []

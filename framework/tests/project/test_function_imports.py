@@ -110,13 +110,13 @@ def test_a_cached_compile_notices_an_edited_import(shop):
     [
         ("from rates.nothing import x", "the project has no module 'rates.nothing'", "add rates/nothing.py"),
         ("import rates.nothing", "the project has no module 'rates.nothing'", "add rates/nothing.py"),
-        ("import models.nothing as n", "the project has no module 'models.nothing'", "add models/nothing.py"),
-        ("from models import nothing", "'models' has no 'nothing'", "add models/nothing.py"),
+        ("import marts.nothing as n", "the project has no module 'marts.nothing'", "add marts/nothing.py"),
+        ("from marts import nothing", "'marts' has no 'nothing'", "add marts/nothing.py"),
         ("from rates.common import FACTORS", "'rates.common' has no 'FACTORS'", "did you mean 'FACTOR'?"),
     ],
 )
 def test_an_import_of_nothing_is_reported(shop, statement, message, remedy):
-    shop.write("models/m.sql", "select 1 as x")
+    shop.write("marts/notes.txt", "a folder without Python")
     (shop.root / "macros/late.py").write_text(f"def late() -> int:\n    {statement}\n    return 1\n")
     for _ in range(2):
         (found,) = compile_project(shop.root).diagnostics

@@ -100,10 +100,6 @@ def test_a_subject_of_keys_that_is_not_pinned(tmp_path):
             "{name: k, format: avro, schema: schemas/id.avsc, type: string}",
             ("MS123", "string", "remove the type here, or change the schema"),
         ),
-        (
-            "{name: k, format: json, schema: schemas/deep/tree.json}",
-            ("MS123", "schemas/deep/tree.json", "fix the schema, or declare the type instead of it"),
-        ),
     ],
 )
 def test_mistakes_are_located(tmp_path, key, expected):

@@ -364,7 +364,9 @@ def test_two_builds_of_one_target_exclude_each_other(shop, first_spark):
     folder = shop.root / ".millstream/local"
     with target_lock(folder, "local"), pytest.raises(MillstreamError, match="MS874") as refused:
         built(shop.root, first_spark)
-    assert re.search(rf"`\w+` \(process {os.getpid()}, since \d\d:\d\d:\d\d\) is using", str(refused.value))
+    assert re.search(
+        rf"`[\w-]+` \(process {os.getpid()}, since \d\d:\d\d:\d\d\) is using", str(refused.value)
+    )
 
 
 def test_a_build_can_wait_for_another_one(shop, first_spark):

@@ -47,8 +47,9 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     dead_letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
     if not isinstance(how, ToKafka):
         outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
-        rows = f.count(f.lit(1)).alias(f"{_ROWS}{outputs[0].model}")
-        return records.observe("rows", rows) if len(outputs) == 1 else records
+        if len(outputs) != 1:
+            return records
+        return records.observe("rows", f.count(f.lit(1)).alias(f"{_ROWS}{outputs[0].model}"))
     observed = [
         f.count_if(f.col("topic") == each.topic).alias(f"{_ROWS}{each.model}")
         for each in query.outputs
