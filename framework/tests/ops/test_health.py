@@ -30,30 +30,30 @@ def status(**given):
 @pytest.mark.parametrize(
     ("health", "seen", "ready", "live"),
     [
-        (Health(), status(), [], []),
-        (Health(max_lag=50), status(), [], []),
-        (Health(max_lag=49), status(), ["its lag of 50 records is above max_lag, 49"], []),
-        (Health(max_staleness=60), status(), [STALE], [STALE]),
-        (Health(max_staleness=120), status(), [], []),
+        (Health(), {}, [], []),
+        (Health(max_lag=50), {}, [], []),
+        (Health(max_lag=49), {}, ["its lag of 50 records is above max_lag, 49"], []),
+        (Health(max_staleness=60), {}, [STALE], [STALE]),
+        (Health(max_staleness=120), {}, [], []),
         # Nothing to read: its last batch may be as old as it likes.
-        (Health(max_staleness=60), status(last=Batch(1, 10, 1.0)), [], []),
+        (Health(max_staleness=60), {"last": Batch(1, 10, 1.0)}, [], []),
         # A query that fails is restarted already.
-        (Health(max_staleness=60), status(status="failed"), ["it is failed", STALE], []),
-        (Health(), status(status="stopped"), ["it is stopped"], ["it has stopped"]),
-        (Health(), status(caught_up=False), ["it has not caught up since the start"], []),
-        (Health(), status(left_out={"totals": Diagnostic("MS861", "x")}), ["totals is left out"], []),
+        (Health(max_staleness=60), {"status": "failed"}, ["it is failed", STALE], []),
+        (Health(), {"status": "stopped"}, ["it is stopped"], ["it has stopped"]),
+        (Health(), {"caught_up": False}, ["it has not caught up since the start"], []),
+        (Health(), {"left_out": {"totals": Diagnostic("MS861", "x")}}, ["totals is left out"], []),
         # A first batch that never ends.
         (
             Health(max_staleness=60),
-            status(last=None, at=0.0, caught_up=False),
+            {"last": None, "at": 0.0, "caught_up": False},
             ["it has not caught up since the start", STALE.replace("90", "500")],
             [STALE.replace("90", "500")],
         ),
     ],
 )
 def test_probes(health, seen, ready, live):
-    assert health.not_ready(seen) == ready
-    assert health.not_live(seen) == live
+    assert health.not_ready(status(**seen)) == ready
+    assert health.not_live(status(**seen)) == live
 
 
 def test_thresholds_come_from_the_target():
