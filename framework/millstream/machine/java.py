@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.environment import for_java
 
 OLDEST = 17
 REMEDY = f"pipelines need Java {OLDEST} or newer: install it, for example from https://adoptium.net"
@@ -42,7 +43,12 @@ def java() -> Java:
         raise _unfit("MS801", f"not found {f'in JAVA_HOME ({home})' if home else 'on the PATH'}")
     try:
         result = subprocess.run(  # noqa: S603
-            [program, "-version"], capture_output=True, text=True, timeout=20, check=False
+            [program, "-version"],
+            env=for_java(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _unfit("MS803", f"{program} can't be run: {error}") from None

@@ -30,6 +30,15 @@ def test_the_java_of_java_home(home):
     assert (found.program, found.version, found.major) == (program, "21.0.4", 21)
 
 
+def test_java_sees_no_secrets(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOP_PLAIN_NAME", "swordfish")
+    home(f"env > {tmp_path}/seen; echo 'openjdk version \"21.0.4\"' >&2")
+    java()
+    seen = (tmp_path / "seen").read_text()
+    assert f"JAVA_HOME={tmp_path}\n" in seen
+    assert "swordfish" not in seen
+
+
 def test_the_java_on_the_path(home, monkeypatch):
     program = home("echo 'openjdk version \"17\"' >&2")
     monkeypatch.delenv("JAVA_HOME")

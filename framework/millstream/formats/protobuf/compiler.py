@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,10 @@ from pathlib import Path
 from msgspec import Struct
 
 _ERROR = re.compile(r"(?P<file>.+?):(?:(?P<line>\d+):(?P<column>\d+):)? (?P<message>.*)")
+_NEEDED = re.compile(
+    r"(?:PATH|HOME|LANG|LC_\w+|TMPDIR|TEMP|SYSTEMROOT|LD_LIBRARY_PATH|VIRTUAL_ENV|PYTHON\w*)$"
+)
+"""The environment variables that protoc sees: no secrets of others."""
 _TAB = 8
 """protoc counts the columns up to the next multiple of it."""
 
@@ -61,7 +66,8 @@ def compile_protos(files: Sequence[str], folders: Sequence[Path], descriptors: b
         elif missing := next((each for each, path in zip(files, found, strict=True) if each == path), None):
             raise ProtoErrors([ProtoError(missing, 0, 0, "the file does not exist")])
         command += found
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        environment = {name: value for name, value in os.environ.items() if _NEEDED.match(name)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise ProtoErrors(_errors(done.stderr) or [ProtoError(files[0], 0, 0, done.stderr.strip())])
         return target.read_bytes()

@@ -138,6 +138,10 @@ def _command_line(pid: int) -> str:
         except OSError:
             return ""
     listed = subprocess.run(  # noqa: S603
-        ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)],
+        env=for_java(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return listed.stdout

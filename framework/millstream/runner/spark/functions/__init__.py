@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import subprocess
 import tempfile
 import zipfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import pyspark
 
 from millstream.atomic import replace_file
+from millstream.machine.environment import for_java
 from millstream.machine.jars import Progress, fetch, jars_folder
 from millstream.machine.jars.cache import is_marked, mark_verified, not_writable
 from millstream.machine.java import java
@@ -74,7 +76,7 @@ def _compile(compiler: Path, sources: Sequence[Path], folder: Path) -> None:
     arguments.write_text("\n".join(f'"{each}"' for each in ("-cp", class_path, *map(str, sources))))
     options = [f"-{_RELEASE}", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(folder / "classes")]
     command = [str(java().program), "-jar", str(compiler), *options, f"@{arguments}"]
-    subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    subprocess.run(command, env=for_java(os.environ), check=True, capture_output=True, text=True)  # noqa: S603
 
 
 def _jar(folder: Path) -> bytes:
