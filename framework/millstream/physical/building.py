@@ -194,7 +194,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
 
 def _written(part: Part) -> Part:
     """Return a part as it is written: former models get no rows, unless they share a state with others."""
-    if not all(is_former(output.model) for output in part.outputs):
+    if not part.former:
         return part
     new = input_without_rows(part.outputs)
     outputs = (new.get(id(output), output) for output in part.outputs)

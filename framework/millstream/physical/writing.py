@@ -51,8 +51,8 @@ class Part(Struct, frozen=True, eq=False):
 
     @property
     def former(self) -> bool:
-        """Whether all of its models are former ones."""
-        return all(is_former(output.model) for output in self.outputs)
+        """Whether all of its models are former ones; dead letters have none."""
+        return bool(self.outputs) and all(is_former(output.model) for output in self.outputs)
 
     @property
     def source(self) -> Decode | None:
