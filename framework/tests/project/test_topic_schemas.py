@@ -36,14 +36,6 @@ def test_columns_are_the_fields_of_the_schema(tmp_path):
             ("MS122", "schemas/orders.json", "remove it, or set format: json or avro or protobuf"),
         ),
         (
-            "name: t, schema: schemas/deep/tree.json",
-            (
-                "MS123",
-                "schemas/deep/tree.json",
-                "fix the schema, or declare the columns instead of it",
-            ),
-        ),
-        (
             "name: t, schema: schemas/orders.json, columns: [{name: id, type: string}]",
             ("MS123", "id", "remove the type here, or change the schema"),
         ),
