@@ -3,7 +3,7 @@ r"""Lines of separated values. By default as in Spark: `\` escapes, an empty fie
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,10 @@ from msgspec import Struct
 from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
+from millstream.formats.reasons import quoted, within
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call
 from millstream.formats.sql import row as row_sql
+from millstream.formats.text_values import is_read, read_text
 from millstream.formats.values import UnfitError, encoded, row, text_of, utf8, value_of
 
 _SPACES = "'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false'"
@@ -93,26 +95,51 @@ def _written(dialect: _Dialect, value: Any) -> str:
     return _SPARK.get(text, text) if isinstance(value, float) else _quoted(dialect, text)
 
 
-def _decode(dialect: _Dialect, value: bytes, fields: Fields) -> Any:
-    text = utf8(value)
+def _decode(dialect: _Dialect, strict: bool, value: bytes, fields: Fields) -> Any:
+    try:
+        text = utf8(value)
+    except UnfitError:
+        raise UnfitError("the value is not valid UTF-8") from None
     if dialect.header:
         text = text.removeprefix("\ufeff")  # spreadsheets write it, and it is not part of the first name
+    if not text:
+        raise UnfitError("the value is empty")
     names = [field.name for field in fields]
     start = 0
     if dialect.header:
         first, start = _read(dialect, text, 0)
         names = [name or "" for name in first]
+        if start == len(text):
+            raise UnfitError("there is no line after that of the names")
+        if twice := [name for at, name in enumerate(names) if name and name in names[:at]]:
+            raise UnfitError(f"two fields are named {quoted(twice[0])}")
     found, end = _read(dialect, text, start)
-    if len(found) != len(names):
-        raise UnfitError(f"expected a CSV line with {len(names)} fields, found {len(found)}")
     if end < len(text):
         raise UnfitError("there is more after the line")
+    if len(found) != len(names):
+        count = "1 field" if len(found) == 1 else f"{len(found)} fields"
+        raise UnfitError(f"the line has {count} instead of {len(names)}")
     types = {field.name: field.type for field in fields}
+    if strict:
+        _check(dict(zip(names, found, strict=True)), fields)
     return {
         name: None if each is None else value_of(each, types[name])
         for name, each in zip(names, found, strict=True)
         if name in types
     }
+
+
+def _check(texts: Mapping[str, str | None], fields: Fields) -> None:
+    """Raise UnfitError if columns can't hold exactly what a line says."""
+    for field in fields:
+        text = texts.get(field.name)
+        if text is None and not field.nullable:
+            raise within(field.name, UnfitError("the value is missing"))
+        try:
+            if text is not None and is_read(field.type):
+                read_text(text, field.type)
+        except UnfitError as error:
+            raise within(field.name, error) from None
 
 
 def _read(dialect: _Dialect, text: str, position: int) -> tuple[list[str | None], int]:
@@ -127,12 +154,23 @@ def _read(dialect: _Dialect, text: str, position: int) -> tuple[list[str | None]
     while True:
         match = field.match(text, position)
         if match is None:
-            raise UnfitError(f"not a CSV line: misplaced quote in field {len(found) + 1}")
+            raise UnfitError(f"field {len(found) + 1} of the line: {_misplaced(dialect, text, position)}")
         quoted, plain, end = match.groups()
         found.append(re.sub(pair, lambda each: each[0][1], quoted) if quoted is not None else plain or None)
         position = match.end()
         if end != dialect.delimiter:
             return found, position
+
+
+def _misplaced(dialect: _Dialect, text: str, position: int) -> str:
+    """Say what is wrong with a field that starts with a quote."""
+    quote, escape = map(re.escape, (dialect.quote, dialect.escape))
+    closed = re.compile(rf"{quote}(?:{escape}[{escape}{quote}]|{quote}{quote}|[^{quote}])*{quote}", re.DOTALL)
+    return (
+        "there is more after the closing quote"
+        if closed.match(text, position)
+        else "the closing quote is missing"
+    )
 
 
 def format_of(encoding: Encoding) -> Format:
@@ -142,7 +180,7 @@ def format_of(encoding: Encoding) -> Format:
     return Format(
         media_type="text/csv",
         spark=SparkCodec(partial(decode, dialect), partial(_encode_sql, dialect)),
-        local=LocalCodec(partial(_decode, dialect), partial(_encode, dialect)),
+        local=LocalCodec(partial(_decode, dialect, encoding.decoding == "strict"), partial(_encode, dialect)),
         by_position=not dialect.header,
         options=_OPTIONS,
     )

@@ -22,6 +22,7 @@ from millstream.formats.format import (
 )
 from millstream.formats.framing import framed, framed_sql
 from millstream.formats.json_maps import all_restored, as_read
+from millstream.formats.json_values import read_object
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 from millstream.types import (
@@ -65,7 +66,9 @@ def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional f
     return encoded(value) if isinstance(value, str) else to_json(value)
 
 
-def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
+def _decode(strict: bool, value: bytes, fields: Fields) -> Any:
+    if strict and fields and all(_round_trips(field.type) for field in fields):
+        read_object(value, fields)
     return from_json(value)
 
 
@@ -105,14 +108,14 @@ def format_of(encoding: Encoding) -> Format:
     if encoding.single:
         from millstream.formats.json_single import local_codec, spark_codec
 
-        spark, local = spark_codec(encoding), local_codec
+        spark, local = spark_codec(encoding), local_codec(encoding)
     else:
         strict = partial(_decode_strict, encoding.framing)
         spark = SparkCodec(
             strict if encoding.decoding == "strict" else _decode_lenient,
             lambda items: framed_sql(_encode_sql(items), encoding),
         )
-        local = LocalCodec(_decode, _encode)
+        local = LocalCodec(partial(_decode, encoding.decoding == "strict"), _encode)
     return Format(
         media_type="application/json",
         spark=spark,

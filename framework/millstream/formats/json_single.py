@@ -10,9 +10,12 @@ from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SparkCodec
 from millstream.formats.framing import framed_sql
 from millstream.formats.json_maps import all_restored, as_read
+from millstream.formats.json_values import read_single
 from millstream.formats.sql import BAD, TIMES, VALUE, function_call, has_times, parser_call
 from millstream.formats.values import from_json, single_value, to_json
-from millstream.types import Array, Field, Map, Row
+from millstream.types import INTERVAL, NULL, UNKNOWN, VARIANT, Array, Field, Map, Row, types_within
+
+_UNREAD = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 
 
 def spark_codec(encoding: Encoding) -> SparkCodec:
@@ -49,8 +52,11 @@ def _encode(value: Any, fields: Fields) -> bytes:
     return to_json(single_value(value, fields))
 
 
-def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001 - JSON has the types
-    return from_json(value)
+def local_codec(encoding: Encoding) -> LocalCodec:
+    def decode(value: bytes, fields: Fields) -> Any:
+        for field in fields if encoding.decoding == "strict" else ():
+            if _UNREAD.isdisjoint(types_within(field.type)):
+                read_single(value, field.type, nullable=field.nullable)
+        return from_json(value)
 
-
-local_codec = LocalCodec(_decode, _encode)
+    return LocalCodec(decode, _encode)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import TEXT, VALUE, function_call
+from millstream.formats.text_values import is_read, read_text
 from millstream.formats.values import encoded, single_value, text_of, utf8, value_of
 from millstream.types import BINARY, INTERVAL, STRING, VARIANT, Array, Field, Map, Row, Type
 
@@ -45,11 +47,13 @@ def _encode(value: Any, fields: Fields) -> bytes:
     return found if isinstance(found, bytes) else encoded(text_of(found))
 
 
-def _decode(value: bytes, fields: Fields) -> Any:
+def _decode(strict: bool, value: bytes, fields: Fields) -> Any:
     given = fields[0].type if fields else STRING
     if given == BINARY:
         return value
     text = utf8(value)
+    if strict and is_read(given):
+        read_text(text, given)
     return text if given == STRING else value_of(text, given)
 
 
@@ -58,7 +62,7 @@ def format_of(encoding: Encoding) -> Format:
     return Format(
         media_type="text/plain",
         spark=SparkCodec(_decode_strict if strict else _decode_lenient, _encode_sql),
-        local=LocalCodec(_decode, _encode),
+        local=LocalCodec(partial(_decode, strict), _encode),
         single=True,
         holds=lambda given: not isinstance(given, Array | Map | Row) and given not in {INTERVAL, VARIANT},
         columns=(Field("value", STRING),),

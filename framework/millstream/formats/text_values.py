@@ -27,6 +27,7 @@ from millstream.types import (
 )
 
 BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
+_READ = {*BITS, FLOAT, DOUBLE, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, BINARY, STRING}
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _SPECIAL = {
@@ -46,6 +47,11 @@ _MOST_OFFSET = timedelta(hours=18)
 _GREATEST_FLOAT = 3.4028235677973366e38
 """Half a step more than the greatest: from there on, a float is infinite."""
 _LARGEST_SCALE = 1000
+
+
+def is_read(type_: Type) -> bool:
+    """Whether a text can be a value of a type."""
+    return isinstance(type_, Decimal) or type_ in _READ
 
 
 def read_text(text: str, type_: Type) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -103,7 +103,17 @@ def encoded(text: str) -> bytes:
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
-_DECODER = msgspec.json.Decoder(float_hook=Decimal)
+
+
+def _number(text: str) -> Decimal | str:
+    """Return a number with all of its digits; one whose exponent no number has stays a text."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return text
+
+
+_DECODER = msgspec.json.Decoder(float_hook=_number)
 
 
 def to_json(value: Any) -> bytes:

@@ -12,9 +12,11 @@ from msgspec import Struct
 from millstream.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
+from millstream.formats.reasons import not_a, quoted
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call, row
-from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, utf8, value_of
-from millstream.types import STRING, Array, Row, Type
+from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, value_of
+from millstream.formats.xml_values import all_texts, check_element, is_nil, local_name, text_of_xml
+from millstream.types import INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Array, Row, Type, types_within
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -152,18 +154,23 @@ def _text(value: Any) -> str:
     return text
 
 
-def _decode(layout: _Layout, value: bytes, fields: Fields) -> Any:
+def _decode(layout: _Layout, strict: bool, value: bytes, fields: Fields) -> Any:
     from xml.etree.ElementTree import ParseError, fromstring
 
-    text = utf8(value)
+    text = text_of_xml(value)
+    if not text.strip():
+        raise UnfitError("the value is empty")
     if "<!DOCTYPE" in text:
-        raise UnfitError("not an XML element: document types are not allowed")
+        raise UnfitError("document types are not allowed")
     try:
         found = fromstring(text)  # noqa: S314 - entities need a document type, which is refused
     except ParseError as error:
-        raise UnfitError(f"not an XML element: {error}") from None
+        raise UnfitError(f"not XML: {error}") from None
     try:
-        return _row(_within(found, layout), {field.name: field.type for field in fields})
+        element = _within(found, layout)
+        if strict and all(_is_known(field.type) for field in fields):
+            check_element(element, fields)
+        return _row(element, {field.name: field.type for field in fields})
     except RecursionError:
         raise UnfitError("its elements are nested too deeply") from None
 
@@ -172,20 +179,38 @@ def _within(root: Element, layout: _Layout) -> Element:
     """Return a record's element."""
     path = [name for name in layout.envelope.split("/") if name] + [layout.row_tag]
     if path[0] and path[0] != _local(root):
-        raise UnfitError(f"expected the element '{path[0]}', found '{_local(root)}'")
-    found = root
+        raise not_a(_local(root), f"the element {quoted(path[0])}")
+    found, after = root, []
     for name in path[1:]:
-        children = [child for child in found if name in {"", _local(child)}]
-        if not children or _local(children[0]) == "Fault":
-            wanted = f"element '{name}'" if name else "element in the envelope"
+        children = list(found)
+        for at, child in enumerate(children):
+            if _local(child) == "Fault":
+                raise UnfitError(f"a fault: {quoted(all_texts(child).strip())}")
+            if name in {"", _local(child)}:
+                found, after = child, children[at + 1 :]
+                break
+        else:
+            wanted = f"element {quoted(name)}" if name else "element in the envelope"
             raise UnfitError(f"there is no {wanted}")
-        found = children[0]
+    if layout.namespace and not found.tag.startswith(f"{{{layout.namespace}}}"):
+        raise UnfitError(f"the element {quoted(_local(found))} is not in the namespace {layout.namespace}")
+    for other in after:
+        if _local(other) == "Fault":
+            raise UnfitError(f"a fault: {quoted(all_texts(other).strip())}")
+        if path[-1] in {"", _local(other)}:
+            wanted = f"elements {quoted(path[-1])}" if path[-1] else "elements in the envelope"
+            raise UnfitError(f"there are several {wanted}")
     return found
+
+
+def _is_known(given: Type) -> bool:
+    """Whether Spark's functions read a type from XML."""
+    return {INTERVAL, VARIANT, NULL, UNKNOWN}.isdisjoint(types_within(given))
 
 
 def _local(element: Element) -> str:
     """Return an element's name without its namespace."""
-    return element.tag.rpartition("}")[2]
+    return local_name(element.tag)
 
 
 def _row(element: Element, types: Mapping[str, Type]) -> dict[str, Any]:
@@ -196,7 +221,7 @@ def _row(element: Element, types: Mapping[str, Type]) -> dict[str, Any]:
     }
     for child in element:
         name = _local(child)
-        type_ = types.get(name, STRING)
+        type_ = types.get(name)
         if isinstance(type_, Array):
             found.setdefault(name, []).append(_value(child, type_.element))
         else:
@@ -204,12 +229,19 @@ def _row(element: Element, types: Mapping[str, Type]) -> dict[str, Any]:
     return found
 
 
-def _value(element: Element, type_: Type) -> Any:
+def _value(element: Element, type_: Type | None) -> Any:
+    """Return the value of an element; of one that is not a column, with all that is within it."""
     if isinstance(type_, Row):
         return _row(element, {field.name: field.type for field in type_.fields})
-    if len(element):
+    if is_nil(element):
+        return None
+    if type_ is None and len(element):
         return _row(element, {})
-    return value_of(element.text or "", type_)
+    if type_ in {None, STRING}:
+        return all_texts(element)
+    assert type_ is not None
+    word = (element.text or "").strip()
+    return value_of(word, type_) if word else None
 
 
 _PLAIN = _Layout("", "", "", "")
@@ -222,6 +254,6 @@ def format_of(encoding: Encoding) -> Format:
     return Format(
         media_type="application/xml",
         spark=SparkCodec(partial(decode, layout), partial(_encode_sql, layout)),
-        local=LocalCodec(partial(_decode, layout), partial(_encode, layout)),
+        local=LocalCodec(partial(_decode, layout, encoding.decoding == "strict"), partial(_encode, layout)),
         options=_OPTIONS,
     )

@@ -79,7 +79,9 @@ def records(
 def fields_of(topic: Topic) -> tuple[Field, ...]:
     """Return the fields of a topic's values: all columns that are not derived."""
     given = tuple(
-        Field(column.name, column.type or STRING) for column in topic.columns if column.expression is None
+        Field(column.name, column.type or STRING, column.nullable)
+        for column in topic.columns
+        if column.expression is None
     )
     return given or tuple(format_of(topic.format).columns)
 

@@ -1,10 +1,16 @@
 """The strict decoder of JSON, on Spark."""
 
+import re
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pytest
 from pyspark.errors import SparkRuntimeException
+
+from millstream.formats import format_of
+from millstream.formats.json_values import read_object
+from millstream.formats.values import UnfitError
+from millstream.types import Field, parse_type
 
 FIELDS = (
     "a int, s string, d decimal(4,2), t timestamp, x double, day date, n struct<k: array<int>>, "
@@ -108,6 +114,26 @@ def test_bad_values(decoded, value):
     row = decoded[value]
     assert row["_bad"].startswith(BAD[value])
     assert all(each is None for name, each in row.items() if name not in {"value", "_bad"})
+
+
+LOCAL = tuple(
+    Field(name, parse_type(type_))
+    for name, type_ in (each.split(" ", 1) for each in re.split(r", (?=\w+ )", FIELDS))
+)
+
+
+@pytest.mark.parametrize("value", [*GOOD, *BAD])
+def test_python_decodes_the_same(value):
+    if value not in BAD:
+        row = {name: each for name, each in read_object(value, LOCAL).items() if each is not None}
+        assert row == GOOD[value]
+        assert format_of("json").local.decode(value, LOCAL) is not None
+        return
+    with pytest.raises(UnfitError) as error:
+        format_of("json").local.decode(value, LOCAL)
+    # The two parsers have words of their own for what is not JSON.
+    reasons = ("not JSON: ", "there is more") if BAD[value].startswith("not JSON") else (BAD[value],)
+    assert str(error.value).startswith(reasons)
 
 
 def test_a_required_value_fails_with_its_position(first_spark):

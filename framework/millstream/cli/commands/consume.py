@@ -74,10 +74,9 @@ def command(
     """Show the records of topics, decoded as the project declares them.
 
     A TOPIC is a source, a sink, or any other topic in the target's Kafka. No offsets are committed, and no
-    consumer group is affected. What can't be decoded is shown as base64 with the reason; values of JSON, CSV
-    and XML are shown although a source may refuse them, because they don't fit the types of its columns. With
-    --output json, each record is a JSON object on its own line, with topic, partition, offset, timestamp,
-    key, value, headers and what could not be decoded; errors are also JSON lines.
+    consumer group is affected. What can't be decoded, or would be a bad record, is shown as base64 with the
+    reason. With --output json, each record is a JSON object on its own line, with topic, partition, offset,
+    timestamp, key, value, headers and what could not be decoded; errors are also JSON lines.
     """
     if from_beginning and last is not None:
         raise click.UsageError("--from-beginning and --last exclude each other")
