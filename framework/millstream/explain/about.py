@@ -40,5 +40,5 @@ def about_of(
 
 def _obstacles(compiled: Compiled, topology: Topology, root: Path) -> dict[str, str]:
     paths = {name: each.path for name, each in compiled.manifest.functions.items()}
-    called = {name: (paths[name], each.runs) for name, each in topology.catalog.functions.items()}
-    return {name: str(each) for name, each in obstacles(root, called).items()}
+    functions = {name: (paths[name], each.runs) for name, each in topology.catalog.functions.items()}
+    return {name: str(each) for name, each in obstacles(root, functions).items()}

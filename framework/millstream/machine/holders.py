@@ -1,4 +1,4 @@
-"""Says which command holds a lock: it is written to the locked file, and read by whoever finds it locked."""
+"""Says which command holds a lock: it is written to the locked file, for commands that find it locked."""
 
 from __future__ import annotations
 

@@ -139,8 +139,7 @@ def _extreme(walk: Expressions, node: ast.Call, values: list[Value], *, least: b
     found, *rest = values
     for value in rest:
         walk.code.at(node.lineno)
-        compare = ast.copy_location(ast.Compare(ast.Constant(0), [], []), node)
-        taken = walk.compared(compare, ast.Lt() if least else ast.Gt(), value, found)
+        taken = walk.compared(node, ast.Lt() if least else ast.Gt(), value, found)
         kinds = found.kinds | value.kinds
         java = java_type(kinds, wide=walk.code.wide)
         if java == "Object":

@@ -218,7 +218,7 @@ class Expressions(ABC):
         self.code.write_block(f"if ({found}) {{", lines)
         return found
 
-    def compared(self, node: ast.Compare, op: ast.cmpop, a: Value, b: Value) -> str:
+    def compared(self, node: ast.expr, op: ast.cmpop, a: Value, b: Value) -> str:
         """Return a Java boolean for one comparison."""
         self.code.at(node.lineno)
         match op:
@@ -235,7 +235,7 @@ class Expressions(ABC):
     def _boolean(self, code: str) -> str:
         return self.code.temporary(BOOL, code).code
 
-    def _identical(self, node: ast.Compare, a: Value, b: Value) -> str:
+    def _identical(self, node: ast.expr, a: Value, b: Value) -> str:
         if b.kinds != NONE:
             raise ObstacleError(node, "`is` with anything but None")
         if "NoneType" not in a.kinds:

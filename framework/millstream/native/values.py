@@ -14,7 +14,6 @@ Kinds = frozenset[str]
 
 NONE, BOOL, INT, FLOAT, STR = (frozenset((name,)) for name in ("NoneType", "bool", "int", "float", "str"))
 NUMBERS = BOOL | INT | FLOAT
-SCALARS = NONE | NUMBERS | STR
 
 LONGEST_TEXT = 10_000
 """Characters of a text in generated code: a constant of Java has 64 KB at most."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from queue import Empty
-from types import TracebackType
-from typing import Any
 
 from msgspec.structs import replace
 from pyspark.sql.streaming.query import StreamingQuery
@@ -42,30 +38,6 @@ _LOOK = 0.2
 """Seconds between two looks at whether to go on."""
 
 
-class OneOfAll:
-    """Lets one new version run a batch at a time, in turn with the running ones: its batches are long."""
-
-    def __init__(self, turn: AbstractContextManager[Any] | None) -> None:
-        self._turn = turn or nullcontext()
-        self._own = threading.Lock()
-
-    def __enter__(self) -> None:
-        self._own.acquire()
-        try:
-            self._turn.__enter__()
-        except BaseException:
-            self._own.release()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._turn.__exit__(kind, error, trace)
-        finally:
-            self._own.release()
-
-
 class Alongside:
     """A rebuilt query, from its start until it has stopped for the swap."""
 
@@ -76,7 +48,7 @@ class Alongside:
         query: Query,
         compare: Compare | None,
         applied: Applied,
-        turn: OneOfAll,
+        turn: Gate,
         go_on: Callable[[], None],
     ) -> None:
         self.query = query

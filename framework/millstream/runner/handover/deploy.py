@@ -2,7 +2,7 @@
 
 1. Rebuilt queries catch up alongside the running ones, in tables of their own, and send nothing.
 2. Queries that change stop between two batches. Rebuilt ones read as far, and stop.
-3. The swap is written down: from now on, whoever comes next completes it.
+3. The swap is recorded: from now on, the next command or run completes it.
 4. Tables are swapped, held records are sent, and the queries of the new version start.
 
 Whatever fails before the third step leaves the running version as it is.
@@ -29,11 +29,12 @@ from millstream.runner.deployment.backfill import backfill
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, lock_after, planned
 from millstream.runner.engine import Engine, record_environment
-from millstream.runner.handover.alongside import Alongside, OneOfAll
+from millstream.runner.handover.alongside import Alongside
 from millstream.runner.handover.changes import changed_queries, check_chains
 from millstream.runner.handover.taking_over import halted, take_over
 from millstream.runner.handover.values import Finished
 from millstream.runner.live.live_queries import LiveQueries
+from millstream.runner.queries.gate import Gate
 from millstream.runner.values import Applying
 
 PATIENCE = 120.0
@@ -119,7 +120,7 @@ def _alongside(
 ) -> Iterator[list[Alongside]]:
     """Start the new versions of rebuilt queries; stop those that have not stopped in the end."""
     made: list[Alongside] = []
-    turn = OneOfAll(running.turn)
+    turn = Gate(running.turn)  # one new version runs a batch at a time: its batches are long
     try:
         for query in queries:
             if query.name in rebuilt(stages):

@@ -142,7 +142,7 @@ def running_spark(
     """
     archive = class_archive(jars) if is_local(target) else None
     if long_running and archive is not None and not archive.file:
-        archive = None  # whoever stops it doesn't wait until an archive is written
+        archive = None  # stopping a run must not wait until an archive is written
     spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
     try:
         yield spark
