@@ -49,7 +49,7 @@ def rest(tmp_path):
     seed = Seed("segments", "segments.csv", columns, 2, place, delimiter=";")
     base = delta_folder(Target("shop", "local", {}), tmp_path)
     for relation, rows in (("model.totals", TOTALS), ("source.shop.products", PRODUCTS)):
-        write_deltalake(base.of(relation), rows)
+        write_deltalake(base.written(relation), rows)
 
     def make(*more, **settings):
         known = {each.name.lower(): each for each in (*KNOWN, *more)}
