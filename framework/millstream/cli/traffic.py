@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from millstream.cli.known_writers import shown
 from millstream.cli.options import Common
 from millstream.cli.output import terminal
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
+from millstream.kafka.consuming import newest_records
+from millstream.kafka.event_time import event_time
 from millstream.kafka.generators import generators_of
+from millstream.kafka.live_times import LiveTimes
+from millstream.kafka.offsets import bounds
+from millstream.kafka.readings import of_source
 from millstream.kafka.topics import Topic, create_missing, source_topic
 from millstream.project.values import Generator, Project
 from millstream.project.values import Topic as SourceTopic
+from millstream.registry.writers import Writers
 
 GeneratorTopic = tuple[Generator, SourceTopic]
 
@@ -61,6 +69,32 @@ def ready_topics(admin: Admin, generators: Sequence[GeneratorTopic]) -> tuple[st
     if missing:
         raise MillstreamError(*missing)
     return ()
+
+
+_NEWEST = 200
+"""Records of a topic of which one is the newest, although others are late."""
+
+
+def live_times(
+    admin: Admin, generators: Sequence[GeneratorTopic], speed: float, writers: Writers
+) -> dict[str, LiveTimes]:
+    """Return how records of each topic get the times of the clock, from now or the topic's newest record."""
+    topics = {topic.topic: topic for _, topic in generators}
+    sent: dict[str, int] = {}
+    for (name, _), found in bounds(admin, topics).items():
+        sent[name] = sent.get(name, 0) + found.end
+    messages, _ = newest_records(admin, [*topics], _NEWEST)
+    now = time.time() * 1000
+    begin = dict.fromkeys(topics, now)
+    for message in messages:
+        topic = topics[str(message.topic())]
+        if (event := event_time(topic)) is not None:
+            at = event.of(shown(message, of_source(topic), writers).value)
+            begin[topic.topic] = max(begin[topic.topic], at or 0)
+    return {
+        name: LiveTimes(event_time(topic), begin[name], speed, sent.get(name, 0))
+        for name, topic in topics.items()
+    }
 
 
 @contextmanager

@@ -7,16 +7,35 @@ of the value, or one of the functions below of a field.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
 
+from msgspec import Struct
+
 from millstream.project.values import Column, Topic
 from millstream.types import TIMESTAMP, TIMESTAMP_NTZ
 
-Time = Callable[[Any, Any], int | None]
-"""Returns milliseconds for a key and a value."""
+
+class EventTime(Struct, frozen=True):
+    """The field of a value that has a record's event time."""
+
+    field: str
+    unit: float | None = None
+    """Milliseconds of 1, if the field is a number for one of Spark's functions."""
+
+    def of(self, value: Any) -> int | None:
+        """Return the milliseconds of a record's event time."""
+        found = value.get(self.field) if isinstance(value, Mapping) else None
+        if found is None:
+            return None
+        return _milliseconds(found) if self.unit is None else _scaled(found, self.unit)
+
+    def moved(self, value: Any, milliseconds: float) -> Any:
+        """Return a copy of a value with another event time, written as the one it has."""
+        return {**value, self.field: _written(value[self.field], milliseconds, self.unit or 1000.0)}
+
 
 _UNITS = {"timestamp_seconds": 1000.0, "timestamp_millis": 1.0, "timestamp_micros": 0.001}
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*`?(\w+)`?\s*\)\s*\Z")
@@ -26,18 +45,17 @@ _CAST = re.compile(
 )
 
 
-def event_time(topic: Topic) -> Time | None:
-    """Return a function from a record of a topic to its event time; None if there is no event time."""
+def event_time(topic: Topic) -> EventTime | None:
     column = _column(topic)
     if column is None:
         return None
     sql = column.expression
     if sql is None:
-        return _of_field(column.name, _milliseconds)
+        return EventTime(column.name)
     if (call := _CALL.match(sql)) and (unit := _UNITS.get(call[1].lower())):
-        return _of_field(call[2], lambda value: _scaled(value, unit))
+        return EventTime(call[2], unit)
     if cast := _CAST.match(sql):
-        return _of_field(cast[1] or cast[2], _milliseconds)
+        return EventTime(cast[1] or cast[2])
     return None
 
 
@@ -53,16 +71,6 @@ def _is_time(column: Column) -> bool:
     if column.type is not None:
         return column.type in {TIMESTAMP, TIMESTAMP_NTZ}
     return bool(column.expression and (_CALL.match(column.expression) or _CAST.match(column.expression)))
-
-
-def _of_field(name: str, convert: Callable[[Any], int | None]) -> Time:
-    def time(_: Any, value: Any) -> int | None:
-        if not isinstance(value, Mapping):
-            return None
-        found = value.get(name)
-        return None if found is None else convert(found)
-
-    return time
 
 
 def _scaled(value: Any, unit: float) -> int | None:
@@ -86,6 +94,20 @@ def _milliseconds(value: Any) -> int | None:
                 return None
         case _:
             return _scaled(value, 1000.0)
+
+
+def _written(like: Any, milliseconds: float, unit: float) -> Any:
+    match like:
+        case datetime():
+            time = datetime.fromtimestamp(milliseconds / 1000, like.tzinfo or timezone.utc)
+            return time if like.tzinfo else time.replace(tzinfo=None)
+        case str():
+            written = _written(
+                datetime.fromisoformat(like.replace("Z", "+00:00")), milliseconds, unit
+            ).isoformat()
+            return written.replace("+00:00", "Z") if like.endswith("Z") else written
+        case _:
+            return type(like)(milliseconds / unit)
 
 
 def _possible(milliseconds: float) -> int | None:

@@ -8,6 +8,7 @@ import traceback
 import types
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
@@ -18,6 +19,7 @@ from millstream.formats import format_of
 from millstream.formats.values import UnfitError
 from millstream.kafka.event_time import event_time
 from millstream.kafka.keys import encode_key
+from millstream.kafka.live_times import LiveTimes
 from millstream.project.generators import topics_of
 from millstream.project.values import Generator, Project, Topic
 from millstream.text import Location, Text
@@ -59,19 +61,27 @@ def rows(project: Project, generator: Generator, seed: int = 1, start: datetime 
 
 
 def records(
-    project: Project, generator: Generator, topic: Topic, seed: int = 1, start: datetime = START
+    project: Project,
+    generator: Generator,
+    topic: Topic,
+    seed: int = 1,
+    start: datetime = START,
+    live: LiveTimes | None = None,
 ) -> Iterator[Record]:
     encode = format_of(topic.format).local.encode
     fields = fields_of(topic)
     time = event_time(topic)
-    for number, given in enumerate(rows(project, generator, seed, start), 1):
+    moved = live.moving() if live else None
+    generated = partial(rows, project, generator, seed, start)
+    for number, given in enumerate(live.rows(generated) if live else generated(), 1):
         try:
             key, value = given
         except (TypeError, ValueError):
             raise _unfit(project, generator, number, "expected a key and a value", code="MS832") from None
         try:
+            value = moved(value) if moved else value
             data = value if value is None or type(value) is bytes else encode(value, fields)
-            yield Record(encode_key(key, topic), data, time(key, value) if time else None)
+            yield Record(encode_key(key, topic), data, time.of(value) if time else None)
         except UnfitError as error:
             raise _unfit(project, generator, number, str(error)) from None
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -114,6 +115,7 @@ def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
         (["produce", "clcks"], "MS834", "did you mean 'clicks'?"),
         (["produce", "silent"], "MS834", "has no generator"),
         (["produce", "--rate", "1", "--interval", "1"], "MS701", "exclude each other"),
+        (["produce", "--speed", "2"], "MS701", "--speed needs --rate"),
         (["produce", "--count", "0"], "MS701", "count"),
         (["seed", "clcks"], "MS834", "did you mean 'clicks'?"),
     ],
@@ -242,3 +244,20 @@ def test_a_reader_that_has_seen_enough_is_no_mistake(process):
     put_more.communicate(timeout=30)
     assert reader.wait(30) == 0
     assert reader.stderr.read() == ""
+
+
+def test_live_traffic_goes_on_where_the_topic_ends_also_in_time(run, filled):
+    before = time.time() * 1000
+    for _ in range(2):
+        code, out, _ = run(
+            "produce", "clicks", "--rate", "2000", "--speed", "36000", "--count", "50", "--output", "json"
+        )
+        assert (code, json.loads(out)["records"]) == (0, 50)
+    shown = run("consume", "clicks", "--last", "100")[1].splitlines()
+    found = sorted((each["id"], each["ms"]) for each in map(json.loads, shown))
+    assert [number for number, _ in found] == [*range(31, 131)]
+    times = [at for _, at in found]
+    assert times == sorted(times)
+    assert times[0] >= before - 1000
+    # Fifty records in 25 milliseconds are at least ten minutes apart.
+    assert times[49] - times[0] > 600_000 < times[99] - times[50]

@@ -7,8 +7,9 @@ from itertools import islice
 import pytest
 
 from millstream.errors import MillstreamError
-from millstream.kafka.event_time import event_time
+from millstream.kafka.event_time import EventTime, event_time
 from millstream.kafka.generators import Record, fields_of, generators_of, records
+from millstream.kafka.live_times import LiveTimes
 from millstream.project.load import load_project
 
 HEAD = "from datetime import datetime\nfrom random import Random\n\n\ndef clicks(random: Random, now: datetime):\n"
@@ -158,7 +159,30 @@ def test_the_time_of_an_event(tmp_path, columns, value, milliseconds):
     source = f"{{name: clicks, columns: [{{name: ms, type: bigint}}, {columns.replace('from: ', 'from: QUOTE').replace('QUOTE', chr(34)).replace(')}', ')' + chr(34) + '}')}]}}"
     found = loaded(tmp_path, "yield 1, {}", source)
     time = event_time(found.sources["web.clicks"])
-    assert time(None, value) == milliseconds
+    assert time.of(value) == milliseconds
+    if milliseconds is not None:
+        later = time.moved(value, milliseconds + 86_400_000)
+        assert time.of(later) == milliseconds + 86_400_000
+        assert {name: type(each) for name, each in later.items()} == {
+            n: type(each) for n, each in value.items()
+        }
+
+
+def test_live_rows_have_the_times_of_the_clock_and_stay_as_late_as_they_are():
+    begin = 1_767_225_600_000
+    moved = LiveTimes(EventTime("at", 1.0), begin, speed=1000.0).moving()
+    found = [moved({"at": at})["at"] - begin for at in (50, 90_050, 80_050, 90_050)]
+    assert found[0] == 0
+    # However far apart the generator made them.
+    assert 0 <= found[1] < 90_000 < found[3] + 90_000
+    assert found[1] - 10_000 <= found[2] < found[3]
+    assert moved(None) is None
+    assert moved({"other": 1}) == {"other": 1}
+
+
+@pytest.mark.parametrize(("sent", "rows"), [(0, [0, 1, 2]), (2, [2]), (3, [0, 1, 2]), (7, [0, 1, 2])])
+def test_live_rows_go_on_where_the_topic_ends(sent, rows):
+    assert [*LiveTimes(None, 0.0, sent=sent).rows(lambda: iter(range(3)))] == rows
 
 
 @pytest.mark.parametrize(

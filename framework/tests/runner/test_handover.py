@@ -177,6 +177,7 @@ def test_a_new_version_that_fails_leaves_the_running_one(shop, first_spark):
         run.until(lambda: totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)})
 
 
+@pytest.mark.long
 def test_a_command_that_ends_leaves_the_running_version(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0))

@@ -67,6 +67,7 @@ def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop,
     assert [row["total"] for row in table_rows(shop.root, "model.counts")] == [2]
 
 
+@pytest.mark.long
 def test_a_model_leaves_the_query_that_it_shares(shop, first_spark, remote):
     shop.write("profiles.yml", PROFILES)
     shop.model("totals", TOTALS.format(measure="sum(value)"))

@@ -1,6 +1,7 @@
 """Models that read sinks whose values are a single column: the others are in the key."""
 
-import pytest
+from itertools import product
+
 from support.runs import built, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
@@ -12,11 +13,11 @@ SINKS = {
     "numbers": ("format='long', key='kind'", "id"),
     "bytes": ("format='binary', key=['on_day', 'id'], key_format='avro'", "cast(kind as binary) as kind"),
 }
+OPTIMIZED = ("all", "none")
 ROWS = [(1, "x", "2026-01-02"), (-5, "ö", "0001-01-01")]
 
 
-@pytest.mark.parametrize("optimize", ["all", "none"])
-def test_columns_are_read_from_where_they_are(shop, first_spark, optimize):
+def test_columns_are_read_from_where_they_are(shop, first_spark):
     for name, (config, value) in SINKS.items():
         keys = {"texts": "id, on_day", "dates": "id", "numbers": "kind", "bytes": "on_day, id"}[name]
         shop.model(
@@ -26,17 +27,18 @@ def test_columns_are_read_from_where_they_are(shop, first_spark, optimize):
             "from {{ source('web', 'events') }})",
         )
         unique = keys.replace(", ", "', '")
-        shop.model(
-            f"{name}_read",
-            f"{{{{ config(materialized='table', unique_key=['{unique}'], optimize='{optimize}') }}}}\n"
-            f"select * from {{{{ ref('{name}') }}}}",
-        )
+        for optimize in OPTIMIZED:
+            shop.model(
+                f"{name}_read_{optimize}",
+                f"{{{{ config(materialized='table', unique_key=['{unique}'], optimize='{optimize}') }}}}\n"
+                f"select * from {{{{ ref('{name}') }}}}",
+            )
     for row in ROWS:  # a batch each
         number, kind, day = row
         shop.send(("k", {"id": number, "kind": kind, "at": f"{day}T00:00:00Z"}))
         _, told = built(shop.root, first_spark)
         assert problems(told) == []
-    for name in SINKS:
+    for name, optimize in product(SINKS, OPTIMIZED):
         wanted = (
             ["id", "on_day", "kind"]
             if name in {"texts", "bytes"}
@@ -44,13 +46,13 @@ def test_columns_are_read_from_where_they_are(shop, first_spark, optimize):
         )
         found = [
             tuple(_text(row[column]) for column in wanted)
-            for row in table_rows(shop.root, f"model.{name}_read")
+            for row in table_rows(shop.root, f"model.{name}_read_{optimize}")
         ]
         meant = [
             tuple(str({"id": number, "on_day": day, "kind": kind}[column]) for column in wanted)
             for number, kind, day in ROWS
         ]
-        assert sorted(found) == sorted(meant), name
+        assert sorted(found) == sorted(meant), (name, optimize)
 
 
 def _text(value):

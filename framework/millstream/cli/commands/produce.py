@@ -11,10 +11,12 @@ from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import project_of, root_of
-from millstream.cli.traffic import GeneratorTopic, chosen_generators, ready_topics, sending
+from millstream.cli.traffic import GeneratorTopic, chosen_generators, live_times, ready_topics, sending
 from millstream.kafka.generators import START, records
+from millstream.kafka.live_times import LiveTimes
 from millstream.kafka.opening import connected
 from millstream.kafka.producing import FILL, Feed, SendResult, send
+from millstream.registry.writers import asked_writers
 
 _COUNT = click.IntRange(min=1)
 _RATE = click.FloatRange(min=0, min_open=True)
@@ -30,6 +32,12 @@ _RATE = click.FloatRange(min=0, min_open=True)
 @click.option("--count", type=_COUNT, help="Records per topic; default: 10,000, or unlimited with --rate.")
 @click.option("--rate", type=_RATE, help="Records per topic and second, starting now.")
 @click.option("--interval", type=_RATE, metavar="SECONDS", help="Time between two records: --rate 1/SECONDS.")
+@click.option(
+    "--speed",
+    type=_RATE,
+    metavar="TIMES",
+    help="With --rate: how many times as fast as the clock event time goes; default: 1.",
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
 @click.option("--now", is_flag=True, help="Start events now instead of at a fixed time; implied by --rate.")
 def command(
@@ -39,6 +47,7 @@ def command(
     count: int | None,
     rate: float | None,
     interval: float | None,
+    speed: float | None,
     seed: int,
     now: bool,
 ) -> int:
@@ -46,13 +55,16 @@ def command(
 
     TOPICS are topics, sources or generators; by default, all generators. The same seed gives the same
     records: the first event is at the beginning of 2026, and records that are sent again are duplicates.
-    With --rate, it is live traffic, which starts now and continues until --count or Ctrl-C. A record's
-    timestamp is its event time if the source declares that column (its watermark), otherwise the current
-    time. Missing topics are created on the local broker only.
+    With --rate, it is live traffic, which continues until --count or Ctrl-C: event time follows the clock,
+    and a topic that has records gets the next ones, not the first ones again. A record's timestamp is its
+    event time if the source declares that column (its watermark), otherwise the current time. Missing topics
+    are created on the local broker only.
     """
     if rate and interval:
         raise click.UsageError("--rate and --interval exclude each other")
     rate = rate or (1 / interval if interval else None)
+    if speed and not rate:
+        raise click.UsageError("--speed needs --rate or --interval")
     count = count or (None if rate else FILL)
     start = datetime.now(timezone.utc) if now or rate else START
     project = project_of(common, root_of(common))
@@ -60,8 +72,12 @@ def command(
     generators = chosen_generators(project, topics)
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
         created = ready_topics(admin, generators)
+        live: dict[str, LiveTimes] = {}
+        if rate:
+            with asked_writers(project, fetched) as writers:
+                live = live_times(admin, generators, speed or 1.0, writers)
         feeds = [
-            Feed(topic.topic, records(project, generator, topic, seed, start))
+            Feed(topic.topic, records(project, generator, topic, seed, start, live.get(topic.topic)))
             for generator, topic in generators
         ]
         with sending(common, {feed.topic: count for feed in feeds}) as progress:
