@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
@@ -61,3 +61,11 @@ def absolute_path(given: str | Secret, root: Path) -> str:
 def is_outside(path: str, own: Path) -> bool:
     """Return whether a path is outside a folder of the project: an address, or an existing path elsewhere."""
     return "://" in path or (not Path(path).is_relative_to(own) and Path(path).exists())
+
+
+def local_path(path: str) -> Path | None:
+    """Return the path of a folder on this machine; None for `s3a://…` and the like."""
+    parts = urlsplit(path)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None if parts.netloc or len(parts.scheme) > 1 else Path(path)

@@ -6,13 +6,13 @@ import contextlib
 import shutil
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 from pyspark.sql import SparkSession
 
 from millstream.atomic import replace_file
 from millstream.decoding import from_json
+from millstream.project.folders import local_path
 
 T = TypeVar("T")
 
@@ -48,14 +48,6 @@ def read_json(files: Files, path: str, type_: type[T]) -> T | None:
 
 def write_json(files: Files, path: str, value: object) -> None:
     files.write(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
-
-
-def local_path(path: str) -> Path | None:
-    """Return the path of a folder on this machine; None for `s3a://…` and the like."""
-    parts = urlsplit(path)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return None if parts.netloc or len(parts.scheme) > 1 else Path(path)
 
 
 def files_of(path: str, spark: SparkSession) -> Files:

@@ -37,6 +37,9 @@ class LocalTables(Protocol):
     def drop_all(self) -> None:
         """Drop all tables of an environment in a database."""
 
+    def reached(self) -> str:
+        """Connect, and return what was found."""
+
     def outside(self, own: Path) -> str | None:
         """Return where tables are that `clean` keeps, for messages; `clean` only removes `own`."""
 

@@ -1,8 +1,10 @@
 """`millstream debug`."""
 
 import os
+import socket
 
 import pytest
+from support.postgres import free_port
 
 from millstream.cli.commands.debug import Check, flat, java, line
 from millstream.project.secrets import Secret
@@ -46,6 +48,33 @@ def test_a_missing_variable_is_named_with_its_place(run, shop, monkeypatch):
     assert found.code == 2
     assert checks(found)["target"]["state"] == "bad"
     assert "'BROKERS' is not set (profiles.yml:3:" in checks(found)["target"]["found"]
+
+
+def test_what_a_target_names_must_answer(run, shop):
+    closed = free_port()
+    address = f"127.0.0.1:{closed}"
+    (shop / "profiles.yml").write_text(
+        f"shop:\n  outputs:\n    local:\n      master: spark://{address}\n"
+        f"      kafka: {{bootstrap_servers: '{address}'}}\n"
+        f"      tables: {{store: postgres, url: 'postgresql://{address}/shop', username: a}}\n"
+        f"      schema_registry: {{url: 'http://{address}'}}\n"
+    )
+    found = run("debug", "--output", "json")
+    assert found.code == 2
+    tried = checks(found)
+    assert tried["target"]["state"] == "good"
+    for name in ("Kafka", "PostgreSQL", "registry", "Spark"):
+        assert (tried[name]["state"], bool(tried[name]["remedy"])) == ("bad", True), name
+        assert str(closed) in tried[name]["found"], name
+
+
+def test_a_spark_master_that_answers(run, shop):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"spark://nowhere.invalid:7077,127.0.0.1:{server.getsockname()[1]}"
+        (shop / "profiles.yml").write_text(f"shop:\n  outputs:\n    local: {{master: '{address}'}}\n")
+        found = run("debug", "--output", "json")
+    assert checks(found)["Spark"]["found"] == f"{address} answers"
+    assert found.code == 0
 
 
 def test_an_unknown_target(run, shop):

@@ -13,6 +13,7 @@ from msgspec import Struct, to_builtins
 from rich.text import Text
 
 from millstream import __version__
+from millstream.cli.connections import Attempt, connections
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
@@ -54,10 +55,11 @@ class Check(Struct, frozen=True):
 )
 @click.option("--fetch", is_flag=True, help="Download all missing jars now, and verify the cached ones.")
 def command(common: Common, *, fetch: bool) -> int:
-    """Check the installation, the project and its target.
+    """Check the installation, the project and its target, and connect to what the target names.
 
-    Each check is one line, with a remedy if it fails. Secrets are masked. The exit code is 2 if a check
-    fails. A missing Java is only a warning, because only running pipelines needs it.
+    Kafka, the tables' store, the schema registry and the Spark master must answer; what commands start
+    themselves is not started. Each check is one line, with a remedy if it fails. Secrets are masked. The exit
+    code is 2 if a check fails. A missing Java is only a warning, because only running pipelines needs it.
     """
     checks = [*machine(common, fetch=fetch), *project(common)]
     if common.style.json:
@@ -139,6 +141,16 @@ def profile(common: Common, root: Path, settings: Settings, variables: dict[str,
         yield Check("target", "good", f"{target.name} of profile {target.profile}", details=details)
     for found in problems:
         yield _problem("target", found, warning=found.severity == "warning")
+    if not bad:
+        yield from map(_tried, connections(target, root))
+
+
+def _tried(connection: tuple[str, Attempt]) -> Check:
+    name, attempt = connection
+    try:
+        return Check(name, "good", attempt())
+    except MillstreamError as error:
+        return _problem(name, error.diagnostics[0])
 
 
 def _problem(name: str, found: Diagnostic, *, warning: bool = False) -> Check:

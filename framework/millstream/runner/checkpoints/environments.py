@@ -13,12 +13,12 @@ from millstream.compile.environments import in_environment
 from millstream.deployment.records import Offsets
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import Compiled
-from millstream.project.folders import checkpoints_of, folder_in, own_folder
+from millstream.project.folders import checkpoints_of, folder_in, local_path, own_folder
 from millstream.project.names import Environment
 from millstream.project.values import Target
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
-from millstream.stores.files import Files, LocalFiles, files_of, local_path, path_in, read_json, write_json
+from millstream.stores.files import Files, LocalFiles, files_of, path_in, read_json, write_json
 
 _FILE = "environment.json"
 

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from millstream.deployment.records import Offsets, Record
 from millstream.physical.lock import Lock, decode, encode
-from millstream.stores.files import Files, LocalFiles, local_path, path_in, read_json, write_json
+from millstream.project.folders import local_path
+from millstream.stores.files import Files, LocalFiles, path_in, read_json, write_json
 
 _LOCK = "groups.lock"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from millstream.deployment.records import Offsets
+from millstream.project.folders import local_path
 from millstream.runner.checkpoints.files import checkpoint_folder, last_done, read_record, read_up_to
-from millstream.stores.files import LocalFiles, local_path
+from millstream.stores.files import LocalFiles
 
 
 def local_positions(checkpoints: str, query: str) -> dict[str, Offsets] | None:

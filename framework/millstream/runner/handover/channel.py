@@ -22,11 +22,10 @@ from millstream.atomic import replace_file
 from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.locks import is_locked
-from millstream.project.folders import checkpoints_of, target_folder
+from millstream.project.folders import checkpoints_of, local_path, target_folder
 from millstream.project.values import Target
 from millstream.runner.handover.values import Answer, Finished, Hello, Refused, Request
 from millstream.runner.spark.target_lock import LOCK
-from millstream.stores.files import local_path
 
 _FILE = "run.json"
 _HOST = "127.0.0.1"

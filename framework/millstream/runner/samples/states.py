@@ -19,13 +19,14 @@ from millstream.deployment.records import Record
 from millstream.expressions import quoted
 from millstream.machine.jars import Progress
 from millstream.physical.values import Operator
+from millstream.project.folders import local_path
 from millstream.project.values import Project
 from millstream.runner.checkpoints.files import checkpoint_folder, last_done, records_in
 from millstream.runner.checkpoints.state_figures import read_figures
 from millstream.runner.python.keyed import STATE, state_in
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
-from millstream.stores.files import Files, LocalFiles, files_of, local_path
+from millstream.stores.files import Files, LocalFiles, files_of
 from millstream.tables.values import Answer
 
 _QUALIFIED = re.compile(r"\b(?:source|model|seed)(?:\.\w+)+?\.(\w+)\b(?!\.)")

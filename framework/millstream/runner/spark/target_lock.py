@@ -25,7 +25,8 @@ from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.holders import Holder, holder_of, signed, this_process
 from millstream.machine.locks import opened, try_lock, wait_for_lock
-from millstream.stores.files import Files, local_path, path_in
+from millstream.project.folders import local_path
+from millstream.stores.files import Files, path_in
 
 BEAT = 5.0
 """Seconds between two signs of life."""

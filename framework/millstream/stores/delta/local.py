@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.project.folders import is_outside
+from millstream.errors import Diagnostic, MillstreamError, os_reason
+from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.tables.known import Known
@@ -50,6 +51,19 @@ class LocalDelta(Struct, frozen=True):
         except (DeltaError, OSError) as error:
             remedy = "check that the storage is reachable and its credentials are in the environment"
             message = f"the table '{table.name}' can't be read: {clean(str(error))[:300]}"
+            raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
+
+    def reached(self) -> str:
+        """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
+        if (own := local_path(self.folder)) is None:
+            return f"{self.folder}: known when a command starts Spark"
+        folder = next(path for path in (own, *own.parents) if path.exists())
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                return self.folder
+        except OSError as error:
+            message = f"the tables' folder {self.folder} can't be written: {os_reason(error)}"
+            remedy = "make it writable, or set another path under `tables:`"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
     def outside(self, own: Path) -> str | None:

@@ -48,6 +48,13 @@ class LocalPostgres(Struct, frozen=True):
 
         drop_all(self.schema)
 
+    def reached(self) -> str:
+        from millstream.stores.postgres.connection import connected
+
+        with connected(self.schema, read_only=True) as connection:
+            version = connection.info.server_version // 10_000
+        return f"version {version} at {self.schema.url}, schema {self.schema.schema}"
+
     def outside(self, _own: Path) -> str:
         return f"{self.schema.url}, schema {self.schema.schema}"
 
