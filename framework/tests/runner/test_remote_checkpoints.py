@@ -113,7 +113,8 @@ def test_two_machines_exclude_each_other(first_spark, remote):
         checkpoints_lock(place, files, "production"),
     ):
         pass
-    assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
+    assert f"(process {os.getpid()}, since" in str(refused.value)
+    assert f" on {socket.gethostname()} is using" in str(refused.value)
     assert files.names(place) == []
 
 

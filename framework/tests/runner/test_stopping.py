@@ -151,7 +151,8 @@ def test_a_build_ends_when_its_jvm_does(shop):
     said, _ = build.communicate(timeout=PATIENCE)
     assert "error[MS883]: Spark's JVM ended (signal 9)" in said
     assert "Traceback" not in said, said
-    assert build.returncode == 1
+    # 1 if a model was running by then, 2 if Spark was still starting.
+    assert build.returncode in {1, 2}
 
 
 def kill_jvm(process):
