@@ -77,7 +77,10 @@ def _step(step: Step) -> str:
         case WindowView():
             return f"-- view {step.name}: {step.of} with watermark {step.window}, delay {step.delay}"
         case CountedView():
-            return f"-- view {step.name}: {step.of} without records that can't be decoded, which are counted"
+            dropped = (
+                "whose bad records are counted" if step.good else "without bad records, which are counted"
+            )
+            return f"-- view {step.name}: {step.of}, {dropped}"
         case StatefulView():
             ttl = f", each kept for {step.ttl}" if step.ttl else ""
             return f"-- view {step.name}: {step.function}() over {step.of} by {', '.join(step.keys)}{ttl}"

@@ -32,17 +32,17 @@ class Decoded(Struct, frozen=True):
     """SQL over the raw columns of a topic."""
 
     rows: tuple[Piece, ...] = ()
-    """An array with one struct of all fields and `_bad`; empty if `fields` is enough."""
+    """An array with one struct of all fields and `_bad`; empty if `fields` is enough. A bad field is NULL."""
     fields: tuple[tuple[Piece, ...], ...] = ()
     """An expression for each field, over `rows` if there are any; an empty one leaves the field unchanged."""
     good: tuple[Piece, ...] = ()
     """Without `rows`: the condition under which a value can be decoded, never NULL; empty if all can."""
     why: tuple[Piece, ...] = ()
-    """Describes a value that can't be decoded: SQL over the raw columns."""
+    """Describes a value that can't be decoded, whichever fields are read: SQL over the raw columns."""
     required: Callable[[Sequence[Piece]], tuple[Piece, ...]] | None = None
     """Returns `rows` of a call that fails if a value can't be decoded; it is given the SQL of the record's
-    topic, partition and offset, and of what precedes the reason, if anything does. With it, `_bad` is the
-    reason, and `why` is empty."""
+    topic, partition and offset, of what precedes the reason, if anything does, and of the columns that must
+    be good, unless all must. With it, `_bad` lists bad columns with reasons, and `why` is empty."""
     by_function: DecodingCall | None = None
     """What `rows` calls if it is not a function of Spark or Millstream. Spark calls it for all rows, also
     within a branch of `if`; what `required` returns gives NULLs for a missing value."""

@@ -11,7 +11,9 @@ from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, t
 VALUE = Ref("value")
 
 BAD = "_bad"
-"""The column with the text that could not be decoded, or NULL."""
+"""The column that says what could not be decoded; NULL if all could."""
+BAD_TYPE = "array<struct<column: string, reason: string>>"
+"""Its type, unless Spark's own parsers set it: bad columns, or one entry without a column for all of it."""
 
 TIMES = (
     "'timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSSXXX', "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from millstream.optimizer.changes import Changes
 from millstream.optimizer.context import Change, Context, Hints, Rule
-from millstream.plan.nodes import Plan
+from millstream.plan.nodes import GOOD_TEXT, Plan, with_good
 from millstream.plan.traits import traits_of
 
 _ROUNDS = 25
@@ -59,7 +59,7 @@ def optimize(
                 check(name, context, after)
                 changes.note(after.order, after.consumers)
                 context = after
-                steps.append(Step(name, done, current, found))
+                steps.append(Step(name, tuple(_shown(done)), current, found))
                 current = found
             else:
                 seen[name] = current
@@ -67,6 +67,14 @@ def optimize(
             return Optimized(plan, current, tuple(steps))
     names = ", ".join(dict.fromkeys(step.rule for step in steps[-2 * len(rules) :]))
     raise BrokenRuleError(f"no fixed point after {_ROUNDS} rounds: {names} undo each other")
+
+
+def _shown(changes: Iterable[Change]) -> Iterator[Change]:
+    """Leave out what only happens to conditions that keep good records; say which conditions these are."""
+    for change in changes:
+        what = with_good(change.what)
+        if not what.startswith(GOOD_TEXT):
+            yield change if what == change.what else Change(what, change.models)
 
 
 def check(rule: str, before: Context, after: Context) -> None:

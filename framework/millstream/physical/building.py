@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.formats.format import DecodingCall
 from millstream.materialization import Sink, Table, View
@@ -14,6 +15,7 @@ from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
 from millstream.physical.common_rows import trunk, with_one_decode
+from millstream.physical.emit.bad_records import drops_by, goods_of, read_goods
 from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.format_functions import decoders, encoders
@@ -41,7 +43,7 @@ from millstream.physical.values import (
 from millstream.physical.view_names import Views, scan_of, sources, static_reads
 from millstream.physical.writing import Part, QueryPlanning, records_sql
 from millstream.plan.chains import has_chain
-from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
+from millstream.plan.nodes import Decode, Filter, Node, Output, ReadColumns, Repartition, Stateful, reads_of
 from millstream.plan.nodes.order import in_order
 
 
@@ -59,6 +61,8 @@ class Recipe(Struct, frozen=True, eq=False):
     branches: tuple[Branch, ...] = ()
     dead_letters: Decode | None = None
     assigned: Assigned | None = None
+    good: frozenset[str] = frozenset()
+    """The columns by which all stored models of the project drop bad records."""
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -123,10 +127,20 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     views = Views()
     order = in_order(recipe.roots)
     moved = _moved(recipe)
-    shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views)
-    planning = QueryPlanning(views, shared, deletes=recipe.update, dead_letters=recipe.dead_letters)
-    parts = tuple(map(_written, recipe.parts))
     live = [output for output in recipe.outputs if not is_former(output.model)]
+    # Former models store nothing: what is bad for them alone is not counted, and makes no query fail.
+    fails_by, drops = _fails_by(recipe.outputs, live), goods_of(live)
+    shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views, fails_by, drops)
+    planning = QueryPlanning(
+        views,
+        shared,
+        deletes=recipe.update,
+        dead_letters=recipe.dead_letters,
+        fails_by=fails_by,
+        drops_by=drops,
+        sends_by=recipe.good,
+    )
+    parts = tuple(map(_written, recipe.parts))
     targets = tuple(map(_target, live))
     batches = any(not isinstance(output.materialization, Sink) for output in recipe.outputs) or not all(
         part.direct for part in recipe.parts
@@ -139,7 +153,10 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     else:
         written = records_sql(parts, planning)
         steps, sql, dead_letters = written.steps, written.sql, written.dead_letters
-        undecodable = (DeadLetters(each.relation, scan_of(each).dead_letters) for each in dead_letters)
+        undecodable = (
+            DeadLetters(each.relation, scan_of(each).dead_letters, read_goods(each, drops))
+            for each in dead_letters
+        )
         kept_out = (DeadLetters(o.model, dead_letter_topic(o)) for o in live if sends_dead_letters([o]))
         deliver = ToKafka(
             (*targets, *undecodable, *kept_out),
@@ -148,8 +165,8 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         )
     # Dead letters keep the headers of their records.
     with_headers = frozenset(each.relation for each in dead_letters)
-    reads = sources(order, views, with_headers)
-    decoding, encoding = decoders(order), encoders(recipe.outputs)
+    reads = sources(order, views, with_headers, recipe.good)
+    decoding, encoding = decoders(order, fails_by), encoders(recipe.outputs)
     functions = _functions(order, decoding)
     # Stored models come first.
     stored = (output.model for output in live)
@@ -190,6 +207,11 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
     )
     return BuiltQuery(query, _members(recipe))
+
+
+def _fails_by(outputs: Sequence[Output], live: Sequence[Output]) -> dict[str, ReadColumns]:
+    former = {relation: replace(each, columns=(), key=False) for relation, each in reads_of(outputs).items()}
+    return former | reads_of(live)
 
 
 def _written(part: Part) -> Part:
@@ -249,10 +271,11 @@ def _target(output: Output) -> Target:
                 sink.settings | output.options,
                 tests,
                 meters,
+                drops_by(output),
             )
         case Table() as table:
-            options = table.settings | output.options
-            return TableOutput(output.model, output.keys, output.columns, options, tests, meters)
+            options, drops = table.settings | output.options, drops_by(output)
+            return TableOutput(output.model, output.keys, output.columns, options, tests, meters, drops)
         case View():
             return ViewOutput(output.model, output.columns)
 

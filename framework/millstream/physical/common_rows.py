@@ -23,12 +23,7 @@ def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -
     if decodes and len(decodes) == len(bases):
         one = decodes[0]
         for other in (*decodes[1:], *others):
-            one = replace(
-                one,
-                fields=merged(one.fields, other.fields),
-                key=one.key or other.key,
-                metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
-            )
+            one = with_columns_of(one, other)
         new = dict.fromkeys(bases, one)
     else:
         new = dict(bases)
@@ -49,6 +44,17 @@ def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -
         assert isinstance(output, Output)
         found.append(output)
     return found
+
+
+def with_columns_of(one: Decode, other: Decode) -> Decode:
+    """Return a Decode with the columns of two."""
+    return replace(
+        one,
+        fields=merged(one.fields, other.fields),
+        key=one.key or other.key,
+        metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
+        good=tuple({each.name: each for each in (*one.good, *other.good)}.values()),
+    )
 
 
 def trunk(outputs: Sequence[Output]) -> Node | None:

@@ -18,6 +18,8 @@ TIMESTAMP_HEADER, REASON = "millstream.timestamp", "millstream.reason"
 SOURCE, MODEL = "millstream.source", "millstream.model"
 """Headers of a dead letter: its original record, why it failed, and the source that could not decode it or
 the model in which it failed."""
+COLUMNS = "millstream.columns"
+"""The header with the names of a record's bad columns, the last but one; `*` is the whole value."""
 FAILED = "a function failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
 
@@ -26,7 +28,8 @@ def dead_letter(trunk: Draft, source: str, topic: str) -> Draft:
     """Return the dead letter of a record that can't be decoded, for a topic of dead letters."""
     bad = Ref(BAD, trunk.sources[0].alias)
     reason = ("cast(", bad, ".reason as binary)")
-    return _dead_letter(trunk, bad, topic, reason, (bad, " is not null"), source)
+    columns = ("cast(", bad, ".columns as binary)")
+    return _dead_letter(trunk, bad, topic, reason, (bad, " is not null"), source, columns=columns)
 
 
 def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draft:
@@ -45,6 +48,7 @@ def _dead_letter(
     where: tuple[Piece, ...],
     source: str = "",
     model: str = "",
+    columns: tuple[Piece, ...] = (),
 ) -> Draft:
     """Return key and value unchanged, with headers for the original record and the reason.
 
@@ -61,6 +65,8 @@ def _dead_letter(
     for header, value in ((SOURCE, source), (MODEL, model)):
         if value:
             pieces.append(f"named_struct('key', '{header}', 'value', cast({literal(value)} as binary)), ")
+    if columns:
+        pieces += [f"named_struct('key', '{COLUMNS}', 'value', ", *columns, "), "]
     pieces += [f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"]
     items = {
         "topic": Expression((literal(topic),), STRING, nullable=False, atomic=True),

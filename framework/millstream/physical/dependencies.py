@@ -18,6 +18,7 @@ from millstream.plan.nodes import (
     Decode,
     Dedupe,
     Expand,
+    Filter,
     Node,
     Output,
     Project,
@@ -26,6 +27,7 @@ from millstream.plan.nodes import (
     TableScan,
     TopicScan,
     Union,
+    is_good,
 )
 from millstream.plan.nodes.order import in_order
 from millstream.types import Field
@@ -82,7 +84,11 @@ class Dependencies:
             self._all(root, root.names),
             self.expressions(root, (item.expression for item in output.extras)),
         ]
-        return self.rows(root).union(*own, self._tests(output, root))
+        found = self.rows(root).union(*own, self._tests(output, root))
+        if output.model in {node.relation for node in in_order((root,))}:
+            # A reference topic's table always has all columns, which are part of its SQL.
+            return frozenset(each for each in found if each.kind != "bad")
+        return found
 
     def rows(self, node: Node) -> Found:
         """Return what decides which rows a node has."""
@@ -111,6 +117,12 @@ class Dependencies:
                 return self._relation(node.relation)
             case Binary():
                 return self.expressions(node, node.on)
+            case Decode() if node.relation not in self._written:
+                return self._by_columns(node)
+            case Filter():
+                goods = [each for each in node.conditions if is_good(each)]
+                others = [each for each in node.conditions if not is_good(each)]
+                return self.expressions(node.input, others).union(*(self._bad(node, e) for e in goods))
             case Dedupe() | Stateful():
                 return self._state(node)
             case _ if node.inputs:
@@ -138,6 +150,32 @@ class Dependencies:
         sql = digest("\n".join((self._passing.rows(root), *columns)))
         table = Dependency("table", id_.partition(".")[2], sql)
         return self.stored(output, root) | {table}
+
+    def _by_columns(self, node: Decode) -> Found:
+        """Return that bad records are left out by columns, which older records don't say."""
+        if node.on_bad_record == "fail":
+            return _NONE
+        key = ("_key",) if node.key else ()
+        whole = (*key, *(field.name.lower() for field in node.fields)) if node.unique_by else ()
+        return self._deciding(node, ("", *whole))
+
+    def _bad(self, node: Node, condition: Expression) -> Found:
+        """Return what decides which records a filter leaves out because they are bad."""
+        name = condition.column or ""
+        while (below := node.origin(name)) is not None or isinstance(node, Project):
+            node, name = below or (node.inputs[0], name)
+        assert isinstance(node, Decode)
+        (good,) = (each for each in node.good if each.name == name)
+        return self._deciding(node, good.columns)
+
+    def _deciding(self, node: Decode, columns: Iterable[str]) -> Found:
+        """Return the columns of which wrong values make a record bad, and what a right value is."""
+        source, found = node.relation.partition(".")[2], _NONE
+        for column in columns:
+            read = node.key.name if column == "_key" and node.key else column
+            own = self._read(node, read) if read.lower() in node.by_name else _NONE
+            found |= own | {Dependency("bad", f"{source}.{column}", "")}
+        return found
 
     # -- columns and expressions
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from millstream.physical.values import Dependency
+
+_Named = Mapping[tuple[str, str], Dependency]
 
 
 def changes(was: Iterable[Dependency], now: Iterable[Dependency]) -> Iterator[str]:
@@ -13,11 +15,23 @@ def changes(was: Iterable[Dependency], now: Iterable[Dependency]) -> Iterator[st
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
         kinds = {each.kind for each in (old, new) if each is not None}
-        if old is not None and new is not None:
+        if "bad" in kinds:
+            yield from _bad(key[1], before, after)
+        elif old is not None and new is not None:
             if old.content != new.content and kinds != {"stop"}:
                 yield _changed(old, new)
         elif "test" in kinds:
             yield f"the test {key[1]} {'no longer keeps rows out' if new is None else 'keeps rows out'}"
+
+
+def _bad(name: str, before: _Named, after: _Named) -> Iterator[str]:
+    source, _, column = name.rpartition(".")
+    was, now = (("bad", f"{source}.") in each for each in (before, after))
+    if was and now and column and (("bad", name) in before) != (("bad", name) in after):
+        which = f"the key of {source}" if column == "_key" else name
+        yield f"wrong values of {which} {'make' if ('bad', name) in after else 'no longer make'} records bad"
+    elif now and not was and not column:
+        yield f"bad records of {source} are those with wrong values that this model reads, not any model"
 
 
 def _by_name(found: Iterable[Dependency]) -> dict[tuple[str, str], Dependency]:
@@ -38,5 +52,5 @@ def _changed(old: Dependency, new: Dependency) -> str:
             return f"the SQL of table {new.name} changed"
         case "test" | "stop":
             return f"the test {new.name} keeps other rows out"
-        case "library":
+        case "library" | "bad":
             return f"{new.name} is version {new.content} instead of {old.content}"

@@ -6,7 +6,7 @@ sink orders ← select encode_order(named_struct('id', id, 'total', total)) as _
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,17 +14,22 @@ from millstream.expressions import Expression, Piece, joined
 from millstream.formats import format_of
 from millstream.formats.format import DecodingCall, Format
 from millstream.materialization import Sink
-from millstream.physical.emit.bad_records import key_of, value_of
+from millstream.physical.emit.bad_records import DecodedPart, key_of, read_value_of, value_of
 from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE
-from millstream.plan.nodes import Decode, Item, Node, Output, Project
+from millstream.plan.nodes import Decode, Item, Node, Output, Project, ReadColumns
 from millstream.types import BINARY
 
 
-def decoders(order: Iterable[Node]) -> tuple[DecodingCall, ...]:
-    """Return the calls that decode the records of topics, without duplicates."""
-    parts = ((value_of(n, ""), key_of(n, "")) for n in order if isinstance(n, Decode))
+def decoders(order: Iterable[Node], reads: Mapping[str, ReadColumns]) -> tuple[DecodingCall, ...]:
+    """Return the calls that decode records, without duplicates; `reads` are the columns that must be good."""
+    parts = ((_value(n, reads.get(n.relation)), key_of(n, "")) for n in order if isinstance(n, Decode))
     calls = (part.decoded.by_function for both in parts for part in both if part is not None)
     return tuple({call.name: call for call in calls if call is not None}.values())
+
+
+def _value(node: Decode, reads: ReadColumns | None) -> DecodedPart:
+    fails = node.on_bad_record == "fail"
+    return read_value_of(node, "", reads) if fails and reads is not None else value_of(node, "")
 
 
 def encoders(outputs: Iterable[Output]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Identifies the rows that reach each state, from the plan as written, so that other models don't matter.
 
+Which records are bad is not part of it, but of what the rows depend on (`dependencies`).
+
 In the optimized plan, rows also pass operators for other models: a filter that is the OR of all, columns that
 only some models read. None of that changes what one model counts.
 """
@@ -10,6 +12,7 @@ from collections.abc import Mapping
 
 from millstream.formats import KEY
 from millstream.physical.meanings import Meanings, digest
+from millstream.plan.from_sql.good_records import as_written
 from millstream.plan.nodes import (
     Aggregate,
     Binary,
@@ -25,6 +28,7 @@ from millstream.plan.nodes import (
     TableScan,
     TopicScan,
     Union,
+    is_good,
 )
 from millstream.plan.nodes.order import in_order
 
@@ -42,7 +46,7 @@ class Passing:
         order = in_order((node,), self._known)
         self._meanings.describe(order)
         for each in order:
-            if each.one_to_one:
+            if each.one_to_one or (isinstance(each, Filter) and all(map(is_good, each.conditions))):
                 self._known[id(each)] = self._known[id(each.inputs[0])]
             else:
                 self._known[id(each)] = digest("\n".join(self._parts(each)))
@@ -97,7 +101,7 @@ class Passing:
             case SeedScan() | TableScan() | Given():
                 return [type(node).__name__, node.relation]
             case _:
-                return [*below, node.fingerprint]
+                return [*below, as_written(node).fingerprint]
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters, sorted: their order doesn't matter."""
@@ -105,6 +109,7 @@ class Passing:
         at: Node = node
         while isinstance(at, Filter) or at.one_to_one:
             if isinstance(at, Filter):
-                conditions += [self._meanings.of(at.input, each) for each in at.conditions]
+                own = (each for each in at.conditions if not is_good(each))
+                conditions += [self._meanings.of(at.input, each) for each in own]
             (at,) = at.inputs
         return [self._known[id(at)], *sorted(set(conditions))]

@@ -13,8 +13,9 @@ from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
 from millstream.physical.building import BuiltQuery, Recipe, build, stateful_parts, stateless_parts
+from millstream.physical.common_rows import with_columns_of
 from millstream.physical.cuts import cuts
-from millstream.physical.emit.bad_records import sends_bad
+from millstream.physical.emit.bad_records import goods_of, sends_bad
 from millstream.physical.emit.names import node_name
 from millstream.physical.format_functions import with_encoded
 from millstream.physical.former import is_former
@@ -23,7 +24,6 @@ from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign
 from millstream.physical.query_cache import Keys, QueryCache
 from millstream.physical.signature import Signatures
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
-from millstream.physical.view_names import merged
 from millstream.physical.writing import Part
 from millstream.plan.nodes import Decode, Node, Output, Plan
 from millstream.plan.nodes.order import in_order
@@ -110,8 +110,10 @@ def _draft(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Draf
     grouped = group(listed, settings.grouping, homes)
     requested = [each for each in grouped.groups if each.branches[0].states]
     names = set(homes.values())
+    good = goods_of(output for output in stored.outputs if not is_former(output.model))
     without_state = [g for g in grouped.groups if not g.branches[0].states]
-    stateless = tuple(_stateless(without_state, order, names, homes))
+    found = _stateless(without_state, order, names, homes)
+    stateless = tuple(replace(each, good=good) for each in found)
     assigned = assign(_locked(requested, names), lock)
     return _Drafts(tuple(listed), stateless, tuple(requested), assigned, grouped.separations, left)
 
@@ -139,8 +141,7 @@ def alone(
 ) -> Query:
     """Return a stateless query reduced to some of its models.
 
-    It still decodes the fields of the other models: a record that is bad for one is bad for all. It sends
-    dead letters only with `dead_letters`.
+    It sends dead letters only with `dead_letters`, also of records that are only bad for other models.
     """
     recipes = _draft(_stored(plan, references), settings, lock).stateless
     recipe = next(each for each in recipes if each.name == name)
@@ -158,11 +159,11 @@ def dead_letters_query(
 ) -> Query:
     """Return a query that only sends the dead letters of a source."""
     recipes = _draft(_stored(plan, references), settings, None).stateless
-    dead_letters = next(
-        each.dead_letters for each in recipes if each.dead_letters and each.dead_letters.relation == source
-    )
+    found = next(each for each in recipes if each.dead_letters and each.dead_letters.relation == source)
+    decode = found.dead_letters
+    assert decode is not None
     name = f"{source.rpartition('.')[2]}_dead_letters"
-    recipe = Recipe(name, "stateless", (Part((), dead_letters),), (), dead_letters)
+    recipe = Recipe(name, "stateless", (Part((), decode),), (), decode, good=found.good)
     return build(recipe, settings, Signatures(settings, plan)).query
 
 
@@ -205,7 +206,7 @@ def _stateless(
         if relation not in owned and any(map(sends_bad, found)):
             one = found[0]
             for other in found[1:]:
-                one = replace(one, fields=merged(one.fields, other.fields), key=one.key or other.key)
+                one = with_columns_of(one, other)
             name = _new_name(f"{relation.rpartition('.')[2]}_dead_letters", names)
             if one.fields:
                 yield Recipe(name, "stateless", (Part((), one),), (), one)

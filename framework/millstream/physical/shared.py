@@ -11,7 +11,7 @@ from millstream.physical.emit.steps import SqlView, Step, in_steps
 from millstream.physical.emit.text import Cte
 from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.view_names import Views
-from millstream.plan.nodes import Dedupe, Node, Repartition, Stateful
+from millstream.plan.nodes import Dedupe, Node, ReadColumns, Repartition, Stateful
 from millstream.plan.nodes.order import in_order
 
 
@@ -32,7 +32,12 @@ def hint(node: Repartition, partitions: int) -> str:
 
 
 def write_shared(
-    repartitions: Sequence[Repartition], roots: Sequence[Node], partitions: int, views: Views
+    repartitions: Sequence[Repartition],
+    roots: Sequence[Node],
+    partitions: int,
+    views: Views,
+    fails_by: Mapping[str, ReadColumns],
+    drops_by: frozenset[str],
 ) -> Shared:
     """Write the shared rows as CTEs, or as views if steps read them too."""
     if not repartitions:
@@ -50,7 +55,9 @@ def write_shared(
         if id(node) not in wanted or not isinstance(node, Repartition):
             continue
         reserved = (*names.values(), *(cte.name for cte in ctes), *(step.name for step in steps))
-        how = EmitOptions(shared={id(node): hint(node, partitions)}, reserved=reserved)
+        how = EmitOptions(
+            shared={id(node): hint(node, partitions)}, reserved=reserved, fails_by=fails_by, drops_by=drops_by
+        )
         found = in_steps([node], leaf, reads=views.of, how=how)
         steps += found.steps
         draft = found.emitted.finals[0].draft

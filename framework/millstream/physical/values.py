@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
 from millstream.physical.emit.steps import Step
-from millstream.plan.nodes import Column, Meter
+from millstream.plan.nodes import Column, Good, Meter
 from millstream.types import STRING, Type
 
 Kind = Literal["stateless", "stateful", "single"]
@@ -33,6 +33,17 @@ class SourceRead(Struct, frozen=True):
     on_bad_record: str = "fail"
     headers: bool = False
     """Records are read with their headers."""
+    bad_by: tuple[str, ...] | None = None
+    """The columns of which a wrong value makes a record bad for some model; None if any does."""
+
+    @property
+    def deciding(self) -> tuple[Column, ...]:
+        """The columns that decide whether a record is bad."""
+        found = (*((self.key,) if self.key else ()), *self.columns)
+        if self.bad_by is None:
+            return found
+        key = self.key if "_key" in self.bad_by else None
+        return tuple(each for each in found if each is key or each.name.lower() in self.bad_by)
 
 
 class StaticRead(Struct, frozen=True):
@@ -57,6 +68,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     tests: tuple[str, ...] = ()
     metrics: tuple[Meter, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""
+    drops_by: dict[str, str] = {}
+    """The column by which it drops the bad records of a source, if there is only one."""
 
 
 class TableOutput(Struct, frozen=True, tag="table"):
@@ -66,6 +79,7 @@ class TableOutput(Struct, frozen=True, tag="table"):
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     metrics: tuple[Meter, ...] = ()
+    drops_by: dict[str, str] = {}
 
 
 class ViewOutput(Struct, frozen=True, tag="view"):
@@ -81,6 +95,8 @@ class DeadLetters(Struct, frozen=True, tag="dead_letters"):
     source: str
     """Id of the source or model."""
     topic: str
+    good: tuple[Good, ...] = ()
+    """The columns by which models drop bad records: each dead letter is that of some of these models."""
 
 
 Target = SinkOutput | TableOutput | ViewOutput | DeadLetters
@@ -144,8 +160,10 @@ class PerBatch(Struct, frozen=True, tag="batch"):
     deliveries: tuple[Delivery, ...]
 
 
-DependencyKind = Literal["type", "reading", "schema", "seed", "table", "test", "stop", "library"]
-"""A `test` keeps rows out; a `stop` is one that lets no wrong row be stored, and stops the query."""
+DependencyKind = Literal["type", "reading", "schema", "seed", "table", "test", "stop", "library", "bad"]
+"""Wrong values of a `bad` column make records bad.
+
+A `test` keeps rows out; a `stop` is one that lets no wrong row be stored, and stops the query."""
 
 
 class Dependency(Struct, frozen=True, order=True, array_like=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from millstream.physical.emit.bad_records import bad_by
 from millstream.physical.emit.fuse import unused
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.plan.nodes import Column, Decode, Node, SeedScan, TableScan, TopicScan
@@ -41,7 +42,10 @@ class Views:
 
 
 def sources(
-    order: Iterable[Node], views: Views, with_headers: frozenset[str] = frozenset()
+    order: Iterable[Node],
+    views: Views,
+    with_headers: frozenset[str] = frozenset(),
+    good: frozenset[str] = frozenset(),
 ) -> tuple[SourceRead, ...]:
     """Return the streams that a query reads, in the order in which its SQL names them."""
     found: dict[str, SourceRead] = {}
@@ -59,6 +63,7 @@ def sources(
                     node.metadata,
                     node.on_bad_record,
                     headers="_headers" in node.metadata or node.relation in with_headers,
+                    bad_by=bad_by(node, good),
                 )
                 found[view] = read if view not in found else _both(found[view], read)
             case TableScan(changes=True):
@@ -83,6 +88,7 @@ def _both(one: SourceRead, other: SourceRead) -> SourceRead:
         key=one.key or other.key,
         metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
         headers=one.headers or other.headers,
+        bad_by=None if one.bad_by is None else tuple(sorted({*one.bad_by, *(other.bad_by or ())})),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -31,7 +31,7 @@ from millstream.physical.python_calls import Calls, LiftedDraft, without_nulls
 from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
 from millstream.physical.view_names import Views, scan_of
-from millstream.plan.nodes import Decode, Node, Output
+from millstream.plan.nodes import Decode, Node, Output, ReadColumns
 from millstream.plan.nodes.order import in_order
 
 RECORDS = "_records"
@@ -100,6 +100,12 @@ class QueryPlanning(Struct, frozen=True, eq=False):
     deletes: bool = False
     dead_letters: Decode | None = None
     """The source whose dead letters the query sends."""
+    fails_by: Mapping[str, ReadColumns] = {}
+    """What makes the query fail if it is bad, by source."""
+    drops_by: frozenset[str] = frozenset()
+    """The columns by which models of the query drop bad records."""
+    sends_by: frozenset[str] = frozenset()
+    """Those of all models: what any of them drops is sent to dead letters."""
 
     def leaf(self, node: Node) -> str | None:
         return self.shared.names.get(id(node)) or self.views.leaf(node)
@@ -117,6 +123,9 @@ class QueryPlanning(Struct, frozen=True, eq=False):
             records=records,
             reserved=(*self.shared.used, *used),
             locate_calls=True,
+            fails_by=self.fails_by,
+            drops_by=self.drops_by,
+            sends_by=self.sends_by,
         )
         return in_steps(roots, self.leaf, deletes=self.deletes, reads=self.views.of, how=how)
 
@@ -183,7 +192,9 @@ def _columns(output: Output, final: Final, ctes: list[Cte], planning: QueryPlann
     draft = final.draft
     if needs_columns(draft, output):
         draft = as_cte(draft, output.label or node_name(output), ctes, planning.views)
-    return decoded_only(draft) if planning.dead_letters is not None else draft
+    # Models drop bad records themselves, unless these are bad for all.
+    source = planning.dead_letters
+    return decoded_only(draft) if source is not None and not source.good else draft
 
 
 def _fan_out(

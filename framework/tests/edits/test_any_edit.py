@@ -121,8 +121,14 @@ def records(number):
             found[topic].append((user, value))
         line = f"{place};{(place * 7) % 12};{(place * 5) % 11};2026-01-{1 + place % 28:02}"
         found["lines"].append(("ab"[place % 2], line))
-    # Bad whichever columns are read: a record with one bad value is good for queries that don't read it.
+    # Bad for all models, then for those that read one of its columns.
     found["events"] += [("ax", "{not json"), ("bx", "[1]")]
+    for place, wrong in enumerate(
+        ({"id": "many"}, {"value": "much"}, {"kind": 7.5}, {"at": "soon"}, {"note": [0]})
+    ):
+        value = {"id": number * HALF + 7 * place, "kind": "d", "value": 3.0, "note": "n1"}
+        at = (start + dt.timedelta(seconds=95 * place)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        found["events"].append(("bx", {**value, "at": at, **wrong}))
     if number == 0:
         people = [
             ("ax", "Ann", 30),

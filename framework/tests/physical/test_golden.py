@@ -32,7 +32,7 @@ def test_a_fan_out_and_a_table():
           struct(events_records.topic, events_records.partition, events_records.`offset`) as _record
         from events_records
         lateral view inline(array(decode_json(events_records.value, 'a int, type string', 'plain'))) events as a, type, _bad
-        CountedView(name='events', of='events_decoded', relation='source.events')
+        CountedView(name='events', of='events_decoded', relation='source.events', good=())
         with events_filtered as (
           -- positive
           select
@@ -64,7 +64,7 @@ def test_a_fan_out_and_a_table():
           events._bad is not null as _bad
         from events_records
         lateral view inline(array(decode_json(events_records.value, 'a int, type string', 'plain'))) events as a, type, _bad
-        CountedView(name='events', of='events_decoded', relation='source.events')
+        CountedView(name='events', of='events_decoded', relation='source.events', good=())
         select
           a,
           type
@@ -97,7 +97,7 @@ def test_two_aggregates_on_one_key_and_one_with_a_lookup():
           events._bad is not null as _bad
         from events_records
         lateral view inline(array(decode_json(events_records.value, 'a int, b int', 'plain'))) events as a, b, _bad
-        CountedView(name='events', of='events_decoded', relation='source.events')
+        CountedView(name='events', of='events_decoded', relation='source.events', good=())
         # view events_by_a
         with events_by_a as (
           -- m

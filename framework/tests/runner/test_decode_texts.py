@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.bad import plain
 
 from millstream.formats import Encoding, format_of
 from millstream.formats.values import UnfitError
@@ -24,7 +25,7 @@ def decoded(spark, call, values):
     return {
         bytes(row.value): {
             name: each
-            for name, each in row.asDict(recursive=True).items()
+            for name, each in plain(row.asDict(recursive=True)).items()
             if name != "value" and each is not None
         }
         for row in found

@@ -61,6 +61,8 @@ class Corner(NamedTuple):
     optimization: str
     grouping: str
     seed: int
+    borders: tuple[float, ...] = ()
+    """Where all queries cut what they read, as shares of it, instead of anywhere."""
 
     @property
     def target(self) -> str:
@@ -170,7 +172,8 @@ class _Running:
     def __init__(self, spark, project, catalog, query, given, corner, folder, outcome) -> None:
         self.spark, self.project, self.catalog, self.query = spark, project, catalog, query
         self.given, self.corner, self.folder, self.outcome = given, corner, folder, outcome
-        self.random = Random(f"{corner.seed} {query.name}")
+        # With equal borders, queries also restart at the same one: keys expire when a run ends.
+        self.random = Random(f"{corner.seed} {'' if corner.borders else query.name}")
         self.parts: dict[str, list[list[Any]]] = {}
         self.files: dict[str, list[int]] = {}
 
@@ -212,6 +215,10 @@ class _Running:
         self.parts[source.relation] = parts
         # What keeps no state gives the same rows however it is cut: little is tried.
         most = self.corner.cut if self.query.signature.stateful else min(self.corner.cut, 2)
+        if self.corner.borders:
+            cuts = [share * len(parts) for share in self.corner.borders]
+            self.files[source.relation] = [sum(cut <= i for cut in cuts) for i in range(len(parts))]
+            return
         files = min(max(len(parts), 1), most if self.query.models else 1)
         borders = sorted(self.random.sample(range(1, len(parts)), files - 1)) if files > 1 else []
         self.files[source.relation] = [sum(border <= i for border in borders) for i in range(len(parts))]
@@ -250,6 +257,7 @@ class _Running:
         if not any(isinstance(step, StatefulView) for step in query.steps):
             session.conf.set("spark.sql.streaming.stateStore.providerClass", _MEMORY)
         functions.register(session, self.project, query.functions, query.nested_calls)
+        functions.register_decoders(session, self.project, query.decoders)
         for source in query.sources:
             reader = session.readStream.schema(_columns(source)).option("maxFilesPerTrigger", 1)
             reader.parquet(str(self.folder / "input" / source.relation)).createOrReplaceTempView(source.view)

@@ -7,6 +7,7 @@ from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.formats.protobuf.mapping import columns_of, is_map
 from millstream.types import STRING
+from support.bad import plain
 
 _ORDER = """
 syntax = "proto3";
@@ -90,7 +91,8 @@ def decoded(spark, values, schema, fields, further=()):
     """Decode values, in order; then calculate further columns."""
     rows = spark.createDataFrame(list(enumerate(map(bytearray, values))), "_at int, value binary")
     found = rows.selectExpr("_at", decoding(schema, fields)).selectExpr("*", *further)
-    return [row.asDict(recursive=True) for row in sorted(found.collect(), key=lambda row: row["_at"])]
+    rows = sorted(found.collect(), key=lambda row: row["_at"])
+    return [plain(row.asDict(recursive=True)) | {"_at": row["_at"]} for row in rows]
 
 
 def as_held(row, message):

@@ -102,6 +102,8 @@ def _rules(found: Explanation, width: int) -> Iterator[Line]:
 
 
 def _rule(report: RuleReport, width: int, *, most: int) -> Iterator[Line]:
+    if not (report.changes or in_words(report.saves)):
+        return
     yield Line(f"  {report.rule}", "title")
     for change in report.changes[:most]:
         yield from _bullet(_where(change), width, "    - ")

@@ -12,7 +12,7 @@ from millstream.expressions import Expression
 from millstream.optimizer.context import Change
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.optimizer.names import models_of
-from millstream.plan.nodes import Filter
+from millstream.plan.nodes import Filter, is_good
 
 
 @local_rule(Filter, lambda node, context: isinstance(node.input, Filter) and not context.shared(node.input))
@@ -24,7 +24,8 @@ def merge_filters(node: Filter, at: Site) -> Applied | None:
         return None  # Python functions only see the rows that a separate filter keeps
     conditions = _once((*lower.conditions, *node.conditions))
     found = replace(node, input=lower.input, conditions=conditions, models=models_of(lower, node))
-    return Applied(found, (Change("two filters are one", found.models),))
+    hidden = any(all(map(is_good, each.conditions)) for each in (lower, node))
+    return Applied(found, () if hidden else (Change("two filters are one", found.models),))
 
 
 def _calls(node: Filter) -> bool:

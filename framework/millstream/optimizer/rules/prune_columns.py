@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from millstream.formats import format_of
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.names import kind
-from millstream.optimizer.needs import (
+from millstream.optimizer.needs import all_needs
+from millstream.plan.needs import (
     Names,
-    all_needs,
     kept_items,
     kept_joined,
     kept_measures,
@@ -32,6 +32,7 @@ from millstream.plan.nodes import (
     SeedScan,
     TableScan,
     Union,
+    is_hidden,
 )
 from millstream.plan.walk import with_outputs
 
@@ -49,7 +50,9 @@ def prune_columns(plan: Plan, context: Context) -> Result:
         own = needs.of[id(node)]
         kept = _narrowed(node, own)
         if kept is not node:
-            changes.append(Change(f"{kind(node)} omits {_lost(node, kept)}", node.models))
+            lost = set(node.names) - set(kept.names)
+            if not lost or not all(map(is_hidden, lost)):
+                changes.append(Change(f"{kind(node)} omits {_lost(node, kept)}", node.models))
         if isinstance(node, Union):
             kept = _union(node, inputs, own, narrow)
         else:
@@ -88,7 +91,7 @@ class _Narrow:
         if key not in self.found:
             items = tuple(c.item for c in columns)
             self.found[key] = Project(input=node, items=items, models=models)
-            self.made.append((", ".join(key[1]), models))
+            self.made.append((", ".join(c.name for c in columns if not is_hidden(c.name)), models))
         return self.found[key]
 
 
@@ -114,14 +117,20 @@ def _narrowed(node: Node, own: Names) -> Node:
 
 def _decode(node: Decode, own: Names) -> Decode:
     fields = node.fields
-    if not format_of(node.format).by_position:
+    good = tuple(each for each in node.good if each.name in own)
+    # A wrong value of a column that decides whether a record is bad must be found.
+    deciding = set[str]().union(*(each.columns for each in good))
+    if node.key is not None and "_key" in deciding:
+        deciding = deciding - {"_key"} | {node.key.name.lower()}
+    own = own | deciding
+    if not (format_of(node.format).by_position or node.whole):
         # A record that can't be decoded is bad even for readers that don't use its value.
         fields = tuple(field for field in fields if field.name.lower() in own) or fields[:1]
     metadata = tuple(name for name in node.metadata if name.lower() in own)
-    key = node.key if node.key is not None and node.key.name.lower() in own else None
-    if (fields, metadata, key) == (node.fields, node.metadata, node.key):
+    key = node.key if node.key is not None and (node.whole or node.key.name.lower() in own) else None
+    if (fields, metadata, key, good) == (node.fields, node.metadata, node.key, node.good):
         return node
-    return replace(node, fields=fields, metadata=metadata, key=key)
+    return replace(node, fields=fields, metadata=metadata, key=key, good=good)
 
 
 def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -> Union:
@@ -140,5 +149,5 @@ def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -
 
 
 def _lost(before: Node, after: Node) -> str:
-    left = set(after.names)
+    left = {*after.names, *filter(is_hidden, before.names)}
     return ", ".join(name for name in before.names if name not in left) or "columns that only it read"

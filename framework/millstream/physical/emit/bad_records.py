@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -14,7 +14,8 @@ from millstream.formats.format import Decoded
 from millstream.formats.keys import KeyFormat
 from millstream.formats.sql import BAD
 from millstream.physical.emit.draft import RECORD, Draft
-from millstream.plan.nodes import Decode, Node
+from millstream.plan.nodes import Column, Decode, Good, Node, Output, ReadColumns
+from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN, STRING, UNKNOWN, Field, Type
 
 
@@ -46,6 +47,8 @@ class DecodedPart(Struct, frozen=True):
     alias: str
     can_be_null: bool
     """The record may lack it."""
+    read: tuple[str, ...] | None = None
+    """Those of its columns of which one makes the record bad, in lower case; by default, any does."""
 
     @property
     def prefix(self) -> str:
@@ -55,18 +58,71 @@ class DecodedPart(Struct, frozen=True):
     def reason(self, records: str) -> tuple[Piece, ...]:
         """Return why it can't be decoded, as SQL."""
         if self.decoded.required:
-            found: tuple[Piece, ...] = (Ref(BAD, self.alias),)
+            found = self._why or (Ref(BAD, self.alias), "[0].reason")
         else:
             found = placed(self.decoded.why, records, STRING).pieces
         return joined((f"concat({literal(self.prefix)}, ", *found, ")")) if self.prefix else found
 
+    @property
+    def must_be_good(self) -> tuple[str, ...]:
+        """The columns that must be good so that a query goes on; empty if all must."""
+        if not self._why:
+            return ()
+        return tuple(n for n in self.names if self.read and n.lower() in self.read) or ("",)
 
-def value_of(node: Decode, alias: str) -> DecodedPart:
-    fields = [Field(column.name, column.type, column.nullable) for column in node.fields]
+    @property
+    def _why(self) -> tuple[Piece, ...]:
+        """SQL of the reason of the first bad column that is read; empty if all columns are."""
+        if self.column == "key" or self.read is None or {n.lower() for n in self.names} <= {*self.read}:
+            return ()
+        listed = "".join(f", {literal(name)}" for name in self.names if name.lower() in self.read)
+        return ("bad_reason(", Ref(BAD, self.alias), f"{listed})")
+
+    def bad(self, records: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:
+        """Return the conditions under which it can't, and can, be decoded; None if it always can."""
+        if not self.decoded.rows:
+            if not self.decoded.good:
+                return None
+            good = placed(self.decoded.good, records, BOOLEAN).pieces
+            return ("not ", *good), good
+        bad = Ref(BAD, self.alias)
+        found: tuple[Piece, ...] = (bad, " is not null")
+        absent: tuple[Piece, ...] = (bad, " is null")
+        if self.decoded.required and (why := self._why):
+            # Good records are recognised without a call.
+            found = (*found, " and ", *why, " is not null")
+            absent = ("(", *absent, " or ", *why, " is null)")
+        if self.can_be_null:
+            given = Ref(self.column, records)
+            found = (*found, " and ", given, " is not null")
+            absent = ("(", *absent, " or ", given, " is null)")
+        return found, absent
+
+    def columns(self) -> tuple[Piece, ...]:
+        """Return the names of bad columns as SQL: a text, or NULL. `*` is the whole value."""
+        if self.column == "key" or not self.decoded.required:
+            return (literal("_key" if self.column == "key" else "*"),)
+        return ("array_join(", Ref(BAD, self.alias), ".column, ',', '*')")
+
+
+def value_of(node: Decode, alias: str, more: Sequence[Column] = ()) -> DecodedPart:
+    """Return the value of a record, with columns besides those of the node."""
+    fields = [Field(column.name, column.type, column.nullable) for column in (*node.fields, *more)]
     decoded = format_of(node.format).spark.decode(fields)
     names = tuple(field.name for field in fields)
     # In a topic of newest rows, a record without a value deletes a row.
     return DecodedPart("value", decoded, names, alias, can_be_null=bool(node.unique_by))
+
+
+def read_value_of(node: Decode, alias: str, reads: ReadColumns) -> DecodedPart:
+    """Return the value of a record with all columns that models read, of which one makes them fail."""
+    found = value_of(node, alias)
+    if node.whole or not found.decoded.required:
+        return found
+    more = tuple(each for each in reads.columns if each.name.lower() not in node.by_name)
+    return replace(
+        value_of(node, alias, more) if more else found, read=tuple(e.name.lower() for e in reads.columns)
+    )
 
 
 def key_of(node: Decode, alias: str) -> DecodedPart | None:
@@ -79,32 +135,59 @@ def key_of(node: Decode, alias: str) -> DecodedPart | None:
     return DecodedPart("key", found.decoded(nullable=not node.unique_by), names, alias, can_be_null=True)
 
 
-def problems(node: Decode, aliases: Aliases) -> tuple[Problem, ...]:
-    """Return what can be wrong with a record."""
-    both = (value_of(node, aliases.value), key_of(node, aliases.key))
-    found = (_problem(each, aliases.records) for each in both if each is not None)
-    return tuple(each for each in found if each is not None)
+def problems(
+    node: Decode, aliases: Aliases, columns: tuple[str, ...] | None = None
+) -> tuple[tuple[DecodedPart, Problem], ...]:
+    """Return what can be wrong with a record for what reads some of its columns; by default, all."""
+    value, key = value_of(node, aliases.value), key_of(node, aliases.key)
+    both = [replace(value, read=columns)]
+    if key is not None and (columns is None or "_key" in columns):
+        both.append(key)
+    found: list[tuple[DecodedPart, Problem]] = []
+    for part in both:
+        if (conditions := part.bad(aliases.records)) is not None:
+            bad, good = map(joined, conditions)
+            found.append((part, Problem(bad, _condition(good), part.reason(aliases.records))))
+    return tuple(found)
 
 
-def _problem(part: DecodedPart, records: str) -> Problem | None:
-    if part.decoded.rows:
-        bad = Ref(BAD, part.alias)
-        condition: tuple[Piece, ...] = (bad, " is not null")
-        absent: tuple[Piece, ...] = (bad, " is null")
-        if part.can_be_null:
-            given = Ref(part.column, records)
-            condition = (*condition, " and ", given, " is not null")
-            absent = ("(", *absent, " or ", given, " is null)")
-    elif part.decoded.good:
-        absent = placed(part.decoded.good, records, BOOLEAN).pieces
-        condition = ("not ", *absent)
-    else:
-        return None
-    return Problem(joined(condition), _condition(absent), part.reason(records))
+def good_expression(node: Decode, aliases: Aliases, columns: tuple[str, ...]) -> Expression:
+    """Return the condition under which a record is good for what reads some of its columns."""
+    pieces: list[Piece] = []
+    for _, each in problems(node, aliases, columns):
+        pieces += [" and " if pieces else "", *each.absent.pieces]
+    return _condition(joined(pieces or ("true",)))
 
 
 def _condition(pieces: tuple[Piece, ...]) -> Expression:
     return Expression(joined(pieces), BOOLEAN, nullable=False, atomic=True)
+
+
+def read_goods(node: Decode, names: Container[str]) -> tuple[Good, ...]:
+    """Return those columns of a source, by which models drop bad records, that have some names."""
+    return tuple(each for each in node.good if each.name in names)
+
+
+def goods_of(outputs: Iterable[Output]) -> frozenset[str]:
+    """Return the names of the columns by which models, and views with state, drop bad records."""
+    return frozenset(name for output in outputs for name in output.good)
+
+
+def bad_by(node: Decode, good: Container[str]) -> tuple[str, ...] | None:
+    """Return the columns of which a wrong value makes a record bad for some model; None if any does.
+
+    `good` are the columns by which models drop bad records.
+    """
+    if not node.good:
+        return None
+    return tuple(sorted({name for each in read_goods(node, good) for name in each.columns}))
+
+
+def drops_by(output: Output) -> dict[str, str]:
+    """Return the column by which a model drops the bad records of each source, if there is only one."""
+    nodes = (node for node in in_order((output,)) if isinstance(node, Decode))
+    goods = [(node.relation, read_goods(node, output.good)) for node in nodes]
+    return {relation: each[0].name for relation, each in goods if len(each) == 1}
 
 
 def counts_bad(node: Node) -> bool:
@@ -121,22 +204,26 @@ def sends_bad(node: Node) -> bool:
     return bool(problems(node, Aliases()))
 
 
-def with_bad(draft: Draft, node: Decode, aliases: Aliases) -> Draft:
-    """Add the column `_bad`: the record and the `reason` if it can't be decoded, NULL for all others."""
-    found = problems(node, aliases)
+def with_bad(draft: Draft, node: Decode, aliases: Aliases, by: Container[str]) -> Draft:
+    """Add the column `_bad`: the record, the `reason` and the bad `columns`; NULL if all models read it."""
+    read = bad_by(node, by)
+    found = problems(node, aliases, read)
     if not found:
         return draft
     reason: list[Piece] = ["case"]
-    for each in found:
+    columns: list[Piece] = []
+    for part, each in found:
         reason += [" when ", *each.found, " then ", *each.reason]
-    record = (*_raw(_WHOLE, aliases.records), ", ", *reason, " end as reason)")
-    pieces = joined(("if(", *_any(found), ", ", *record, ", null)"))
+        columns += [", ", "if(", *each.found, ", ", *part.columns(), ", null)"]
+    record = (*_raw(_WHOLE, aliases.records), ", ", *reason, " end as reason, ")
+    record = (*record, "concat_ws(','", *columns, ") as columns)")
+    pieces = joined(("if(", *_any([each for _, each in found]), ", ", *record, ", null)"))
     return replace(draft, items={**draft.items, BAD: Expression(pieces, UNKNOWN, atomic=True)})
 
 
 def with_bad_flag(draft: Draft, node: Decode, aliases: Aliases) -> Draft:
     """Add the column `_bad`: whether a record can't be decoded."""
-    flag = _condition(_any(problems(node, aliases)))
+    flag = _condition(_any([each for _, each in problems(node, aliases)]))
     return replace(draft, items={**draft.items, BAD: flag})
 
 

@@ -10,33 +10,49 @@ from millstream.physical.emit.bad_records import (
     Aliases,
     DecodedPart,
     failure,
+    good_expression,
     key_of,
     placed,
     problems,
+    read_value_of,
     topic_of,
     value_of,
 )
 from millstream.physical.emit.draft import Draft, Lateral
-from millstream.plan.nodes import RAW, Column, Decode
+from millstream.plan.nodes import RAW, Column, Decode, ReadColumns
 from millstream.types import BOOLEAN, UNKNOWN
 
 _TYPES = {column.name: column.type for column in RAW}
 
 
 def decode_records(
-    draft: Draft, node: Decode, aliases: Aliases, *, deletes: bool, good: bool = True
+    draft: Draft,
+    node: Decode,
+    aliases: Aliases,
+    *,
+    deletes: bool,
+    good: bool = True,
+    reads: ReadColumns | None = None,
 ) -> Draft:
-    """Decode the records of a plain draft; `good` drops or fails on records that can't be decoded."""
+    """Decode the records of a plain draft; `good` drops or fails on records that can't be decoded.
+
+    It fails by what models read; by default, that is all that is decoded.
+    """
     records = aliases.records
     items: dict[str, Expression] = {}
     fails = good and node.on_bad_record == "fail"
     value, key = value_of(node, aliases.value), key_of(node, aliases.key)
+    fails_by_key = fails
+    if fails and reads is not None:
+        value = read_value_of(node, aliases.value, reads)
+    if reads is not None and not node.whole:
+        fails_by_key = fails and reads.key
     laterals: list[Lateral] = []
     if key is not None:
         column = Column("_key", node.key.type if node.key else node.key_type)
-        (decoded,) = _columns(key, (column,), node, records, fails=fails)
+        (decoded,) = _columns(key, (column,), node, records, fails=fails_by_key)
         if key.decoded.rows:
-            laterals.append(_lateral(key, node, records, fails=fails))
+            laterals.append(_lateral(key, node, records, fails=fails_by_key))
         if node.key is not None:
             items[node.key.name] = decoded
         if "_key" in node.metadata:
@@ -45,9 +61,10 @@ def decode_records(
         laterals.insert(0, _lateral(value, node, records, fails=fails))
     found = _columns(value, node.fields, node, records, fails=fails)
     items |= {field.name: each for field, each in zip(node.fields, found, strict=True)}
+    items |= {each.name: good_expression(node, aliases, each.columns) for each in node.good}
     where = draft.where
-    if good and not fails:
-        where = (*where, *(each.absent for each in problems(node, aliases)))
+    if good and not fails and not node.good:
+        where = (*where, *(each.absent for _, each in problems(node, aliases)))
     for name in node.metadata:
         raw = name.removeprefix("_")
         if name != "_key":
@@ -79,8 +96,8 @@ def _rows(part: DecodedPart, node: Decode, records: str, *, fails: bool) -> tupl
     given = Ref(part.column, records)
     if decoded.required is not None:
         place: list[Piece] = [literal(topic_of(node)), Ref("partition", records), Ref("offset", records)]
-        place += [literal(part.prefix)] if part.prefix else []
-        required = decoded.required(place)
+        place += [literal(part.prefix)] if part.prefix or part.must_be_good else []
+        required = decoded.required([*place, *map(literal, part.must_be_good)])
         if decoded.by_function is not None and not part.can_be_null:
             missing = failure(node, records, (literal("the record has no value"),))
             return ("if(", given, " is null, ", *missing, ", ", *required, ")")
@@ -101,7 +118,7 @@ def _columns(
     """Return the expressions of columns, which are of the decoded rows or of the raw records."""
     decoded = part.decoded
     if decoded.rows:
-        own = decoded.fields or ((),) * len(columns)
+        own = decoded.fields[: len(columns)] or ((),) * len(columns)
         return [_field(column, pieces, part.alias) for column, pieces in zip(columns, own, strict=True)]
     found: list[Expression] = []
     for column, pieces in zip(columns, decoded.fields, strict=True):

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.physical.emit.bad_records import counts_bad
+from millstream.physical.emit.bad_records import counts_bad, read_goods
 from millstream.physical.emit.copies import Leaf, own_copies, reached
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
@@ -59,12 +59,14 @@ class StatefulView(Struct, frozen=True, tag="stateful"):
 
 
 class CountedView(Struct, frozen=True, tag="counted"):
-    """The decoded rows of a view; those with `_bad` could not be decoded and are counted."""
+    """The decoded rows of a view; bad records are counted."""
 
     name: str
     of: str
     relation: str
     """The source."""
+    good: tuple[str, ...] = ()
+    """The columns by which models drop bad records; without any, the view itself drops those with `_bad`."""
 
 
 Step = SqlView | DedupeView | WindowView | StatefulView | CountedView
@@ -117,12 +119,13 @@ def in_steps(
             names[id(node)] = name = named(node)
             steps.append(SqlView(name, emitted.statement()))
         elif isinstance(node, Decode) and counts_bad(node):
+            good = tuple(each.name for each in read_goods(node, how.drops_by) or node.good)
             bad_options = replace(how, mark_bad=True, trunks=frozenset[int]())
             emitted = emit((node,), known, deletes=deletes, reads=reads, how=bad_options)
             names[id(node)] = name = named(node)
             whole = unused(f"{name}_decoded", used)
             used.append(whole)
-            steps += [SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation)]
+            steps += [SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation, good)]
         elif _is_step(node):
             given = known(node.input)
             if given is None:

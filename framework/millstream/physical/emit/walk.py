@@ -50,6 +50,7 @@ from millstream.plan.nodes import (
     Opaque,
     Output,
     Project,
+    ReadColumns,
     Repartition,
     SeedScan,
     Union,
@@ -102,6 +103,12 @@ class EmitOptions(Struct, frozen=True):
     """Names that no CTE may have."""
     locate_calls: bool = False
     """Pass the row's location to Python functions, unless `records` keeps the record for that."""
+    fails_by: Mapping[str, ReadColumns] = {}
+    """What makes the query fail if it is bad, by source; by default, all that is decoded."""
+    drops_by: frozenset[str] = frozenset()
+    """The columns by which the models of the query drop bad records."""
+    sends_by: frozenset[str] = frozenset()
+    """With `keep_bad`: the columns by which models drop bad records."""
     without_deletes: frozenset[str] = frozenset()
     """Views of upsert relations without deletes: they have no column `_deleted`."""
 
@@ -258,9 +265,10 @@ class _Writer:
         records = draft.sources[0].alias
         aliases = Aliases(records, value, unused(f"{value}_key", [*used, value]))
         keep_bad = self.how.keep_bad and node.on_bad_record == "dead_letter"
-        mark_bad = self.how.mark_bad and counts_bad(node)
-        found = decode_records(draft, node, aliases, deletes=self.deletes, good=not (keep_bad or mark_bad))
-        found = with_bad(found, node, aliases) if keep_bad else found
+        mark_bad = self.how.mark_bad and counts_bad(node) and not node.good
+        good, reads = not (keep_bad or mark_bad), self.how.fails_by.get(node.relation)
+        found = decode_records(draft, node, aliases, deletes=self.deletes, good=good, reads=reads)
+        found = with_bad(found, node, aliases, self.how.sends_by) if keep_bad else found
         found = with_bad_flag(found, node, aliases) if mark_bad else found
         if not self.how.records:
             return found

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
+from millstream.plan.from_sql.good_records import with_good_records
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.from_sql.values import Surroundings
@@ -26,7 +27,8 @@ class StandIn(Struct, frozen=True):
 class Models(Struct, frozen=True):
     plan: Plan
     roots: dict[str, Node]
-    """By model: its rows before they are stored, over the nodes of the views that it reads."""
+    """By model: its rows before they are stored, over the nodes of the views that it reads. Which records are
+    bad is not part of them."""
     problems: list[PlanProblem]
 
 
@@ -148,7 +150,10 @@ class _Building:
                 outputs.append(_output(relay, self.roots[model.id]))
             if model.materialization.stored_as or model.id not in self.read | self.relays:
                 outputs.append(_output(model, self.roots[model.id]))
-        return Plan(tuple(outputs))
+        if self.problems:
+            return Plan(tuple(outputs))
+        views = [self.roots[model] for model in self.catalog.models if model in self.read]
+        return Plan(with_good_records(outputs, views, self.catalog.topics))
 
 
 def _given(stand_in: StandIn, *, at_rest: bool) -> Node:

@@ -7,19 +7,26 @@ Columns of a node have unique names, ignoring case. Its expressions read the col
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.leaves import Given, SeedScan, TableScan, TopicScan
 from millstream.plan.nodes.parts import (
+    GOOD_TEXT,
     METADATA,
     RAW,
     Check,
     Column,
     Emit,
+    Good,
     Item,
     JoinColumn,
     JoinKind,
     Measure,
     Meter,
     Metering,
+    ReadColumns,
     columns_text,
     conditions_text,
+    good_of,
+    is_good,
+    is_hidden,
+    with_good,
 )
 from millstream.plan.nodes.plan import Plan
 from millstream.plan.nodes.stateful import Aggregate, Dedupe, Join, Stateful
@@ -34,6 +41,7 @@ from millstream.plan.nodes.stateless import (
     Repartition,
     Union,
     Watermark,
+    reads_of,
 )
 
 AnyNode = (
@@ -59,6 +67,7 @@ AnyNode = (
 """All kinds of nodes."""
 
 __all__ = [
+    "GOOD_TEXT",
     "METADATA",
     "RAW",
     "Aggregate",
@@ -72,6 +81,7 @@ __all__ = [
     "Expand",
     "Filter",
     "Given",
+    "Good",
     "Item",
     "Join",
     "JoinColumn",
@@ -85,6 +95,7 @@ __all__ = [
     "Output",
     "Plan",
     "Project",
+    "ReadColumns",
     "Repartition",
     "SeedScan",
     "Stateful",
@@ -95,4 +106,9 @@ __all__ = [
     "Watermark",
     "columns_text",
     "conditions_text",
+    "good_of",
+    "is_good",
+    "is_hidden",
+    "reads_of",
+    "with_good",
 ]

@@ -29,6 +29,9 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     not_in_fingerprint: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
     """Fields that a fingerprint ignores: names for display, and derived fields."""
 
+    in_fingerprint_if_set: ClassVar[frozenset[str]] = frozenset(("good", "whole", "reads"))
+    """Fields that a fingerprint ignores as long as they are empty: signatures contain fingerprints."""
+
     stateful: ClassVar[bool] = False
     """Whether it keeps state between the rows of a stream."""
     one_to_one: ClassVar[bool] = False
@@ -54,6 +57,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
             _content(getattr(self, name))
             for name in self.__struct_fields__
             if name not in self.not_in_fingerprint
+            if name not in self.in_fingerprint_if_set or getattr(self, name)
         ]
         if type(self).derived_columns is Node.derived_columns:
             parts.append(_content(self.columns))

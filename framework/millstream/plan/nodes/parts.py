@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, column
-from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Row, Type
+from millstream.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]
@@ -93,6 +95,57 @@ class Metering(Struct, frozen=True):
     """A number and its labels, each after a NUL; NULL if the row does not count."""
 
 
+class Good(Struct, frozen=True):
+    """A hidden column of decoded records: whether all columns that a model reads could be decoded."""
+
+    name: str
+    columns: tuple[str, ...]
+    """In lower case, sorted."""
+
+    @property
+    def expression(self) -> Expression:
+        return column(self.name, BOOLEAN, nullable=False)
+
+
+def good_of(columns: Iterable[str]) -> Good:
+    """Return the column for some columns; its name only depends on them, so that equal ones are shared."""
+    names = tuple(sorted({name.lower() for name in columns}))
+    return Good(f"{_GOOD}{blake2b(','.join(names).encode(), digest_size=4).hexdigest()}", names)
+
+
+def is_good(condition: Expression) -> bool:
+    """Whether a condition only keeps records that are good for a model."""
+    return is_hidden(condition.column or "")
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a column says if a record is good for a model; users don't see it."""
+    return name.startswith(_GOOD)
+
+
+_GOOD = "_good_"
+GOOD_TEXT = "record is good"
+
+
+def with_good(text: str) -> str:
+    """Return a text for users, without names of hidden columns."""
+    return re.sub(rf"\b{_GOOD}[0-9a-f]{{8}}\b", GOOD_TEXT, text) if _GOOD in text else text
+
+
+class ReadColumns(Struct, frozen=True):
+    """The columns of a source that a model reads, at any depth: if one of them is bad, the record is."""
+
+    relation: str
+    columns: tuple[Column, ...]
+    """Those of values."""
+    key: bool = False
+
+    def __or__(self, other: ReadColumns) -> ReadColumns:
+        names = {each.name for each in self.columns}
+        new = (each for each in other.columns if each.name not in names)
+        return ReadColumns(self.relation, (*self.columns, *new), self.key or other.key)
+
+
 class JoinColumn(Struct, frozen=True):
     """A column of a join: its side, and its name there."""
 
@@ -123,5 +176,10 @@ def columns_text(columns: Iterable[Column]) -> str:
     return ", ".join(column.name for column in columns)
 
 
-def conditions_text(conditions: Iterable[Expression]) -> str:
-    return " and ".join(str(c) if c.atomic or " or " not in str(c) else f"({c})" for c in conditions)
+def conditions_text(conditions: Sequence[Expression]) -> str:
+    """Return conditions as text. That a record is good for a model is only said where nothing else is."""
+    shown = [each for each in conditions if not (each.columns and all(map(is_hidden, each.columns)))]
+    if conditions and not shown:
+        return GOOD_TEXT
+    texts = [(with_good(str(each)), each.atomic) for each in shown]
+    return " and ".join(text if atomic or " or " not in text else f"({text})" for text, atomic in texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,8 +12,19 @@ from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
 from millstream.materialization import Materialization, Sink
 from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
-from millstream.plan.nodes.parts import METADATA, Check, Column, Item, Metering, columns_text, conditions_text
-from millstream.types import STRING, Type
+from millstream.plan.nodes.parts import (
+    METADATA,
+    Check,
+    Column,
+    Good,
+    Item,
+    Metering,
+    ReadColumns,
+    columns_text,
+    conditions_text,
+    is_good,
+)
+from millstream.types import BOOLEAN, STRING, Type
 
 
 class Decode(Unary, frozen=True, eq=False, kw_only=True):
@@ -30,6 +42,10 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
     on_bad_record: str = "fail"
     unique_by: tuple[str, ...] = ()
     """The key of a topic with the newest row per key; a null value deletes it."""
+    good: tuple[Good, ...] = ()
+    """Columns by which models drop bad records; without any, the node itself drops them."""
+    whole: bool = False
+    """All columns count, also those that nobody reads."""
 
     participle = "decoded"
 
@@ -41,14 +57,17 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
             if key and self.key_format.name != KEY.name
             else self.format
         )
-        return f"decode {formats}: {columns_text(self.columns)}"
+        hidden = {each.name for each in self.good}
+        shown = [column for column in self.columns if column.name not in hidden]
+        return f"decode {formats}: {columns_text(shown)}"
 
     def derived_columns(self) -> tuple[Column, ...]:
         key = (self.key,) if self.key else ()
         metadata = (
             Column(name, self.key_type) if name == "_key" else METADATA[name] for name in self.metadata
         )
-        return (*key, *self.fields, *metadata)
+        good = (Column(each.name, BOOLEAN, nullable=False) for each in self.good)
+        return (*key, *self.fields, *metadata, *good)
 
 
 class Filter(Unary, frozen=True, eq=False, kw_only=True):
@@ -79,7 +98,7 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
 
     @property
     def summary(self) -> str:
-        return f"project {', '.join(map(str, self.items))}"
+        return f"project {', '.join(str(item) for item in self.items if not is_good(item.expression))}"
 
     @once
     def expressions(self) -> tuple[Expression, ...]:
@@ -247,6 +266,10 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """SQL of its options, over the same columns: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
     """The row checks that are applied before a row is stored."""
+    reads: tuple[ReadColumns, ...] = ()
+    """What it reads of sources whose bad records make it fail."""
+    good: tuple[str, ...] = ()
+    """The hidden columns by which it, the views with state and the topics that it reads drop bad records."""
     metrics: tuple[Metering, ...] = ()
     """What the rows that are stored add to metrics."""
 
@@ -286,3 +309,12 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
             *(check.wrong for check in self.checks),
             *(each.text for each in self.metrics),
         )
+
+
+def reads_of(nodes: Iterable[Node]) -> dict[str, ReadColumns]:
+    """Return what the outputs among some nodes read of sources whose bad records make them fail."""
+    found: dict[str, ReadColumns] = {}
+    for node in nodes:
+        for each in node.reads if isinstance(node, Output) else ():
+            found[each.relation] = found[each.relation] | each if each.relation in found else each
+    return found

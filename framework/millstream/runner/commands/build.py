@@ -234,7 +234,9 @@ def _results(
             if isinstance(target, DeadLetters):
                 continue
             tests = () if isinstance(target, ViewOutput) else target.tests
-            left_out = outcome.counts.of({target.model, *(each.relation for each in query.sources), *tests})
+            drops_by = {} if isinstance(target, ViewOutput) else target.drops_by
+            ids = {target.model, *(each.relation for each in query.sources), *tests}
+            left_out = outcome.counts.of(ids, drops_by)
             problem = outcome.left_out.get(target.model) or outcome.problem
             reads, failed = outcome.reads, outcome.failed
             again = outcome.backfilled.get(target.model, {})

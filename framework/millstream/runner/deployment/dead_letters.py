@@ -40,7 +40,7 @@ def with_dead_letters(running: Engine, query: Query, record: Record, context: Qu
     files, folder, spark = running.files, running.checkpoints.rstrip("/"), context.checkpoint
     done, again = progress(files, spark, source.topic)
     starts = _begins(running, source) if done is None else done
-    columns = (*((source.key,) if source.key else ()), *source.columns)
+    columns = source.deciding
     known = _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
     known = settled(files, folder, known)
     due, readers = later(starts, again), _readers(running, source)

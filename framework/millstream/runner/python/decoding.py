@@ -21,8 +21,8 @@ class Batch(NamedTuple):
     """For each record that is not dropped: the index of its row, None if it is bad."""
     kept: list[int]
     """The indexes of these records."""
-    reasons: dict[int, str]
-    """Why a record is bad, by its index."""
+    reasons: dict[int, dict[str | None, str]]
+    """Why a record is bad, by its index: by column, or without one if all of it is bad."""
 
 
 def decoding_call(
@@ -31,7 +31,8 @@ def decoding_call(
     """Return a function that Spark calls with a column of bytes.
 
     It returns lists with one struct of the fields and `_bad`, or without any for a record that is dropped.
-    If it is given the topic, partition and offset of each record, a bad record stops the query instead.
+    If it is given the topic, partition and offset of each record, what precedes a reason, and the columns
+    that must be good, a bad record stops the query instead.
     """
 
     def call(values: Any, *place: Any) -> Any:
@@ -40,8 +41,8 @@ def decoding_call(
         struct = returns.value_type
         columns = [_column(batch, each, struct.field(index), known) for index, each in enumerate(fields)]
         missing = values.is_null() if values.null_count else None
-        if place and (wrong := _first(batch, missing)) is not None:
-            raise RuntimeError(_failure(batch, wrong, place))
+        if place and (wrong := _first(batch, missing, place[4:])) is not None:
+            raise RuntimeError(_failure(wrong, place))
         return _lists(batch, columns, returns, len(values))
 
     return call
@@ -51,15 +52,15 @@ def _batch(values: Sequence[bytes | None], known: Decoder) -> Batch:
     rows: list[Any] = []
     places: list[int | None] = []
     kept: list[int] = []
-    reasons: dict[int, str] = {}
+    reasons: dict[int, dict[str | None, str]] = {}
     for index, value in enumerate(values):
         if value is None:
-            reasons[index] = NO_VALUE
+            reasons[index] = {None: NO_VALUE}
         else:
             try:
                 row = row_of(known, value)
             except MisfitError as error:
-                reasons[index] = str(error)
+                reasons[index] = {None: str(error)}
             else:
                 if row is None and not known.single:
                     continue
@@ -89,7 +90,8 @@ def _column(batch: Batch, field: WantedField, arrow: Any, known: Decoder) -> Any
         try:
             fitting.append(fitting_field(value, field))
         except MisfitError as error:
-            batch.reasons.setdefault(index, str(error))
+            # A single value is all of its record.
+            batch.reasons.setdefault(index, {})[None if known.single else field.name] = str(error)
             fitting.append(None)
     return pa.array(fitting, arrow.type)
 
@@ -104,16 +106,22 @@ def _values(rows: list[Any], name: str, known: Decoder) -> list[Any]:
         return [field_value(row, name) for row in rows]
 
 
-def _first(batch: Batch, missing: Any) -> int | None:
-    """Return the first bad record that has a value."""
-    bad = sorted(batch.reasons)
-    return next((index for index in bad if missing is None or not missing[index].as_py()), None)
+def _first(batch: Batch, missing: Any, columns: Sequence[Any]) -> tuple[int, str] | None:
+    """Return the first record that has a value and is bad, and why."""
+    needed = {None, *(each[0].as_py() for each in columns)} if columns and len(columns[0]) else None
+    for index in sorted(batch.reasons):
+        if missing is None or not missing[index].as_py():
+            for column, reason in batch.reasons[index].items():
+                if needed is None or column in needed:
+                    return index, reason
+    return None
 
 
-def _failure(batch: Batch, index: int, place: Sequence[Any]) -> str:
-    topic, partition, offset, *prefix = (column[index].as_py() for column in place)
+def _failure(wrong: tuple[int, str], place: Sequence[Any]) -> str:
+    index, reason = wrong
+    topic, partition, offset, *prefix = (column[index].as_py() for column in place[:4])
     start = f"bad record: topic {topic}, partition {partition}, offset {offset}"
-    return f"{start}: {''.join(prefix)}{batch.reasons[index]}"
+    return f"{start}: {''.join(prefix)}{reason}"
 
 
 def _lists(batch: Batch, columns: Sequence[Any], returns: Any, count: int) -> Any:
@@ -124,13 +132,19 @@ def _lists(batch: Batch, columns: Sequence[Any], returns: Any, count: int) -> An
     if len(batch.rows) < len(batch.kept):
         places = pa.array(batch.places, pa.int32())
         parts = [column.take(places) for column in columns]
-    reasons: Mapping[int, str] = batch.reasons
-    if reasons:
-        parts.append(pa.array([reasons.get(index) for index in batch.kept], pa.string()))
+    bad = struct.field(struct.num_fields - 1).type
+    if batch.reasons:
+        parts.append(pa.array([_entries(batch.reasons.get(index)) for index in batch.kept], bad))
     else:
-        parts.append(pa.nulls(len(batch.kept), pa.string()))
+        parts.append(pa.nulls(len(batch.kept), bad))
     rows = pa.StructArray.from_arrays(parts, fields=[struct.field(i) for i in range(struct.num_fields)])
     return pa.ListArray.from_arrays(_offsets(batch, count), rows, type=returns)
+
+
+def _entries(reasons: Mapping[str | None, str] | None) -> list[dict[str, str | None]] | None:
+    if reasons is None:
+        return None
+    return [{"column": column, "reason": reason} for column, reason in reasons.items()]
 
 
 def _offsets(batch: Batch, count: int) -> Any:

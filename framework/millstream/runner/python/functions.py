@@ -17,7 +17,7 @@ from millstream.expressions import quoted
 from millstream.formats.format import DecodingCall
 from millstream.formats.python import calling, checks
 from millstream.formats.python.wanted import wanted_fields
-from millstream.formats.sql import BAD
+from millstream.formats.sql import BAD, BAD_TYPE
 from millstream.native import Translation, translate
 from millstream.physical.emit.draft import LOCATED
 from millstream.physical.python_calls import GUARDED
@@ -87,7 +87,7 @@ def register_decoders(session: SparkSession, project: Project, calls: Iterable[D
     for each in calls:
         source = source_of(project, project.functions[each.function])
         fields = ", ".join(f"{quoted(field.name or 'key')} {field.type}" for field in each.fields)
-        given = f"array<struct<{f'{fields}, ' if fields else ''}{BAD} string>>"
+        given = f"array<struct<{f'{fields}, ' if fields else ''}{BAD}: {BAD_TYPE}>>"
         made = decoding.decoding_call(
             source,
             each.function,

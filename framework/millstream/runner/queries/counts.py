@@ -7,6 +7,8 @@ batch that is repeated after a failure counts once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
@@ -15,10 +17,11 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from millstream.formats.sql import BAD
 from millstream.physical.checks import count_name
+from millstream.physical.dead_letters import COLUMNS
 from millstream.physical.emit.steps import CountedView
 from millstream.physical.measures import METRICS, metric_id
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
-from millstream.plan.nodes import Meter
+from millstream.plan.nodes import Good, Meter
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 
@@ -36,9 +39,15 @@ Observed = dict[int, dict[str, int]]
 
 
 def without_bad(rows: DataFrame, step: CountedView) -> DataFrame:
-    """Drop and count records that could not be decoded."""
-    skipped = f.count_if(f.col(BAD)).alias(count_name("skipped", step.relation))
-    return rows.observe(step.name, skipped).where(f"not {BAD}").drop(BAD)
+    """Count bad records, and drop those that are bad for all models."""
+    name = count_name("skipped", step.relation)
+    if not step.good:
+        return rows.observe(step.name, f.count_if(f.col(BAD)).alias(name)).where(f"not {BAD}").drop(BAD)
+    for_all = reduce(and_, map(f.col, step.good))
+    observed = [f.count_if(~for_all).alias(name)]
+    if len(step.good) > 1:
+        observed += [f.count_if(~f.col(each)).alias(f"{name} {each}") for each in step.good]
+    return rows.observe(step.name, *observed)
 
 
 def with_counts(records: DataFrame, query: Query) -> DataFrame:
@@ -95,7 +104,18 @@ def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) 
         if each.source in models:
             continue
         whose = (f.col("topic") == each.topic) & ~of_models
-        yield f.count_if(whose).alias(count_name("dead_letters", each.source))
+        name = count_name("dead_letters", each.source)
+        yield f.count_if(whose).alias(name)
+        for good in each.good:
+            yield f.count_if(whose & _is_bad(good)).alias(f"{name} {good.name}")
+
+
+def _is_bad(good: Good) -> Column:
+    """Whether a dead letter is that of models which drop bad records by a column."""
+    header = f.try_element_at("headers", f.lit(-2))
+    columns = f.split(f.lower(header.getField("value").cast("string")), ",")
+    read = f.array(f.lit("*"), *map(f.lit, good.columns))
+    return (header.getField("key") == COLUMNS) & f.arrays_overlap(columns, read)
 
 
 def _reasons(dead_letters: Iterable[DeadLetters]) -> Column:
@@ -163,9 +183,11 @@ def metrics_of(rows: Iterable[Mapping[str, Any]]) -> Metrics:
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
     found: dict[str, dict[str, int]] = {"skipped": {}, "dead_letters": {}, "tests": {}}
+    of_models: dict[str, dict[str, int]] = {}
     for numbers in batches:
         for name, number in numbers.items():
             fate, _, whose = name.partition(" ")
-            if number:
-                found[fate][whose] = found[fate].get(whose, 0) + number
-    return Counts(found["skipped"], found["dead_letters"], found["tests"])
+            own = found[fate] if " " not in whose else of_models.setdefault(fate, {})
+            if number or own is not found[fate]:
+                own[whose] = own.get(whose, 0) + number
+    return Counts(found["skipped"], found["dead_letters"], found["tests"], of_models)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -18,18 +17,41 @@ class Counts(Struct, frozen=True):
     dead_letters: dict[str, int] = {}
     tests: dict[str, int] = {}
     """Rows that fail data tests, by the test's id."""
+    of_models: dict[str, dict[str, int]] = {}
+    """Of the skipped records and dead letters of a source, those that are bad for some of its models: by
+    fate, then by source and the column by which these models drop them. Zeros count."""
 
-    def of(self, ids: Collection[str]) -> Counts:
-        own = (self.skipped, self.dead_letters, self.tests)
-        return Counts(*({id_: number for id_, number in each.items() if id_ in ids} for each in own))
+    def of(self, ids: Collection[str], drops_by: Mapping[str, str]) -> Counts:
+        """Return the counts of a model, by its sources, its tests and itself."""
+        skipped, dead_letters, tests = (
+            {id_: number for id_, number in each.items() if id_ in ids}
+            for each in (self.skipped, self.dead_letters, self.tests)
+        )
+        for fate, found in (("skipped", skipped), ("dead_letters", dead_letters)):
+            for source, good in drops_by.items():
+                own = self.of_models.get(fate, {}).get(f"{source} {good}", found.get(source, 0))
+                found.pop(source, None)
+                found.update({source: own} if own else {})
+        return Counts(skipped, dead_letters, tests)
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            *(
-                dict(Counter(getattr(self, name)) + Counter(getattr(other, name)))
-                for name in self.__struct_fields__
-            )
+        own, others = (
+            (each.skipped, each.dead_letters, each.tests, *map(each.of_models.get, _FATES))
+            for each in (self, other)
         )
+        first, second, third, *more = map(_sum, own, others)
+        found = zip(_FATES, more, strict=True)
+        return Counts(first, second, third, {fate: each for fate, each in found if each})
+
+
+_FATES = ("skipped", "dead_letters")
+
+
+def _sum(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> dict[str, int]:
+    found = dict(one or {})
+    for name, number in (other or {}).items():
+        found[name] = found.get(name, 0) + number
+    return found
 
 
 class Outcome(Struct, frozen=True):

@@ -30,7 +30,7 @@ from millstream.physical.references import reference_outputs
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.nodes import Output, Plan
+from millstream.plan.nodes import Output, Plan, reads_of
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
 from millstream.project.values import Project
@@ -92,12 +92,13 @@ def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
 
 
 def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
-    views = Views()
-    found = in_steps((output,), views.leaf, reads=views.of, how=EmitOptions(locate_calls=True))
+    views, fails_by = Views(), reads_of((output,))
+    how = EmitOptions(locate_calls=True, fails_by=fails_by)
+    found = in_steps((output,), views.leaf, reads=views.of, how=how)
     order = in_order((output,))
     called = (name for node in order for each in node.expressions for name in each.functions)
     functions.register(session, question.project, dict.fromkeys(called), nested_calls(order))
-    functions.register_decoders(session, question.project, decoders(order))
+    functions.register_decoders(session, question.project, decoders(order, fails_by))
     for source in sources(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):

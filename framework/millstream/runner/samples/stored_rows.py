@@ -81,7 +81,7 @@ class StoredRelations(Struct, frozen=True):
         found = in_steps(
             (node,), views.leaf, deletes=changing, reads=views.of, how=EmitOptions(locate_calls=True)
         )
-        functions.register_decoders(session, self.project, decoders(in_order((node,))))
+        functions.register_decoders(session, self.project, decoders(in_order((node,)), {}))
         for source in sources(in_order((node,)), views):
             self._records(session, source)
         for step in found.steps:

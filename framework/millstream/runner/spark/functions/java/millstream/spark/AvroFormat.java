@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Stream;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Resolver;
 import org.apache.avro.Schema;
@@ -21,6 +22,7 @@ final class AvroFormat implements Decoder.Format {
   private final Schemas writers;
   private transient Schema reader;
   private transient Map<Integer, Rows> rows;
+  private transient boolean[] required;
 
   AvroFormat(StructType fields, String schema, Framing framing, Schemas writers) {
     this.fields = fields;
@@ -44,7 +46,7 @@ final class AvroFormat implements Decoder.Format {
     return registry == null ? listed : new RegisteredSchemas(listed, registry);
   }
 
-  /** Reads all columns, and leaves one place more. */
+  /** Reads all columns, and the {@link BadColumns} among them, or null. */
   private interface Rows {
     Object[] read(AvroInput in) throws BadValue;
   }
@@ -52,6 +54,10 @@ final class AvroFormat implements Decoder.Format {
   private void prepare() {
     reader = new Schema.Parser().parse(schema);
     rows = new HashMap<>();
+    required = new boolean[fields.length()];
+    for (int i = 0; i < required.length; i++) {
+      required[i] = !fields.apply(i).nullable();
+    }
   }
 
   @Override
@@ -69,11 +75,13 @@ final class AvroFormat implements Decoder.Format {
     AvroInput in = new AvroInput(value, start);
     Object[] row = found.read(in);
     in.end();
-    for (int i = 0; i < fields.length(); i++) {
-      if (row[i] == null && !fields.apply(i).nullable()) {
-        throw new BadValue("the value is missing").in(fields.apply(i).name());
+    BadColumns bad = (BadColumns) row[required.length];
+    for (int i = 0; i < required.length; i++) {
+      if (row[i] == null && required[i]) {
+        bad = BadColumns.with(bad, fields.apply(i).name(), new BadValue("the value is missing"));
       }
     }
+    row[required.length] = bad;
     return row;
   }
 
@@ -90,17 +98,24 @@ final class AvroFormat implements Decoder.Format {
 
   private Rows rows(Schema writer) {
     Resolver.Action action = Resolver.resolve(writer, reader);
-    if (action instanceof Resolver.RecordAdjust) {
-      AvroTypes.check(reader, fields);
-      AvroRecord record = new AvroRecord((Resolver.RecordAdjust) action, fields);
-      return in -> record.read(in, 1);
-    }
-    if (reader.getType() == Schema.Type.RECORD) { // one of a writer's union
-      AvroReader record = AvroReader.of(action, fields);
-      return in -> Arrays.copyOf(((GenericInternalRow) record.read(in)).values(), fields.length() + 1);
+    if (reader.getType() == Schema.Type.RECORD) {
+      return record(action);
     }
     AvroReader single = AvroReader.of(action, column());
     return in -> new Object[] {single.read(in), null};
+  }
+
+  private Rows record(Resolver.Action action) {
+    if (action instanceof Resolver.RecordAdjust) {
+      AvroTypes.check(reader, fields);
+      return new AvroRecord((Resolver.RecordAdjust) action, fields)::whole;
+    }
+    if (action instanceof Resolver.WriterUnion) {
+      Rows[] branches = Stream.of(((Resolver.WriterUnion) action).actions).map(this::record).toArray(Rows[]::new);
+      return in -> branches[in.readIndex(branches.length, "a type of the union")].read(in);
+    }
+    AvroReader unresolved = AvroReader.of(action, fields);
+    return in -> Arrays.copyOf(((GenericInternalRow) unresolved.read(in)).values(), fields.length() + 1);
   }
 
   private DataType column() {

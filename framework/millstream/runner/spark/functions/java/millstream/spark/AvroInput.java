@@ -24,6 +24,22 @@ final class AvroInput {
     this.at = start;
   }
 
+  int position() {
+    return at;
+  }
+
+  /** Returns how many elements without bytes there may still be. */
+  int free() {
+    return free;
+  }
+
+  /** Goes back to a position outside of all records that may contain themselves. */
+  void reset(int position, int freeThere) {
+    at = position;
+    free = freeThere;
+    depth = 0;
+  }
+
   boolean readBoolean() throws BadValue {
     int found = bytes[advance(1)];
     if (found != 0 && found != 1) {

@@ -36,7 +36,12 @@ interface AvroReader {
         }
         AvroTypes.check(action.reader, type);
         AvroRecord record = new AvroRecord((Resolver.RecordAdjust) action, (StructType) type);
-        return in -> new GenericInternalRow(record.read(in, 0));
+        return in -> {
+          in.enter(); // as when it is skipped
+          Object[] row = record.read(in);
+          in.leave();
+          return new GenericInternalRow(row);
+        };
       case WRITER_UNION:
         return AvroUnions.written((Resolver.WriterUnion) action, type);
       case READER_UNION:

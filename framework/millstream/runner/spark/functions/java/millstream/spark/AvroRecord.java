@@ -2,6 +2,7 @@ package millstream.spark;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.avro.Resolver;
 import org.apache.avro.Schema;
@@ -16,6 +17,7 @@ import org.apache.spark.sql.types.StructType;
 final class AvroRecord {
   private final String[] names;
   private final AvroReader[] readers;
+  private final AvroSkip[] skips;
   private final int[] places;
   private final Object[] defaults;
 
@@ -24,6 +26,7 @@ final class AvroRecord {
     int count = action.fieldActions.length;
     names = new String[count];
     readers = new AvroReader[count];
+    skips = new AvroSkip[count];
     places = new int[count];
     defaults = new Object[columns.size()];
     int read = 0;
@@ -33,7 +36,8 @@ final class AvroRecord {
       String name = field.reader == null ? written.name() : action.readerOrder[read++].name();
       names[i] = name;
       places[i] = field.reader == null ? -1 : columns.indexOf(name);
-      readers[i] = places[i] < 0 ? skipping(written.schema()) : reader(name, field, type);
+      skips[i] = AvroSkip.of(written.schema());
+      readers[i] = places[i] < 0 ? skipping(skips[i]) : reader(name, field, type);
     }
     for (int i = 0; i < action.readerOrder.length; i++) {
       Schema.Field field = action.readerOrder[i];
@@ -53,18 +57,50 @@ final class AvroRecord {
     }
   }
 
-  private static AvroReader skipping(Schema written) {
-    AvroSkip skip = AvroSkip.of(written);
+  private static AvroReader skipping(AvroSkip skip) {
     return in -> {
       skip.skip(in);
       return null;
     };
   }
 
-  /** Returns the values of all fields, with some places more at the end. */
-  Object[] read(AvroInput in, int more) throws BadValue {
-    Object[] row = new Object[defaults.length + more];
-    System.arraycopy(defaults, 0, row, 0, defaults.length);
+  /** Returns the values of all fields of a whole value, and the {@link BadColumns} among them, or null. */
+  Object[] whole(AvroInput in) throws BadValue {
+    Object[] row = Arrays.copyOf(defaults, defaults.length + 1);
+    BadColumns bad = null;
+    for (int i = 0; i < readers.length; i++) {
+      int start = in.position();
+      int free = in.free();
+      try {
+        Object found = readers[i].read(in);
+        if (places[i] >= 0) {
+          row[places[i]] = found;
+        }
+      } catch (BadValue error) {
+        in.reset(start, free);
+        if (places[i] < 0 || !skipped(i, in)) {
+          throw error.in(names[i]);
+        }
+        bad = BadColumns.with(bad, names[i], error);
+        row[places[i]] = null;
+      }
+    }
+    row[defaults.length] = bad;
+    return row;
+  }
+
+  private boolean skipped(int field, AvroInput in) {
+    try {
+      skips[field].skip(in);
+      return true;
+    } catch (BadValue error) {
+      return false;
+    }
+  }
+
+  /** Returns the values of all fields. */
+  Object[] read(AvroInput in) throws BadValue {
+    Object[] row = defaults.clone();
     for (int i = 0; i < readers.length; i++) {
       try {
         Object found = readers[i].read(in);

@@ -46,7 +46,7 @@ final class AvroTexts {
     @Override
     public Object read(AvroInput in) throws BadValue {
       in.enter(DEEPEST);
-      Object[] row = record.read(in, 0);
+      Object[] row = record.read(in);
       in.leave();
       return JsonTexts.write(new GenericInternalRow(row), type);
     }

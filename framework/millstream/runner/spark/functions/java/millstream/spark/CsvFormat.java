@@ -59,6 +59,7 @@ final class CsvFormat implements Decoder.Format {
     }
     Map<String, Integer> indexes = names == null ? null : indexes(names);
     Object[] row = new Object[readers.length + 1];
+    BadColumns bad = null;
     for (int i = 0; i < readers.length; i++) {
       StructField field = fields.fields()[i];
       Integer at = indexes == null ? Integer.valueOf(i) : indexes.get(field.name());
@@ -69,9 +70,10 @@ final class CsvFormat implements Decoder.Format {
           throw new BadValue("the value is missing");
         }
       } catch (BadValue error) {
-        throw error.in(field.name());
+        bad = BadColumns.with(bad, field.name(), error);
       }
     }
+    row[readers.length] = bad;
     return row;
   }
 

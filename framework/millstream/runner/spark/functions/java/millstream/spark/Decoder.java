@@ -5,13 +5,16 @@ import java.util.Objects;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.types.UTF8String;
 
-/** A function of SQL: decodes the bytes of a record to a row whose last column, {@code _bad}, says why that is impossible. */
+/**
+ * A function of SQL: decodes the bytes of a record to a row. Its last column, {@code _bad}, is NULL, or says which columns
+ * can't be decoded, and why.
+ */
 public final class Decoder implements ScalarFunction<InternalRow> {
   static final String BAD = "_bad";
   private final String name;
@@ -26,7 +29,10 @@ public final class Decoder implements ScalarFunction<InternalRow> {
 
   /** How a value is decoded. Equal formats decode equally. */
   interface Format extends Serializable {
-    /** Returns the values of all fields, and one place more. */
+    /**
+     * Returns the values of all fields, and the {@link BadColumns} among them, or null; values of these are null. Fails if
+     * the record is bad whichever fields are read: whether it fails must not depend on the fields.
+     */
     Object[] decode(byte[] value) throws BadValue;
 
     /** Returns the same for a record without a value. */
@@ -37,17 +43,22 @@ public final class Decoder implements ScalarFunction<InternalRow> {
 
   /** Called by generated code, which looks for it in this class alone. */
   public InternalRow invoke(byte[] value) {
+    int last = fields.length();
+    Object[] row;
     try {
-      return row(format, value);
+      row = values(format, value);
+      if (row[last] != null) {
+        row[last] = ((BadColumns) row[last]).entries();
+      }
     } catch (BadValue error) {
-      Object[] row = new Object[fields.length() + 1];
-      row[fields.length()] = UTF8String.fromString(error.getMessage());
-      return new GenericInternalRow(row);
+      row = new Object[last + 1];
+      row[last] = BadColumns.whole(error);
     }
+    return new GenericInternalRow(row);
   }
 
-  static InternalRow row(Format format, byte[] value) throws BadValue {
-    return new GenericInternalRow(value == null ? format.ofNothing() : format.decode(value));
+  static Object[] values(Format format, byte[] value) throws BadValue {
+    return value == null ? format.ofNothing() : format.decode(value);
   }
 
   @Override
@@ -62,16 +73,16 @@ public final class Decoder implements ScalarFunction<InternalRow> {
 
   @Override
   public DataType resultType() {
-    return nullable(fields).add(BAD, DataTypes.StringType, true);
+    return nullable(fields);
   }
 
-  /** The row of a bad record has no values. */
+  /** Returns the type of a row: a bad record has no values. */
   static StructType nullable(StructType fields) {
     StructType found = new StructType();
     for (StructField field : fields.fields()) {
       found = found.add(field.name(), field.dataType(), true);
     }
-    return found;
+    return found.add(BAD, new ArrayType(BadColumns.ENTRY, true), true);
   }
 
   @Override

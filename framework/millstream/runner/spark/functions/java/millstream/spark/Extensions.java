@@ -37,6 +37,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
         fields, settings.get(0), settings.get(1), settings.get(2), id(settings.get(2), settings.get(3))));
     add(session, "schema_id_header", arguments ->
         new Literal(Framing.CONFLUENT.header(Registry.writtenId(text(arguments.get(0)))), DataTypes.BinaryType));
+    add(session, "bad_reason", arguments -> V2ExpressionUtils.resolveScalarFunction(
+        new BadReason(texts(arguments.subList(1, arguments.size()))), seq(arguments.get(0))));
     decoder(session, "decode_csv", 4, (fields, settings) -> new CsvFormat(fields, zone(), settings));
     decoder(session, "decode_text", 0, (fields, settings) -> new TextFormat(fields, zone()));
     decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
@@ -53,7 +55,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
 
   /**
    * Adds a function of a value, fields and a number of settings, whose rows say what is wrong. With a topic, a
-   * partition and an offset at the end, and maybe what precedes the reason, it fails instead.
+   * partition and an offset at the end, it fails instead. What precedes the reason can follow, and the columns that
+   * must be good, of which there is at least one; by default, all must be.
    */
   private static void decoder(SparkSessionExtensions session, String name, int count, Maker<Decoder.Format> maker) {
     add(session, name, arguments -> {
@@ -63,7 +66,9 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       return record.isEmpty()
           ? V2ExpressionUtils.resolveScalarFunction(new Decoder(name, fields, format), seq(arguments.get(0)))
           : V2ExpressionUtils.resolveScalarFunction(
-              new RequiredDecoder(name, fields, format, text(record.get(0)), record.size() > 3 ? text(record.get(3)) : ""),
+              new RequiredDecoder(
+                  name, fields, format, text(record.get(0)), record.size() > 3 ? text(record.get(3)) : "",
+                  record.size() > 4 ? texts(record.subList(4, record.size())) : List.of(fields.fieldNames())),
               seq(arguments.get(0), record.get(1), record.get(2)));
     });
   }

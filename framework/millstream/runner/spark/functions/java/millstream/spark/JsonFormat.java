@@ -65,7 +65,7 @@ final class JsonFormat implements Decoder.Format {
     if (token != JsonToken.START_OBJECT) {
       throw new BadValue("the value is not a JSON object");
     }
-    return reader.read(parser, 1);
+    return reader.record(parser);
   }
 
   private Object[] value(JsonParser parser, JsonToken token) throws IOException, BadValue {

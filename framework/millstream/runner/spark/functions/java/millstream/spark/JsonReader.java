@@ -3,6 +3,7 @@ package millstream.spark;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonStreamContext;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.exc.InputCoercionException;
 import java.io.IOException;
@@ -44,6 +45,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** Reads the value at which a parser stands, as a type; NULL is handled before. */
 interface JsonReader {
+  String TWICE = "the object has it twice";
+
   Object read(JsonParser parser, JsonToken token) throws IOException, BadValue;
 
   static JsonReader of(DataType type, ZoneId zone) {
@@ -89,7 +92,7 @@ interface JsonReader {
       Fields fields = new Fields((StructType) type, zone, closed);
       return (p, t) -> {
         expect(p, t, JsonToken.START_OBJECT, "an object");
-        return new GenericInternalRow(fields.read(p, 0));
+        return new GenericInternalRow(fields.read(p));
       };
     }
     if (type instanceof VariantType) {
@@ -271,9 +274,51 @@ interface JsonReader {
       }
     }
 
-    /** Returns the values of all fields, with some places more at the end. */
-    Object[] read(JsonParser parser, int more) throws IOException, BadValue {
-      Object[] row = new Object[names.length + more];
+    /** Returns the values of all fields, and the {@link BadColumns} among them, or null. */
+    Object[] record(JsonParser parser) throws IOException {
+      JsonStreamContext object = parser.getParsingContext();
+      Object[] row = new Object[names.length + 1];
+      boolean[] done = null; // fields without a value
+      BadColumns bad = null;
+      String name;
+      while ((name = parser.nextFieldName()) != null) {
+        Integer index = indexes.get(name);
+        JsonToken token = parser.nextToken();
+        if (index == null) {
+          parser.skipChildren();
+          continue;
+        }
+        if (token != JsonToken.VALUE_NULL || row[index] != null) {
+          try {
+            if (row[index] != null || (done != null && done[index])) {
+              throw new BadValue(TWICE);
+            }
+            row[index] = readers[index].read(parser, token);
+            continue;
+          } catch (BadValue error) {
+            bad = BadColumns.with(bad, name, error);
+            row[index] = null;
+            while (parser.getParsingContext() != object && parser.nextToken() != null) { // the rest of the value
+            }
+          }
+        } else if (done != null && done[index]) {
+          bad = BadColumns.with(bad, name, new BadValue(TWICE));
+        }
+        done = done == null ? new boolean[names.length] : done;
+        done[index] = true;
+      }
+      for (int i = 0; i < names.length; i++) {
+        if (required[i] && row[i] == null) {
+          bad = BadColumns.with(bad, names[i], new BadValue("the value is missing"));
+        }
+      }
+      row[names.length] = bad;
+      return row;
+    }
+
+    /** Returns the values of all fields. */
+    Object[] read(JsonParser parser) throws IOException, BadValue {
+      Object[] row = new Object[names.length];
       boolean[] nulls = null;
       String name;
       while ((name = parser.nextFieldName()) != null) {
@@ -284,7 +329,7 @@ interface JsonReader {
         } else if (index == null) {
           parser.skipChildren();
         } else if (row[index] != null || (nulls != null && nulls[index])) {
-          throw new BadValue("the object has it twice").in(name);
+          throw new BadValue(TWICE).in(name);
         } else if (token == JsonToken.VALUE_NULL) {
           nulls = nulls == null ? new boolean[names.length] : nulls;
           nulls[index] = true;
@@ -347,7 +392,7 @@ interface JsonReader {
       while ((name = parser.nextFieldName()) != null) {
         JsonToken token = parser.nextToken();
         if (found.containsKey(name)) {
-          throw new BadValue("the object has it twice").in(name);
+          throw new BadValue(TWICE).in(name);
         }
         try {
           found.put(name, token == JsonToken.VALUE_NULL ? null : reader.read(parser, token));

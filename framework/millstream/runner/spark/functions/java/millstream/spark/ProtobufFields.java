@@ -43,14 +43,18 @@ final class ProtobufFields {
     }
     for (FieldDescriptor field : message.getFields()) {
       if (!slots.containsKey(field) && (field.isRequired() || field.getRealContainingOneof() != null)) {
-        // An unknown number of an enum is bad even if nobody asks for it: it would not count as present.
-        boolean number = field.getJavaType() == FieldDescriptor.JavaType.ENUM;
-        ProtobufReader reader = number ? ProtobufScalars.of(field, DataTypes.StringType) : null;
-        slots.put(field, new Slot(field, slots.size(), reader));
+        slots.put(field, unread(field, slots.size()));
       }
     }
     places = slots.size();
     slots.values().forEach(slot -> add(slot, slots));
+  }
+
+  /** Returns the slot of a field that counts even if nobody asks for it. */
+  private static Slot unread(FieldDescriptor field, int index) {
+    // An unknown number of an enum is bad: it would not count as present.
+    boolean number = field.getJavaType() == FieldDescriptor.JavaType.ENUM;
+    return new Slot(field, index, number ? ProtobufScalars.of(field, DataTypes.StringType) : null);
   }
 
   private void add(Slot slot, Map<FieldDescriptor, Slot> slots) {
@@ -68,11 +72,58 @@ final class ProtobufFields {
           .mapToInt(other -> slots.get(other).index)
           .toArray();
     }
+    if (slot.field.isRequired() || slot.field.getRealContainingOneof() != null) {
+      slot.unread = unread(slot.field, slot.index);
+      slot.unread.others = slot.others;
+    }
   }
 
-  /** Returns the states of all fields before the first byte, with some places more for the columns of a row. */
-  Object[] start(int more) {
-    return new Object[Math.max(places, columns.length + more)];
+  /** Returns the values of the columns of a whole message, and the {@link BadColumns} among them, or null. */
+  Object[] whole(ProtobufInput in) throws BadValue {
+    Object[] states = new Object[Math.max(places, columns.length + 1)];
+    BadColumns bad = null;
+    while (in.hasMore()) {
+      int tag = in.tag();
+      Slot slot = slot(tag);
+      if (slot == null) {
+        in.skip(tag);
+        continue;
+      }
+      int start = in.position();
+      int end = in.end();
+      String name = slot.field.getName();
+      try {
+        if (BadColumns.has(bad, name)) {
+          slot.pass(in, states, tag);
+        } else {
+          slot.read(in, states, tag);
+        }
+      } catch (BadValue error) {
+        in.reset(start, end);
+        if (slot.index >= columns.length || BadColumns.has(bad, name) || !slot.passes(in, states, tag)) {
+          throw error.in(name);
+        }
+        bad = BadColumns.with(bad, name, error);
+      }
+    }
+    checkRequired(states);
+    for (int i = 0; i < columns.length; i++) {
+      String name = columns[i].field.getName();
+      try {
+        states[i] = BadColumns.has(bad, name) ? null : columns[i].value(states[i]);
+      } catch (BadValue error) {
+        bad = BadColumns.with(bad, name, error);
+        states[i] = null;
+      }
+    }
+    Object[] row = states.length == columns.length + 1 ? states : Arrays.copyOf(states, columns.length + 1);
+    row[columns.length] = bad;
+    return row;
+  }
+
+  /** Returns the states of all fields before the first byte. */
+  Object[] start() {
+    return new Object[places];
   }
 
   /** Reads to the end of the bytes. */
@@ -96,8 +147,7 @@ final class ProtobufFields {
   }
 
   private void read(ProtobufInput in, Object[] states, int tag) throws BadValue {
-    int number = tag >>> 3;
-    Slot slot = number < DENSE ? byNumber[number] : beyond.get(number);
+    Slot slot = slot(tag);
     if (slot == null) {
       if (entry) {
         throw inEntry(tag);
@@ -112,6 +162,11 @@ final class ProtobufFields {
     }
   }
 
+  private Slot slot(int tag) {
+    int number = tag >>> 3;
+    return number < DENSE ? byNumber[number] : beyond.get(number);
+  }
+
   /** No schema adds fields to entries of maps, and runtimes don't agree whether such an entry is in the map. */
   static BadValue inEntry(int tag) {
     return new BadValue("field " + (tag >>> 3) + " in an entry of a map, which has a key and a value");
@@ -119,36 +174,27 @@ final class ProtobufFields {
 
   /** Turns the states of the fields into the values of the columns. */
   void finish(Object[] states) throws BadValue {
+    checkRequired(states);
+    for (int i = 0; i < columns.length; i++) {
+      try {
+        states[i] = columns[i].value(states[i]);
+      } catch (BadValue error) {
+        throw error.in(columns[i].field.getName());
+      }
+    }
+  }
+
+  private void checkRequired(Object[] states) throws BadValue {
     for (Slot slot : required) {
       if (states[slot.index] == null) {
         throw new BadValue("the required field is missing").in(slot.field.getName());
       }
     }
-    for (int i = 0; i < columns.length; i++) {
-      Slot slot = columns[i];
-      try {
-        if (states[i] != null) {
-          states[i] = slot.reader.finish(states[i]);
-        } else if (slot.absentIsValue) {
-          states[i] = slot.reader.absent();
-        } else if (!slot.nullable) {
-          throw new BadValue("the value is missing");
-        }
-      } catch (BadValue error) {
-        throw error.in(slot.field.getName());
-      }
-    }
   }
 
-  /** Returns the values of the columns alone, with some places more. */
-  Object[] row(Object[] states, int more) {
-    int length = columns.length + more;
-    if (places == columns.length) {
-      return states;
-    }
-    Object[] found = Arrays.copyOf(states, length);
-    Arrays.fill(found, columns.length, length, null);
-    return found;
+  /** Returns the values of the columns alone. */
+  Object[] row(Object[] states) {
+    return places == columns.length ? states : Arrays.copyOf(states, columns.length);
   }
 
   private static final class Slot {
@@ -159,6 +205,7 @@ final class ProtobufFields {
     private final boolean packable;
     private final boolean absentIsValue;
     private int[] others = {};
+    private Slot unread;
     private boolean nullable = true;
 
     Slot(FieldDescriptor field, int index, ProtobufReader reader) {
@@ -169,6 +216,35 @@ final class ProtobufFields {
       this.packable = field.isPackable();
       // A field of an entry is always there; absent fields of proto2 have values if the schema gives them.
       this.absentIsValue = !field.hasPresence() || field.hasDefaultValue() || field.getContainingType().getOptions().getMapEntry();
+    }
+
+    /** Passes a value of a bad column, as if no column asked for it. */
+    void pass(ProtobufInput in, Object[] states, int tag) throws BadValue {
+      if (unread == null) {
+        in.skip(tag);
+      } else {
+        unread.read(in, states, tag);
+      }
+    }
+
+    private boolean passes(ProtobufInput in, Object[] states, int tag) {
+      try {
+        pass(in, states, tag);
+        return true;
+      } catch (BadValue error) {
+        return false;
+      }
+    }
+
+    /** Turns the last state of the field into the value of its column. */
+    Object value(Object state) throws BadValue {
+      if (state != null) {
+        return reader.finish(state);
+      }
+      if (!absentIsValue && !nullable) {
+        throw new BadValue("the value is missing");
+      }
+      return absentIsValue ? reader.absent() : null;
     }
 
     void read(ProtobufInput in, Object[] states, int tag) throws BadValue {

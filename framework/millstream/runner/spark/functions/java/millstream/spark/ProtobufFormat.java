@@ -31,11 +31,7 @@ final class ProtobufFormat implements Decoder.Format {
     if (plan == null) {
       plan = new Plan();
     }
-    ProtobufFields fields = plan.fields;
-    Object[] states = fields.start(1);
-    fields.read(new ProtobufInput(value, plan.frame.start(value)), states);
-    fields.finish(states);
-    return fields.row(states, 1);
+    return plan.fields.whole(new ProtobufInput(value, plan.frame.start(value)));
   }
 
   @Override

@@ -21,6 +21,21 @@ final class ProtobufInput {
     this.end = bytes.length;
   }
 
+  int position() {
+    return position;
+  }
+
+  int end() {
+    return end;
+  }
+
+  /** Goes back to a position outside of all messages within the value. */
+  void reset(int to, int endThere) {
+    position = to;
+    end = endThere;
+    depth = 0;
+  }
+
   boolean hasMore() {
     return position < end;
   }

@@ -31,7 +31,7 @@ final class ProtobufMessages implements ProtobufReader {
     String name = ProtobufTypes.messageName(field);
     if (type instanceof StructType) {
       ProtobufFields fields = new ProtobufFields(field.getMessageType(), (StructType) type);
-      return new ProtobufMessages(field, fields, values -> new GenericInternalRow(fields.row(values, 0)));
+      return new ProtobufMessages(field, fields, values -> new GenericInternalRow(fields.row(values)));
     } else if (type instanceof TimestampType && name.equals("google.protobuf.Timestamp")) {
       return new ProtobufMessages(field, moment(field), ProtobufMessages::timestamp);
     } else if (type instanceof DayTimeIntervalType && name.equals("google.protobuf.Duration")) {
@@ -75,7 +75,7 @@ final class ProtobufMessages implements ProtobufReader {
 
   @Override
   public Object read(ProtobufInput in, Object before) throws BadValue {
-    Object[] states = before == null ? fields.start(0) : (Object[]) before;
+    Object[] states = before == null ? fields.start() : (Object[]) before;
     if (field.getType() == FieldDescriptor.Type.GROUP) {
       fields.readGroup(in, states, field.getNumber());
     } else {
@@ -95,6 +95,6 @@ final class ProtobufMessages implements ProtobufReader {
 
   @Override
   public Object absent() throws BadValue {
-    return finish(fields.start(0));
+    return finish(fields.start());
   }
 }

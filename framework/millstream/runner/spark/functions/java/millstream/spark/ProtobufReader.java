@@ -95,7 +95,7 @@ interface ProtobufReader {
     public Object read(ProtobufInput in, Object before) throws BadValue {
       @SuppressWarnings("unchecked")
       Map<Object, Object> found = before == null ? new LinkedHashMap<>() : (Map<Object, Object>) before;
-      Object[] entry = fields.start(0);
+      Object[] entry = fields.start();
       int outer = in.enter();
       fields.read(in, entry);
       in.leave(outer);

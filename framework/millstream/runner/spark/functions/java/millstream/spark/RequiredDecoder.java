@@ -1,37 +1,55 @@
 package millstream.spark;
 
+import java.util.List;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** A function of SQL: decodes the bytes of a record, or fails with the record's position and the reason. */
+/** A function of SQL: decodes the bytes of a record, or fails with its position and the reason if it is bad for some columns. */
 public final class RequiredDecoder implements ScalarFunction<InternalRow> {
   private final String name;
   private final StructType fields;
   private final Decoder.Format format;
   private final String topic;
   private final String part;
+  private final List<String> columns;
 
-  /** The part of the record that it decodes precedes the reason. */
-  RequiredDecoder(String name, StructType fields, Decoder.Format format, String topic, String part) {
+  /** The part of the record that it decodes precedes the reason. Columns that are not listed can be bad. */
+  RequiredDecoder(
+      String name, StructType fields, Decoder.Format format, String topic, String part, List<String> columns) {
     this.name = name;
     this.fields = fields;
     this.format = format;
     this.topic = topic;
     this.part = part;
+    this.columns = columns;
   }
 
   /** Called by generated code, which looks for it in this class alone. */
   public InternalRow invoke(byte[] value, int partition, long offset) {
+    Object[] row;
     try {
-      return Decoder.row(format, value);
+      row = Decoder.values(format, value);
     } catch (BadValue error) {
-      throw Failure.of(
-          "bad record: topic " + topic + ", partition " + partition + ", offset " + offset + ": " + part + error.getMessage());
+      throw failure(partition, offset, error.getMessage());
     }
+    int last = fields.length();
+    if (row[last] != null) {
+      String reason = ((BadColumns) row[last]).reasonOf(columns);
+      if (reason != null) {
+        throw failure(partition, offset, reason);
+      }
+      row[last] = null;
+    }
+    return new GenericInternalRow(row);
+  }
+
+  private RuntimeException failure(int partition, long offset, String reason) {
+    return Failure.of("bad record: topic " + topic + ", partition " + partition + ", offset " + offset + ": " + part + reason);
   }
 
   @Override
@@ -46,7 +64,7 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
 
   @Override
   public DataType resultType() {
-    return Decoder.nullable(fields).add(Decoder.BAD, DataTypes.StringType, true);
+    return Decoder.nullable(fields);
   }
 
   @Override
@@ -65,11 +83,12 @@ public final class RequiredDecoder implements ScalarFunction<InternalRow> {
         && fields.equals(((RequiredDecoder) other).fields)
         && format.equals(((RequiredDecoder) other).format)
         && topic.equals(((RequiredDecoder) other).topic)
-        && part.equals(((RequiredDecoder) other).part);
+        && part.equals(((RequiredDecoder) other).part)
+        && columns.equals(((RequiredDecoder) other).columns);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(fields, format, topic, part);
+    return Objects.hash(fields, format, topic, part, columns);
   }
 }

@@ -77,7 +77,7 @@ final class XmlFormat implements Decoder.Format {
       reader = new XmlReader.Element(fields, zone);
     }
     try {
-      XMLStreamReader xml = FACTORY.createXMLStreamReader(new StringReader(text));
+      XmlDepth xml = new XmlDepth(FACTORY.createXMLStreamReader(new StringReader(text)));
       start(xml, path.get(0));
       for (int i = 1; i < path.size(); i++) {
         descend(xml, path.get(i));
@@ -85,7 +85,7 @@ final class XmlFormat implements Decoder.Format {
       if (!namespace.isEmpty() && !namespace.equals(xml.getNamespaceURI())) {
         throw new BadValue("the element " + BadValue.quoted(xml.getLocalName()) + " is not in the namespace " + namespace);
       }
-      Object[] row = reader.read(xml, 1);
+      Object[] row = reader.record(xml);
       finish(xml);
       return row;
     } catch (XMLStreamException error) {

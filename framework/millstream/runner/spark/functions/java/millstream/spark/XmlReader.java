@@ -27,7 +27,7 @@ interface XmlReader {
   static XmlReader of(DataType type, ZoneId zone) {
     if (type instanceof StructType) {
       Element element = new Element((StructType) type, zone);
-      return xml -> new GenericInternalRow(element.read(xml, 0));
+      return xml -> new GenericInternalRow(element.read(xml));
     } else if (type instanceof MapType) {
       return new Entries((MapType) type, zone);
     }
@@ -112,13 +112,32 @@ interface XmlReader {
       }
     }
 
-    /** Returns the values of all fields, with some places more at the end. */
-    Object[] read(XMLStreamReader xml, int more) throws XMLStreamException, BadValue {
-      Object[] row = new Object[fields.length + more];
+    /** Returns the values of all fields, and the {@link BadColumns} among them, or null. */
+    Object[] record(XmlDepth xml) throws XMLStreamException {
+      try {
+        return read(xml, new Object[fields.length + 1], xml);
+      } catch (BadValue error) {
+        throw new IllegalStateException(error); // those of columns are collected
+      }
+    }
+
+    /** Returns the values of all fields. */
+    Object[] read(XMLStreamReader xml) throws XMLStreamException, BadValue {
+      return read(xml, new Object[fields.length], null);
+    }
+
+    /** Reads the fields; of a {@code record}, bad ones are collected, and otherwise the first fails. */
+    private Object[] read(XMLStreamReader xml, Object[] row, XmlDepth record) throws XMLStreamException, BadValue {
       boolean[] seen = new boolean[fields.length];
       List<List<Object>> lists = new ArrayList<>(java.util.Collections.nCopies(fields.length, null));
+      BadColumns bad = null;
       for (int i = 0; i < xml.getAttributeCount(); i++) {
-        set(row, "_" + xml.getAttributeLocalName(i), xml.getAttributeValue(i));
+        String name = "_" + xml.getAttributeLocalName(i);
+        try {
+          set(row, name, xml.getAttributeValue(i));
+        } catch (BadValue error) {
+          bad = found(bad, record, name, error);
+        }
       }
       StringBuilder text = new StringBuilder();
       while (true) {
@@ -130,55 +149,73 @@ interface XmlReader {
           text.append(xml.getText());
         }
         if (event == XMLStreamConstants.START_ELEMENT) {
-          child(xml, row, seen, lists);
+          String name = xml.getLocalName();
+          int depth = record == null ? 0 : record.depth();
+          try {
+            child(xml, name, row, seen, lists);
+          } catch (BadValue error) {
+            bad = found(bad, record, name, error);
+            record.leave(depth);
+          }
         }
       }
       if (indexes.containsKey(VALUE) && !text.toString().isBlank()) {
-        set(row, VALUE, text.toString().strip());
+        try {
+          set(row, VALUE, text.toString().strip());
+        } catch (BadValue error) {
+          bad = found(bad, record, VALUE, error);
+        }
       }
       for (int i = 0; i < fields.length; i++) {
-        if (lists.get(i) != null) {
+        String name = fields[i].name();
+        if (BadColumns.has(bad, name)) {
+          row[i] = null;
+        } else if (lists.get(i) != null) {
           row[i] = new GenericArrayData(lists.get(i).toArray());
+        } else if (row[i] == null && !fields[i].nullable()) {
+          bad = found(bad, record, name, new BadValue("the value is missing"));
         }
-        if (row[i] == null && !fields[i].nullable()) {
-          throw new BadValue("the value is missing").in(fields[i].name());
-        }
+      }
+      if (record != null) {
+        row[fields.length] = bad;
       }
       return row;
     }
 
-    private void child(XMLStreamReader xml, Object[] row, boolean[] seen, List<List<Object>> lists)
+    private static BadColumns found(BadColumns bad, XmlDepth record, String name, BadValue error) throws BadValue {
+      if (record == null) {
+        throw error.in(name);
+      }
+      return BadColumns.with(bad, name, error);
+    }
+
+    private void child(XMLStreamReader xml, String name, Object[] row, boolean[] seen, List<List<Object>> lists)
         throws XMLStreamException, BadValue {
-      String name = xml.getLocalName();
       Integer index = indexes.get(name);
       if (index == null || readers[index] == null) {
         skip(xml);
         return;
       }
       boolean repeats = fields[index].dataType() instanceof ArrayType;
-      try {
-        if (seen[index] && !repeats) {
-          throw new BadValue("there are several elements");
-        }
-        seen[index] = true;
-        Object found;
-        if (isNil(xml)) {
-          skip(xml);
-          found = null;
-        } else {
-          found = readers[index].read(xml);
-        }
-        if (!repeats) {
-          row[index] = found;
-          return;
-        }
-        if (lists.get(index) == null) {
-          lists.set(index, new ArrayList<>());
-        }
-        lists.get(index).add(found);
-      } catch (BadValue error) {
-        throw error.in(name);
+      if (seen[index] && !repeats) {
+        throw new BadValue("there are several elements");
       }
+      seen[index] = true;
+      Object found;
+      if (isNil(xml)) {
+        skip(xml);
+        found = null;
+      } else {
+        found = readers[index].read(xml);
+      }
+      if (!repeats) {
+        row[index] = found;
+        return;
+      }
+      if (lists.get(index) == null) {
+        lists.set(index, new ArrayList<>());
+      }
+      lists.get(index).add(found);
     }
 
     private void set(Object[] row, String name, String text) throws BadValue {
@@ -186,11 +223,7 @@ interface XmlReader {
       if (index == null) {
         return;
       }
-      try {
-        row[index] = ofTexts[index].read(fields[index].dataType() instanceof StringType ? text : text.strip());
-      } catch (BadValue error) {
-        throw error.in(name);
-      }
+      row[index] = ofTexts[index].read(fields[index].dataType() instanceof StringType ? text : text.strip());
     }
   }
 

@@ -1,0 +1,117 @@
+"""Finds the columns of sources that each model reads: if one of them is bad, a record is bad for the model.
+
+They follow from the models as written, so no rule, setting or other model changes them. The columns that a
+view selects and its reader doesn't read do not count, unless the view keeps state: its readers share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from millstream.plan.needs import Names, of_input
+from millstream.plan.nodes import Decode, Node, Output, ReadColumns, Watermark
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import reads_event_time, traits_of
+
+Found = dict[str, ReadColumns]
+"""By relation."""
+
+
+class Unit(Struct, frozen=True, eq=False):
+    """The nodes of a stored model, or of a view that keeps state, without those of other such views."""
+
+    root: Node
+    order: tuple[Node, ...]
+    """Its nodes, and the roots of the views with state that it reads."""
+    reads: Found
+    below: tuple[int, ...]
+    """The `id`s of these roots."""
+
+
+def units(outputs: Sequence[Output], views: Iterable[Node]) -> tuple[list[Unit], list[Unit]]:
+    """Return the views with state, and the outputs; a view comes after those that it reads."""
+    stateful: dict[int, Unit] = {}
+    for view in views:
+        if any(_keeps_state(node) for node in in_order((view,), stateful)):
+            stateful[id(view)] = _unit(view, stateful)
+    return list(stateful.values()), [_unit(output, stateful) for output in outputs]
+
+
+def below(output: Unit, views: Mapping[int, Unit], models: Mapping[str, Unit]) -> list[Unit]:
+    """Return a model with all views with state and models of topics that it reads."""
+    found: dict[int, Unit] = {}
+    waiting = [output]
+    while waiting:
+        unit = waiting.pop()
+        if id(unit) not in found:
+            found[id(unit)] = unit
+            waiting += [views[each] for each in unit.below]
+            waiting += [models[relation] for relation in unit.reads if relation in models]
+    return list(found.values())
+
+
+def all_reads(found: Iterable[Unit]) -> Found:
+    """Return what some units read."""
+    reads: Found = {}
+    for unit in found:
+        for relation, each in unit.reads.items():
+            reads[relation] = reads[relation] | each if relation in reads else each
+    return reads
+
+
+def _keeps_state(node: Node) -> bool:
+    return node.stateful and traits_of(node).mode != "static"
+
+
+def _unit(root: Node, views: Mapping[int, Unit]) -> Unit:
+    below: dict[int, Node] = {}
+    order = _order(root, views, below)
+    reads: Found = {}
+    for node, names in _needs(order, below):
+        if isinstance(node, Decode):
+            own = _read(node, names)
+            reads[node.relation] = reads[node.relation] | own if node.relation in reads else own
+    return Unit(root, tuple(order), reads, tuple(below))
+
+
+def _order(root: Node, views: Container[int], below: dict[int, Node]) -> list[Node]:
+    """Return the nodes of a unit, inputs first, after the roots of views below it, which are collected."""
+    inner = in_order(root.inputs, views)
+    for node in (*inner, root):
+        below |= {id(each): each for each in node.inputs if id(each) in views}
+    return [*below.values(), *inner, root]
+
+
+def _needs(order: Sequence[Node], below: Container[int]) -> Iterator[tuple[Node, Names]]:
+    """Yield nodes with the columns that are read of them."""
+    timed = _timed(order)
+    found: dict[int, Names] = {id(order[-1]): set(order[-1].by_name)}
+    for node in reversed(order):
+        own = found.get(id(node), set())
+        own.update(map(str.lower, traits_of(node).keys))
+        yield node, own
+        if id(node) in below:
+            continue
+        for index, each in enumerate(node.inputs):
+            unused = isinstance(node, Watermark) and id(node) not in timed
+            found.setdefault(id(each), set()).update(own if unused else of_input(node, index, own))
+
+
+def _timed(order: Sequence[Node]) -> set[int]:
+    """Return the `id`s of nodes below a step that uses their event time: other watermarks read no column."""
+    found: set[int] = set()
+    for node in reversed(order):
+        view = isinstance(node, Output) and not node.materialization.stored_as
+        if view or id(node) in found or reads_event_time(node):
+            found.update(map(id, node.inputs))
+    return found
+
+
+def _read(node: Decode, names: Names) -> ReadColumns:
+    key = "_key" in names and "_key" in node.metadata
+    key = key or (node.key is not None and node.key.name.lower() in names)
+    return ReadColumns(
+        node.relation, tuple(field for field in node.fields if field.name.lower() in names), key
+    )
