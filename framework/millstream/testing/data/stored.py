@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ _NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\
 
 
 class StoredRelations:
-    """Opens each relation when it is first used."""
+    """Opens each relation when it is first used; `used_registry` is entered before a topic is read."""
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class StoredRelations:
         spark: Callable[[], SparkSession],
         log: str,
         newest: int | None = None,
+        used_registry: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._project = project
         self._nodes = nodes
@@ -43,6 +44,7 @@ class StoredRelations:
         self._spark = spark
         self._log = log
         self._newest = newest
+        self._used_registry = used_registry
         self._stack = ExitStack()
         self._session: SparkSession | None = None
         self._admin: Admin | None = None
@@ -116,4 +118,5 @@ class StoredRelations:
             if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():
                 raise NotBuiltError(project.settings.name)
             self._admin = self._stack.enter_context(connected(project))
+            self._stack.enter_context(self._used_registry())
         return self._admin
