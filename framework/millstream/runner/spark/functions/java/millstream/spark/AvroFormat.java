@@ -83,7 +83,7 @@ final class AvroFormat implements Decoder.Format {
       parsed = writer.isEmpty() ? reader : new Schema.Parser().parse(writer);
     } catch (AvroRuntimeException error) {
       return unusable(error.getMessage());
-    } catch (NullPointerException error) { // what Avro's parser throws for a type that is not defined
+    } catch (NullPointerException error) { // what the parser throws for some types that are not defined
       return unusable("it names a type that it does not define");
     }
     try {

@@ -20,8 +20,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
+import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
-import org.apache.avro.SchemaParseException;
+
 
 /**
  * A schema registry, asked for the schemas of ids that turn up while a query runs. It is sent to executors with the
@@ -121,7 +122,7 @@ public final class Registry implements Serializable {
     }
     try {
       return parser.parse(text).toString();
-    } catch (SchemaParseException | NullPointerException error) { // the latter if a type is not defined
+    } catch (AvroRuntimeException | NullPointerException error) { // the latter for some undefined types
       return text; // reported when a record is decoded
     }
   }
