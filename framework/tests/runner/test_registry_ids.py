@@ -10,12 +10,17 @@ from click.testing import CliRunner
 from confluent_kafka.schema_registry import Schema, SchemaReference
 from pyspark.errors import PySparkException
 from support.registry import gateway, needs_java
-from support.runs import built, create_topics, headers, problems, received, send
+from support.runs import built, create_topics, headers, job_of, problems, received, send
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
+from millstream.errors import MillstreamError
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import Cluster
+from millstream.project.pins import Subject, encode, version_of
 from millstream.registry.settings import Address
-from millstream.runner.spark.registry import UsedRegistry, use_registry
+from millstream.runner.samples.compute import Question, compute, with_ancestors
+from millstream.runner.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.testing.session import TestSession
 
 pytestmark = [needs_java, SPARK_WARNINGS]
@@ -80,6 +85,54 @@ def test_a_schema_that_is_registered_after_the_last_pull_is_fetched(shop, regist
     with closing(TestSession(shop.root)) as session:
         names = [each.id for each in session.nodes.values() if each.kind == "test"]
         assert [session.data_tests.run(session.nodes[each]).failures for each in names] == [0, 0]
+
+
+UNREACHABLE = """
+shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, schema_registry: {url: 'http://127.0.0.1:1'}}}}
+"""
+
+
+def test_without_a_registry_pinned_schemas_are_enough(shop, first_spark, monkeypatch):
+    shop.write("profiles.yml", UNREACHABLE)
+    topic = "{name: orders, schema: registry, tests: [{row_count: {equals: 1}}]}"
+    shop.write("models/web.yml", f"sources: [{{name: web, topics: [{topic}]}}]")
+    shop.write(
+        f"schemas/registry/{SUBJECT}.json",
+        encode(Subject(SUBJECT, "NONE", (version_of(1, 7, "AVRO", json.dumps(FIRST)),))),
+    )
+    shop.model("orders_seen", "select id from {{ source('web', 'orders') }}")
+    monkeypatch.chdir(shop.root)
+    create_topics(shop.bootstrap, "orders")
+
+    def shown():
+        job = job_of(shop.root)
+        catalog = with_ancestors(job.catalog, frozenset({"model.orders_seen"}))
+        question = Question(job.project, catalog, "model.orders_seen", 10, 100, "spark.log")
+        with used_registry(job.project, catalog, ()) as found:
+            use_registry(first_spark, found)
+            return compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), first_spark).rows
+
+    def tested():
+        with closing(TestSession(shop.root)) as session:
+            (test,) = [each for each in session.nodes.values() if each.kind == "test"]
+            return session.data_tests.run(test).failures
+
+    def consumed():
+        done = CliRunner().invoke(millstream, ["show", "web.orders", "--output", "json"])
+        return done.exit_code, json.loads(done.output)
+
+    send(shop.bootstrap, {"orders": [("a", record(7, {"id": 1}, FIRST))]})
+    assert (shown(), tested()) == ([(1,)], 0)
+    assert consumed()[0] == 0
+    send(shop.bootstrap, {"orders": [("a", record(8, {"id": 2}, FIRST))]})
+    for read in (shown, tested):
+        with pytest.raises(MillstreamError, match=r"registry at .* does not answer") as raised:
+            read()
+        (problem,) = raised.value.diagnostics
+        assert (problem.code, problem.location.path) == ("MS891", "profiles.yml")
+    code, answer = consumed()
+    assert (code, [each["code"] for each in answer["diagnostics"]]) == (2, ["MS891"])
+    use_registry(first_spark, UsedRegistry())
 
 
 MISTAKEN = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millstream.data_tests import sql_name
-from millstream.errors import MillstreamError
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.graph import build_graph
 from millstream.manifest import ManifestNode
 from millstream.project.folders import broker_folder
@@ -68,6 +68,13 @@ class StoredRelations:
     def with_views(self, sql: str) -> str:
         """Replace the names of relations in SQL by those of their views; subqueries may name any relation."""
         return _NAMES.sub(self._view_name, sql)
+
+    def unreadable(self, who: str, error: BaseException) -> Diagnostic | None:
+        """Return why records can't be decoded, if an error is about that."""
+        from millstream.runner.queries.failures import OF_RECORDS, problem_of
+
+        found = problem_of(who, error, self._log, self._project.target.location)
+        return found if found.code in OF_RECORDS else None
 
     def close(self) -> None:
         for view in self._views.values():

@@ -23,10 +23,14 @@ final class ProtobufFraming {
   private final boolean any;
   private final String prefix;
   private final List<String> names = new ArrayList<>();
-  private final Registry registry = Registry.current();
+  private final Registry registry;
 
-  /** Takes a name such as {@code confluent}, or {@code confluent 7=0.2 8=} with the places in schemas by their ids. */
-  ProtobufFraming(String name, Descriptor message) {
+  /**
+   * Takes a name such as {@code confluent}, or {@code confluent 7=0.2 8=} with the places in schemas by their ids, and
+   * the registry that has further ones, or null.
+   */
+  ProtobufFraming(String name, Descriptor message, Registry registry) {
+    this.registry = registry;
     String[] parts = name.split(" ");
     this.framing = Framing.of(parts[0]);
     for (String each : Arrays.asList(parts).subList(1, parts.length)) {

@@ -19,8 +19,9 @@ import org.sparkproject.spark_core.protobuf.InvalidProtocolBufferException;
  * one. That is all that decoding needs of it, and it needs no compiler of the text and the files that it imports.
  */
 final class ProtobufPlaces {
+  // Repetitions of alternatives are possessive: others need a frame of the stack for each character.
   private static final Pattern TOKEN = Pattern.compile(
-      "//[^\n]*|/\\*.*?\\*/|\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|[.\\w]+|\\S", Pattern.DOTALL);
+      "//[^\n]*|/\\*.*?\\*/|\"(?:[^\"\\\\\n]|\\\\.)*+\"|'(?:[^'\\\\\n]|\\\\.)*+'|[.\\w]+|\\S", Pattern.DOTALL);
   private static final Set<String> LABELS = Set.of("export", "local", "optional", "required", "repeated");
   private final List<String> tokens = new ArrayList<>();
   private final List<String> wanted;

@@ -132,7 +132,7 @@ public final class Registry implements Serializable {
     for (int attempt = 1; ; attempt++) {
       try {
         HttpResponse<byte[]> response = client().send(request(path), HttpResponse.BodyHandlers.ofByteArray());
-        if (response.statusCode() == 404) {
+        if (response.statusCode() == 404 && isUnknown(response.body())) {
           return null;
         }
         if (response.statusCode() == 200) {
@@ -149,6 +149,16 @@ public final class Registry implements Serializable {
         Thread.currentThread().interrupt();
         throw Failure.of("interrupted while asking the schema registry");
       }
+    }
+  }
+
+  /** Tells whether the registry itself says so, not a proxy that doesn't find the registry. */
+  private static boolean isUnknown(byte[] answer) {
+    try {
+      int code = JSON.readTree(answer).path("error_code").asInt();
+      return code >= 40401 && code <= 40403; // a subject, a version, a schema
+    } catch (IOException error) {
+      return false;
     }
   }
 
