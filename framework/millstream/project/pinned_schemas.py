@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,15 +90,11 @@ class Texts(Struct, frozen=True):
 
 def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) -> PinnedSchema:
     schema = read(texts.language, texts.files(version))
-    if texts.language.place is not None and encoding.framing != "plain":
-        encoding = replace(encoding, writers=tuple(_elsewhere(texts, version, schema, read)))
-        return PinnedSchema(
-            schema,
-            replace(encoding, schema=schema.essence, message=schema.message, schema_id=version.id),
-        )
+    own = replace(texts, message=schema.message)
+    named = texts.language.place is not None and encoding.framing != "plain"
     # A subject may change its type if its compatibility is NONE; values of the old type can't be decoded.
-    written = [each for each in texts.versions if texts.language.by_writer and each.type == version.type]
-    essences = {each.id: read(texts.language, texts.files(each)).essence for each in written}
+    written = [each for each in texts.versions if each.type == version.type]
+    writers = [writer_schema(own, each, read) for each in written if texts.language.by_writer or named]
     return PinnedSchema(
         schema,
         replace(
@@ -106,24 +102,18 @@ def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) 
             schema=schema.essence,
             message=schema.message,
             schema_id=version.id,
-            writers=tuple(WriterSchema(id_, essence) for id_, essence in sorted(essences.items())),
+            writers=tuple(sorted(writers, key=lambda each: each.id)),
         ),
     )
 
 
-def _elsewhere(texts: Texts, version: Version, schema: ReadSchema, read: Read) -> Iterator[WriterSchema]:
-    """Yield where versions have the message of a schema, if it is not where that has it."""
-    place = texts.language.place
-    assert place is not None
-    own = place(schema.essence, schema.message)
-    for each in sorted(texts.versions, key=lambda each: each.id):
-        if each.type != version.type or each.id == version.id:
-            continue
-        try:
-            found = read(texts.language, replace(texts.files(each), message=schema.message))
-        except SchemaError:
-            # It has no such message, or none with columns: none of its values is read.
-            yield WriterSchema(each.id, "")
-            continue
-        if (other := place(found.essence, schema.message)) != own:
-            yield WriterSchema(each.id, other)
+def writer_schema(texts: Texts, version: Version, read: Read) -> WriterSchema:
+    """Return what decoding needs of a version; raise SchemaError if that can't be used."""
+    if (place := texts.language.place) is None:
+        return WriterSchema(version.id, read(texts.language, texts.files(version)).essence)
+    try:
+        found = read(texts.language, texts.files(version))
+    except SchemaError:
+        # It has no such message, or none with columns: none of its values is read.
+        return WriterSchema(version.id, "")
+    return WriterSchema(version.id, place(found.essence, texts.message))

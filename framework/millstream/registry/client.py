@@ -108,7 +108,9 @@ class Registry:
     def _read(
         self, schema: Schema, number: int, schema_id: int, what: str, *, deleted: bool = False
     ) -> Version:
-        text = schema.schema_str or ""
+        text = schema.schema_str
+        if not isinstance(text, str) or not text:
+            raise ValueError(text)
         try:
             text.encode()
         except UnicodeEncodeError:

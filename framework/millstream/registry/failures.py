@@ -15,7 +15,8 @@ from millstream.registry.settings import Address
 from millstream.text import Location
 
 _REFUSED = {401, 403, 407}
-_UNKNOWN = {40401: "the subject", 40402: "the version", 40403: "the schema"}
+_UNKNOWN_ID = 40403
+_UNKNOWN = {40401, 40402, _UNKNOWN_ID}
 _CONFLICT = 409
 _INVALID = {42201, 42202, 42203}
 
@@ -35,13 +36,14 @@ def reporting(address: Address, what: str, location: Location | None = None) -> 
         raise _error(address, "MS895", f"schema_registry: {problem}", remedy) from None
     except InvalidURL as error:
         raise _error(address, "MS895", f"schema_registry: the url is not valid: {error}", _URL) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         # Whatever answers has another idea of Confluent's API.
         message = f"what answers at {address.shown} is not a schema registry"
         raise _error(address, "MS891", message, _URL) from None
 
 
 _URL = "check the url of schema_registry in profiles.yml"
+_OTHER = "choose the target whose registry has the id: --target …"
 
 
 def _answered(
@@ -54,7 +56,7 @@ def _answered(
         message = f"the schema registry refuses the login: HTTP {status} from {address.shown}"
         return _error(address, "MS892", message, remedy)
     if code in _UNKNOWN:
-        remedy = "register it, or name another `subject`"
+        remedy = "register it, or name another `subject`" if code != _UNKNOWN_ID else _OTHER
         message = f"the schema registry at {address.shown} does not have {what}"
         return _error(address, "MS893", message, remedy, location)
     if status == _CONFLICT:

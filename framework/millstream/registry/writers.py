@@ -13,7 +13,7 @@ from millstream.errors import MillstreamError
 from millstream.formats import Encoding, WriterSchema, format_of
 from millstream.formats.format import SchemaError
 from millstream.machine.jars import Progress
-from millstream.project.pinned_schemas import Texts, format_named
+from millstream.project.pinned_schemas import Texts, format_named, writer_schema
 from millstream.project.pins import NotPinnedError, read_pins
 from millstream.project.values import Project
 
@@ -31,24 +31,25 @@ class Writers:
         self._stack = stack
         self._progress = progress
         self._registry: Registry | None = None
-        self._known: dict[int, WriterSchema | None] = {}
+        self._known: dict[tuple[str, str, int], WriterSchema | None] = {}
 
     def of(self, encoding: Encoding, data: bytes | None) -> Encoding:
         """Return an encoding that can decode a value or key, if its schema is known to the registry."""
         language = format_of(encoding).schemas
-        if encoding.framing == "plain" or language is None or not language.by_writer:
+        if encoding.framing == "plain" or language is None or not (language.by_writer or encoding.writers):
             return encoding
         if data is None or len(data) < _HEADER or data[0]:
             return encoding
         number = int.from_bytes(data[1:_HEADER], "big")
         if any(each.id == number for each in encoding.writers):
             return encoding
-        if number not in self._known:
-            self._known[number] = self._asked(encoding.name, number)
-        found = self._known[number]
+        asked = encoding.name, encoding.message, number
+        if asked not in self._known:
+            self._known[asked] = self._asked(encoding, number)
+        found = self._known[asked]
         return encoding if found is None else replace(encoding, writers=(*encoding.writers, found))
 
-    def _asked(self, name: str, number: int) -> WriterSchema | None:
+    def _asked(self, encoding: Encoding, number: int) -> WriterSchema | None:
         from millstream.registry.pull import fetch_subjects
 
         registry = self._connected()
@@ -60,12 +61,12 @@ class Writers:
             if any(each.code != "MS893" for each in error.diagnostics):
                 raise
             return None
-        language = format_of(name).schemas
-        if language is None or format_named(version.type) != name:
+        language = format_of(encoding).schemas
+        if language is None or format_named(version.type) != encoding.name:
             return None
+        texts = Texts(language, (version,), pins, encoding.message)
         try:
-            files = Texts(language, (version,), pins).files(version)
-            return WriterSchema(number, language.read(files).essence)
+            return writer_schema(texts, replace(version, id=number), lambda own, files: own.read(files))
         except (SchemaError, NotPinnedError):
             return None
 

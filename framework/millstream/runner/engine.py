@@ -30,6 +30,7 @@ from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
+from millstream.registry.settings import Address
 from millstream.runner.checkpoints import dead_letter_offsets, environments, splitting
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.environments import Recorded
@@ -72,6 +73,8 @@ class Engine(Struct, frozen=True, eq=False):
     streamed: frozenset[str]
     """Tables whose changes a query reads."""
     tell: Tell
+    registry: Address | None = None
+    """The schema registry that records need, if any."""
     turn: AbstractContextManager[Any] | None = None
     """Limits how many batches of a run execute at a time."""
 
@@ -161,8 +164,9 @@ class Engine(Struct, frozen=True, eq=False):
         """Return why a query failed, without secrets."""
         if (code := lost(error)) is not None:
             return jvm_lost(code, self.log)
-        found = problem_of(query.title, error, str(self.log))
-        return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
+        target = self.job.project.target
+        found = problem_of(query.title, error, str(self.log), target.location)
+        return replace(found, message=mask(found.message, secrets_in(target.settings)))
 
 
 @lru_cache(maxsize=1)
@@ -227,6 +231,7 @@ def engine(
             log / "spark.log",
             streamed_tables_of(job),
             tell,
+            registry.address,
             _turns(spark) if long_running and is_local(project.target) else None,
         )
 

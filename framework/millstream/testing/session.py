@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
 from millstream.project.values import UnitTest
 from millstream.runner.checkpoints.environments import recorded
+from millstream.runner.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.testing.coverage.measure import measure_coverage
 from millstream.testing.coverage.ways import RowCoverage
 from millstream.testing.data.run import DataTests
@@ -27,6 +28,7 @@ from millstream.testing.units.function_stubs import stub_functions
 from millstream.testing.units.read import read_overrides, read_unit_test
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.run import RunContext
+from millstream.testing.units.schema_ids import with_known_ids, written_ids
 from millstream.testing.units.streaming_checks import StreamingChecks
 from millstream.testing.units.values import Overrides
 from millstream.testing.units.verdict import Verdict, judge
@@ -49,7 +51,8 @@ class TestSession:
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._spark: SparkSession | None = None
-        self._variants: dict[str, tuple[Variant, StreamingChecks]] = {}
+        self._registry = UsedRegistry()
+        self._variants: dict[str, tuple[Variant, Relations, StreamingChecks]] = {}
         self._lock = threading.RLock()
         self._starting = threading.Lock()
         self.coverage: list[tuple[str, RowCoverage]] | None = None
@@ -67,14 +70,20 @@ class TestSession:
     def nodes(self) -> Mapping[str, ManifestNode]:
         return self.main.compiled.manifest.nodes
 
-    def _variant(self, overrides: Overrides) -> tuple[Variant, StreamingChecks]:
-        """Return the project compiled for a test; tests with the same overrides share it."""
+    def _variant(self, overrides: Overrides) -> tuple[Variant, Relations, StreamingChecks]:
+        """Return the project compiled for a test; tests with the same overrides share it.
+
+        The relations are those of its unit tests.
+        """
         key = repr((overrides.vars, overrides.env))
         with self._lock:
             if key not in self._variants:
                 variant = compile_variant(self.root, self.options, overrides)
                 checks = StreamingChecks(variant.project, variant.compiled, self.spark, lambda: self._log)
-                self._variants[key] = variant, checks
+                catalog = with_known_ids(variant.relations.catalog)
+                relations = variant.relations if catalog is variant.relations.catalog else Relations(catalog)
+                self._variants[key] = variant, relations, checks
+                self._use_registry(written=self._registry.written | written_ids(catalog))
             return self._variants[key]
 
     # -- unit tests
@@ -85,13 +94,13 @@ class TestSession:
 
     def judge(self, unit: UnitTest) -> Verdict:
         """Run a unit test; raise if the test itself is invalid."""
-        variant, checks = self._variant(replace(read_overrides(unit.body), functions={}))
+        variant, relations, checks = self._variant(replace(read_overrides(unit.body), functions={}))
         zone = ZoneInfo(str(variant.project.target.settings.get("timezone", "UTC")))
         test, problems = read_unit_test(unit, variant.relations, self.files, zone)
         if test is None or problems:
             raise MillstreamError(*problems)
         project = stub_functions(variant.project, test.functions, self.folder)
-        context = RunContext(project, variant.relations, zone, self.spark, self._log, checks)
+        context = RunContext(project, relations, zone, self.spark, self._log, checks)
         nodes = variant.compiled.manifest.nodes
         try:
             verdict = judge(context, test, nodes)
@@ -122,7 +131,10 @@ class TestSession:
     def stored(self) -> StoredRelations:
         built = self.built
         nodes = built.compiled.manifest.nodes
-        relations = StoredRelations(built.project, nodes, built.relations, self.spark, self._log)
+        relations = StoredRelations(
+            built.project, nodes, built.relations, self.spark, self._log,
+            used_registry=self._registry_of_records,
+        )  # fmt: skip
         self.spark()  # started first, so that the relations are closed before it stops
         self._stack.callback(relations.close)
         return relations
@@ -152,7 +164,23 @@ class TestSession:
                 target, formats = self.main.project.target, self.main.relations.catalog.jars
                 started = shared_spark(target, self.folder, formats, jars=self.needs_jars)
                 self._spark = self._stack.enter_context(started)
+                use_registry(self._spark, self._registry)
             return self._spark
+
+    def _use_registry(self, **changes: Any) -> None:
+        """Change the registry of all tests: unit tests need none, and have ids of their own."""
+        with self._lock:
+            self._registry = replace(self._registry, **changes)
+            if self._spark is not None:
+                use_registry(self._spark, self._registry)
+
+    @contextmanager
+    def _registry_of_records(self) -> Iterator[None]:
+        """Let stored records be decoded whose schemas are not pinned, such as those of sinks."""
+        built = self.built
+        with used_registry(built.project, built.relations.catalog, ()) as found:
+            self._use_registry(address=found.address)
+            yield
 
     def close(self) -> None:
         self._stack.close()

@@ -102,6 +102,20 @@ def test_what_is_shown_of_a_registry_that_fails(run, shop, register, server, nam
         assert pull(run).code == 0
 
 
+@pytest.mark.parametrize("body", [b'{"hello": 1}', b'{"schema": null}', b'{"schema": 5}', b"[" * 100_000])
+def test_only_a_schema_is_shown(run, shop, server, body):
+    root = shop("name: any, columns: [{name: id, type: int}]")
+    with gateway(server.url, answer=(200, body)) as url:
+        (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{url}'}}}}"))
+        assert failed(run("schemas", "show", "1", "--output", "json"))[0] == "MS891"
+
+
+def test_an_id_that_the_registry_does_not_have(run, shop, server):
+    shop("name: any, columns: [{name: id, type: int}]")
+    found = failed(run("schemas", "show", "99999", "--output", "json"))
+    assert found == ("MS893", "choose the target whose registry has the id: --target …", "profiles.yml")
+
+
 def test_a_target_without_a_registry(run, shop, register, server, name):
     root = shop(f"name: {name}, schema: registry")
     register(f"{name}-value", ORDER)

@@ -10,7 +10,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from fastavro import parse_schema
 from support.registry import needs_java
 
-from millstream.formats import format_of
+from millstream.formats import WriterSchema, format_of
 from millstream.kafka.readings import fields_of
 from millstream.project.load import load_project
 
@@ -284,7 +284,7 @@ def test_protobuf_with_imports(run, shop, register, name):
         "protobuf",
         "shop.Order",
         id_,
-        (),
+        (WriterSchema(id_, "0"),),
     )
 
 

@@ -1,19 +1,27 @@
 """What the decoder of Protobuf refuses on Spark, and that it never disagrees with the runtime."""
 
+import json
+from base64 import b64decode, b64encode
 from random import Random
 
 import pytest
-from support.protobuf_spark import as_held, compiled, decoded, encoding, order_fields, order_schema
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from support.protobuf_spark import as_held, compiled, decoded, decoding, encoding, order_fields, order_schema
 from support.protobufs import comparable, fill, held, new_message
+from support.registry import gateway
 
-from millstream.formats.protobuf import Schema, protobuf_format
+from millstream.formats.format import SchemaFiles
+from millstream.formats.protobuf import Schema, files, protobuf_format
 from millstream.formats.values import UnfitError
+from millstream.registry.settings import Address
 from millstream.runner.spark.registry import UsedRegistry, use_registry
+
+WRITTEN = {"items-value": 258}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def ids(first_spark):
-    use_registry(first_spark, UsedRegistry(written={"items-value": 258}))
+    use_registry(first_spark, UsedRegistry(written=WRITTEN))
 
 
 @pytest.fixture(scope="module")
@@ -126,15 +134,92 @@ MOVED = {
     b"\0\0\0\0\x08\x04\x02\x06": None,
     b"\0\0\0\0\x08\x02\x02": "the value has 1 message indexes, not 1.3 of message shop.Order",
     b"\0\0\0\0\x09\x02\x02": "the schema of the value has no message shop.Order",
-    b"\0\0\0\0\x0a\x02\x02": None,
+    b"\0\0\0\0\x0a\x02\x02": "unknown schema id 10",
 }
 
 
 def test_messages_that_other_schemas_have_elsewhere(first_spark, order):
-    elsewhere = ((7, "0"), (8, "1.3"), (9, ""))
-    framed = Schema(order.descriptors, order.message, "confluent", elsewhere=elsewhere)
+    places = ((7, "0"), (8, "1.3"), (9, ""))
+    framed = Schema(order.descriptors, order.message, "confluent", places=places)
     rows = decoded(first_spark, MOVED, framed, order_fields(order))
     assert [row["_bad"] for row in rows] == list(MOVED.values())
+
+
+MESSAGE = "message Order { int32 id = 1; }"
+REGISTERED = {
+    "moved": f'syntax = "proto3"; package shop; message Other {{}} message Outer {{ {MESSAGE} }}',
+    "comments": f"""
+        // message A {{}}
+        syntax = 'proto3'; /* message B {{ */ option java_package = "message C {{}}}}";
+        package shop; message D {{ string message = 1; enum E {{ Z = 0; }} message F {{ message G {{}} }} }}
+        message Outer {{ reserved "message", "x"; message H {{}} {MESSAGE} }}""",
+    "maps": f"""
+        syntax = "proto3"; package shop; message map {{ map<string, int32> message = 1; }}
+        message Outer {{
+          map < int32 , Order > m = 1; oneof one {{ string a = 2 [deprecated = true]; }} map<string, Order> n = 3; {MESSAGE}
+        }}""",
+    "groups": f"""
+        syntax = "proto2"; package shop; extend Outer {{ optional group Ext = 100 {{ optional int32 x = 1; }} }}
+        message Outer {{
+          optional group A = 1 [deprecated = true] {{ optional group B = 1 {{}} }} oneof one {{ group C = 2 {{}} }}
+          extensions 100 to max; extend Outer {{ repeated group D = 101 {{}} }} {MESSAGE.replace("int32", "optional int32")}
+        }}""",
+    "services": f"""
+        syntax = "proto3"; package shop; import "google/protobuf/descriptor.proto";
+        message Opt {{ string text = 1; }} extend google.protobuf.FieldOptions {{ Opt opt = 50000; }}
+        service S {{ rpc Call (Opt) returns (Opt) {{ option deprecated = true; }} }}
+        message Outer {{ string x = 1 [(opt) = {{ text: "}} message Y {{" }}]; {MESSAGE} }} message Order {{}}""",
+    "editions": f'edition = "2023"; package shop; message Outer {{ message X {{}} {MESSAGE} }}',
+    "other package": f'syntax = "proto3"; package store; message Outer {{ {MESSAGE} }}',
+    "long texts": f"""
+        syntax = "proto3"; package shop; /* {"message Z { } " * 5_000} */ option java_package = "{"message Y { } " * 5_000}";
+        message Outer {{ message X {{}} {MESSAGE} }}""",
+    "without it": 'syntax = "proto3"; package shop; message Outer {} message Order {}',
+}  # fmt: skip
+
+
+def test_messages_are_where_schemas_that_only_the_registry_knows_have_them(first_spark, tmp_path):
+    texts = list(REGISTERED.values())
+    sets = [files.compiled(SchemaFiles("s.proto", {"s.proto": each})) for each in texts]
+    places = [files.place_of(b64encode(each).decode(), "shop.Outer.Order") for each in sets]
+    assert [len(set(places)), places[-1]] == [6, ""]
+    binary = FileDescriptorSet.FromString(sets[2]).file[-1].SerializeToString()
+    answers = [{"schema": each, "schemaType": "PROTOBUF"} for each in (*texts, b64encode(binary).decode())]
+    answers += [{"schema": "{}", "schemaType": "JSON"}]
+
+    def answer(path):
+        number = int(path.rpartition("/")[2])
+        if number >= len(answers):
+            return 404, b'{"error_code": 40403}'
+        return 200, json.dumps(answers[number]).encode()
+
+    own = files.read_files(SchemaFiles("s.proto", {"s.proto": texts[0]}, (), "shop.Outer.Order"))
+    schema = Schema(b64decode(own.essence), "shop.Outer.Order", "confluent", places=((99, "1.0"),))
+    with gateway("", answer=answer) as url:
+        use_registry(first_spark, UsedRegistry(Address(url), WRITTEN))
+        for number, place in enumerate([*places, places[2]]):
+            values = {framed(number, each): None for each in sorted({*places, "0"} - {""})}
+            reasons = [row["_bad"] for row in decoded(first_spark, values, schema, own.columns)]
+            assert [each for each, reason in zip(values, reasons, strict=True) if reason is None] == [
+                framed(number, each) for each in [place] if place
+            ]
+        others = {
+            framed(10, "0"): "the schema of id 10 is JSON, not PROTOBUF",
+            framed(11, "0"): "unknown schema id 11",
+        }
+        rows = decoded(first_spark, others, schema, own.columns)
+        assert [row["_bad"] for row in rows] == list(others.values())
+        number = len(texts) - 2
+        rows = first_spark.createDataFrame([(bytearray(framed(number, places[number])),)], "value binary")
+        planned = rows.selectExpr(decoding(schema, own.columns))
+        # Executors are other processes, whose registry is that of the functions alone.
+        use_registry(first_spark, UsedRegistry(written=WRITTEN))
+        assert [row["_bad"] for row in planned.collect()] == [None]
+
+
+def framed(number, place):
+    indexes = [int(each) for each in place.split(".")]
+    return bytes((0, 0, 0, 0, number, 2 * len(indexes), *(2 * each for each in indexes), 8, 5))
 
 
 EDITIONS = """

@@ -2,15 +2,26 @@
 
 import io
 import json
+from contextlib import closing
 
 import fastavro
+import pytest
 from click.testing import CliRunner
 from confluent_kafka.schema_registry import Schema, SchemaReference
-from support.registry import needs_java
-from support.runs import built, create_topics, headers, problems, received, send
+from pyspark.errors import PySparkException
+from support.registry import gateway, needs_java
+from support.runs import built, create_topics, headers, job_of, problems, received, send
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
+from millstream.errors import MillstreamError
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import Cluster
+from millstream.project.pins import Subject, encode, version_of
+from millstream.registry.settings import Address
+from millstream.runner.samples.compute import Question, compute, with_ancestors
+from millstream.runner.spark.registry import UsedRegistry, use_registry, used_registry
+from millstream.testing.session import TestSession
 
 pytestmark = [needs_java, SPARK_WARNINGS]
 
@@ -38,8 +49,16 @@ def record(schema_id, row, *schemas):
 
 def test_a_schema_that_is_registered_after_the_last_pull_is_fetched(shop, registry, first_spark, monkeypatch):
     topic = "{name: orders, schema: registry, on_bad_record: dead_letter}"
-    shop.write("models/web.yml", f"sources: [{{name: web, topics: [{topic}]}}]")
+    tests = "tests: [{row_count: {equals: 3}}]"
+    shop.write(
+        "models/web.yml",
+        f"sources: [{{name: web, topics: [{topic[:-1]}, {tests}}}]}}]\nmodels: [{{name: framed, {tests}}}]",
+    )
     shop.model("copy", "{{ config(materialized='sink') }} select id from {{ source('web', 'orders') }}")
+    shop.model(
+        "framed",
+        "{{ config(materialized='sink', format='avro', framing='confluent') }} select id from {{ source('web', 'orders') }}",
+    )
     first = registry.register_schema(SUBJECT, Schema(json.dumps(FIRST), "AVRO"))
     monkeypatch.chdir(shop.root)
     pulled = CliRunner().invoke(millstream, ["schemas", "pull"])
@@ -49,11 +68,99 @@ def test_a_schema_that_is_registered_after_the_last_pull_is_fetched(shop, regist
     reference = SchemaReference("Place", "place", 1)
     second = registry.register_schema(SUBJECT, Schema(json.dumps(SECOND), "AVRO", [reference]))
     new = record(second, {"id": 2, "places": [{"city": "Rome"}]}, PLACE, SECOND)
-    unknown = b"\0\0\0\x27\x0f\x02"
+    other = registry.register_schema("other", Schema('{"type": "object", "properties": {}}', "JSON"))
+    bad = {
+        b"\0\0\0\x27\x0f\x02": "unknown schema id 9999",
+        record(other, {"id": 1}, FIRST): f"the schema of id {other} is JSON, not AVRO",
+    }
     create_topics(shop.bootstrap, "orders")
-    send(shop.bootstrap, {"orders": [("a", old), ("b", new), ("c", unknown), ("d", old)]})
-    _, told = built(shop.root, first_spark)
+    send(shop.bootstrap, {"orders": [("a", old), ("b", new), *(("c", each) for each in bad), ("d", old)]})
+    _, told = built(shop.root, first_spark, tests=False)
     assert problems(told) == []
     assert sorted(each["id"] for each in shop.values("copy")) == [1, 1, 2]
-    (letter,) = received(shop.bootstrap, "orders.dead_letter")
-    assert (letter.value(), headers(letter)["millstream.reason"]) == (unknown, "unknown schema id 9999")
+    letters = received(shop.bootstrap, "orders.dead_letter")
+    assert {each.value(): headers(each)["millstream.reason"] for each in letters} == bad
+    # Another process, such as that of `millstream test`, knows no registry before it reads.
+    use_registry(first_spark, UsedRegistry())
+    with closing(TestSession(shop.root)) as session:
+        names = [each.id for each in session.nodes.values() if each.kind == "test"]
+        assert [session.data_tests.run(session.nodes[each]).failures for each in names] == [0, 0]
+
+
+UNREACHABLE = """
+shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, schema_registry: {url: 'http://127.0.0.1:1'}}}}
+"""
+
+
+def test_without_a_registry_pinned_schemas_are_enough(shop, first_spark, monkeypatch):
+    shop.write("profiles.yml", UNREACHABLE)
+    topic = "{name: orders, schema: registry, tests: [{row_count: {equals: 1}}]}"
+    shop.write("models/web.yml", f"sources: [{{name: web, topics: [{topic}]}}]")
+    shop.write(
+        f"schemas/registry/{SUBJECT}.json",
+        encode(Subject(SUBJECT, "NONE", (version_of(1, 7, "AVRO", json.dumps(FIRST)),))),
+    )
+    shop.model("orders_seen", "select id from {{ source('web', 'orders') }}")
+    monkeypatch.chdir(shop.root)
+    create_topics(shop.bootstrap, "orders")
+
+    def shown():
+        job = job_of(shop.root)
+        catalog = with_ancestors(job.catalog, frozenset({"model.orders_seen"}))
+        question = Question(job.project, catalog, "model.orders_seen", 10, 100, "spark.log")
+        with used_registry(job.project, catalog, ()) as found:
+            use_registry(first_spark, found)
+            return compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), first_spark).rows
+
+    def tested():
+        with closing(TestSession(shop.root)) as session:
+            (test,) = [each for each in session.nodes.values() if each.kind == "test"]
+            return session.data_tests.run(test).failures
+
+    def consumed():
+        done = CliRunner().invoke(millstream, ["show", "web.orders", "--output", "json"])
+        return done.exit_code, json.loads(done.output)
+
+    send(shop.bootstrap, {"orders": [("a", record(7, {"id": 1}, FIRST))]})
+    assert (shown(), tested()) == ([(1,)], 0)
+    assert consumed()[0] == 0
+    send(shop.bootstrap, {"orders": [("a", record(8, {"id": 2}, FIRST))]})
+    for read in (shown, tested):
+        with pytest.raises(MillstreamError, match=r"registry at .* does not answer") as raised:
+            read()
+        (problem,) = raised.value.diagnostics
+        assert (problem.code, problem.location.path) == ("MS891", "profiles.yml")
+    code, answer = consumed()
+    assert (code, [each["code"] for each in answer["diagnostics"]]) == (2, ["MS891"])
+    use_registry(first_spark, UsedRegistry())
+
+
+MISTAKEN = {
+    "a page": (200, b"<html>Login</html>"),
+    "something else": (200, b'{"message": "hello"}'),
+    "no text": (200, b'{"schema": null}'),
+}
+INVALID = {
+    "a type that is not defined": '{"type": "record", "name": "r", "fields": [{"name": "id", "type": "Missing"}]}',
+    "not Avro": '{"type": "object"}',
+    "cut off": '{"type": "recor',
+}
+
+
+def test_only_a_schema_is_taken_for_one(first_spark):
+    schema = '{"type": "record", "name": "r", "fields": [{"name": "id", "type": "int"}]}'
+    call = f"decode_avro(unhex('000000000702'), 'id int', '{schema}', 'confluent', '{{}}')"
+
+    def read(answer):
+        with gateway("", answer=answer) as url:
+            use_registry(first_spark, UsedRegistry(Address(url)))
+            return first_spark.sql(f"select {call} as found").first()["found"].asDict()
+
+    for answer in MISTAKEN.values():
+        with pytest.raises(PySparkException, match=r"the schema registry at .* does not answer"):
+            read(answer)
+    for text in INVALID.values():
+        row = read((200, json.dumps({"schema": text}).encode()))
+        assert row["_bad"].startswith("the writer's schema is not valid")
+    assert read((200, json.dumps({"schema": schema}).encode())) == {"id": 1, "_bad": None}
+    use_registry(first_spark, UsedRegistry())

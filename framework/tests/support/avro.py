@@ -32,6 +32,11 @@ def encoded(schema, value):
     return out.getvalue()
 
 
+def framed(schema_id, schema, value):
+    """Write a value as Confluent's serializers do."""
+    return b"\0" + schema_id.to_bytes(4, "big") + encoded(schema, value)
+
+
 def judged(value, writer, reader=None):
     """Return what fastavro reads, and whether that are all bytes."""
     found = io.BytesIO(value)

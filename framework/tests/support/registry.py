@@ -19,7 +19,7 @@ needs_java = pytest.mark.skipif(
 
 @contextmanager
 def gateway(upstream, *, login="", answer=None, port=0):
-    """Yield the URL of a gateway to a registry, which wants a login, `name:password`, or gives one answer to everything."""
+    """Yield the URL of a gateway to a registry, which wants a login, `name:password`, or gives its own answer to everything."""
     wanted = f"Basic {base64.b64encode(login.encode()).decode()}"
 
     class Handler(BaseHTTPRequestHandler):
@@ -27,7 +27,7 @@ def gateway(upstream, *, login="", answer=None, port=0):
             if login and self.headers.get("Authorization") != wanted:
                 self.reply(401, b'{"error_code": 401, "message": "Unauthorized"}')
             elif answer is not None:
-                self.reply(*answer)
+                self.reply(*(answer(self.path) if callable(answer) else answer))
             else:
                 try:
                     with urllib.request.urlopen(f"{upstream}{self.path}") as found:

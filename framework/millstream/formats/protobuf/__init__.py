@@ -32,6 +32,6 @@ def protobuf_format(schema: Schema) -> Format:
 
 def format_of(encoding: Encoding) -> Format:
     descriptors = b64decode(encoding.schema)
-    elsewhere = tuple((each.id, each.schema) for each in encoding.writers)
+    places = tuple((each.id, each.schema) for each in encoding.writers)
     id_, subject = encoding.schema_id, encoding.subject
-    return protobuf_format(Schema(descriptors, encoding.message, encoding.framing, id_, subject, elsewhere))
+    return protobuf_format(Schema(descriptors, encoding.message, encoding.framing, id_, subject, places))

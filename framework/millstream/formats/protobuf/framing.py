@@ -32,8 +32,11 @@ def unframed(value: bytes, schema: Schema) -> bytes:
     else:
         raise UnfitError(f"the value has {count} message indexes")
     expected = message_indexes(_message(schema))
-    places = dict(schema.elsewhere)
-    if (place := places.get(int.from_bytes(value[1:_ID], "big"))) is not None:
+    if schema.places:
+        schema_id = int.from_bytes(value[1:_ID], "big", signed=True)
+        place = dict(schema.places).get(schema_id)
+        if place is None:
+            raise UnfitError(f"unknown schema id {schema_id}")
         if not place:
             raise UnfitError(f"the schema of the value has no message {schema.message}")
         expected = tuple(map(int, place.split(".")))

@@ -25,8 +25,8 @@ class Schema(Struct, frozen=True):
     """The id in a registry that encoded values have, if they are framed."""
     subject: str = ""
     """Where a registry has the schema of encoded values, if its id is not known."""
-    elsewhere: tuple[tuple[int, str], ...] = ()
-    """Where schemas of other ids have the message, if that is elsewhere: `0.2`; empty if they lack it."""
+    places: tuple[tuple[int, str], ...] = ()
+    """Where schemas have the message, by id: `0.2`; empty if they lack it. Without any, all ids are good."""
 
 
 @cache

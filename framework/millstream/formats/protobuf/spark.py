@@ -18,7 +18,7 @@ _DAY_TIME = Simple("interval day to second")
 def spark_codec(schema: Schema) -> SparkCodec:
     descriptors = b64encode(schema.descriptors).decode()
     settings = (descriptors, schema.message, schema.framing)
-    framing = " ".join((schema.framing, *(f"{id_}={place}" for id_, place in schema.elsewhere)))
+    framing = " ".join((schema.framing, *(f"{id_}={place}" for id_, place in schema.places)))
 
     def decode(fields: Fields) -> Decoded:
         given = (descriptors, schema.message, framing)

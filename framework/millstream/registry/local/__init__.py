@@ -8,7 +8,16 @@ from pathlib import Path
 
 from millstream.machine.jars import Progress
 from millstream.machine.java import newest_java
-from millstream.machine.server.shared import Server, Status, Stopped, keep, shared, status, stop_shared
+from millstream.machine.server.shared import (
+    Server,
+    Status,
+    Stopped,
+    keep,
+    revive,
+    shared,
+    status,
+    stop_shared,
+)
 from millstream.project.pins import Pins
 from millstream.registry.local.apicurio import API, APICURIO, OLDEST
 from millstream.registry.local.filling import fill
@@ -33,6 +42,11 @@ def keep_registry(root: Path, pins: Pins, progress: Progress | None = None) -> N
     """Start or join the registry, and keep it running until it is stopped."""
     with shared_registry(root, pins, progress):
         keep(APICURIO, root)
+
+
+def revive_registry(root: Path) -> bool:
+    """Restart the registry if it died while a command uses it; return whether it had died."""
+    return revive(APICURIO, root)
 
 
 def stop_registry(root: Path, *, force: bool = False) -> Stopped:

@@ -87,8 +87,9 @@ def _launch(folder: ServerFolder, installed: Installed, ports: Ports) -> Launch:
         "quarkus.management.port": ports[1],
         "quarkus.http.access-log.enabled": "false",
         "quarkus.banner.enabled": "false",
-        # Ids must survive restarts, as the records of the local broker do.
-        "apicurio.datasource.url": "jdbc:h2:file:./data/registry",
+        # Ids must survive restarts, as the records of the local broker do. By default, H2 writes half a
+        # second later, and a killed registry would give the ids of records to other schemas.
+        "apicurio.datasource.url": "jdbc:h2:file:./data/registry;WRITE_DELAY=0",
         "apicurio.datasource.jdbc.initial-size": 1,
         "apicurio.datasource.jdbc.min-size": 1,
         "apicurio.datasource.jdbc.max-size": 8,

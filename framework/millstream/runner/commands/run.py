@@ -19,6 +19,7 @@ from millstream.deployment.stages import Refuse, Reset, Stage, Start
 from millstream.errors import MillstreamError
 from millstream.physical.values import Query
 from millstream.project.contents import with_contents
+from millstream.registry.local import revive_registry
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.clock import Clock, spark_time
 from millstream.runner.deployment.prepare import check_record
@@ -33,7 +34,7 @@ from millstream.runner.values import Ends, Job, Machine, Setup, Tell
 
 _log = logging.getLogger(__name__)
 CHECK = 1.0
-"""Seconds between two checks of the broker on this machine."""
+"""Seconds between two checks of the servers on this machine."""
 LAG = 5.0
 """Seconds between two checks of where topics end."""
 
@@ -81,7 +82,7 @@ def run(
 
 
 def _wait(live: LiveQueries, stopping: threading.Event) -> None:
-    """Wait until the run stops; meanwhile, restart the broker of this machine if it dies."""
+    """Wait until the run stops; meanwhile, restart this machine's broker and registry if they die."""
     running = live.running
     root = Path(running.job.project.root)
     clock, checked = Clock(partial(spark_time, running.spark)), 0.0
@@ -103,6 +104,8 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
             live.pause()
         if running.kafka.cluster.embedded and revive_broker(root):
             running.tell(Setup("broker", "died; restarted", done=True))
+        if running.registry is not None and running.registry.local and revive_registry(root):
+            running.tell(Setup("registry", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
             _tell_ends(running, live.topics)
             _tell_machine(running)

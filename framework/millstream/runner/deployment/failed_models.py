@@ -17,6 +17,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.engine import Engine
+from millstream.runner.queries.failures import PASSING
 from millstream.runner.queries.start import try_out
 from millstream.topology import alone_of
 
@@ -25,7 +26,8 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
     """Leave out the models that fail on the batch on which their query failed; return their errors.
 
     If the query failed before its first batch, the models are tried without records. The result is empty if
-    the query has state, if it failed for another reason, or if all models fail.
+    the query has state, if it failed for another reason, such as a registry that does not answer, or if all
+    models fail.
     """
     checkpoint, record = running.checkpoint(query), running.record(query)
     if record is None or query.signature.stateful or len(query.stored) < 2:
@@ -69,5 +71,8 @@ def _failing(
         try:
             try_out(running.spark, alone, running.context_of(alone, ""), ranges)
         except (MillstreamError, PySparkException, Py4JError) as error:
-            found[model] = running.problem(alone, error)
+            problem = running.problem(alone, error)
+            if problem.code in PASSING:
+                return {}
+            found[model] = problem
     return found

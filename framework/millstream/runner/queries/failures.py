@@ -14,6 +14,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.checks import WRONG_ROW
 from millstream.runner.python.dead_workers import functions_of_dead_workers
 from millstream.runner.python.worker import FAILED
+from millstream.text import Location
 
 _LONGEST = 600
 
@@ -77,7 +78,9 @@ _KNOWN = (
     ),
     _KnownFailure(
         "MS891",
-        re.compile(r"(the schema registry at \S+ (?:does not answer: \w+|refuses \S+: HTTP \d+))"),
+        re.compile(
+            r"(the schema registry at \S+ (?:does not answer(?:: \w+| with a schema)|refuses \S+: HTTP \d+))"
+        ),
         _first,
         "check the url of schema_registry in profiles.yml, and the network",
     ),
@@ -120,24 +123,35 @@ _KNOWN = (
 )
 
 
-def problem_of(who: str, error: BaseException, log: str) -> Diagnostic:
+_OF_TARGET = frozenset({"MS891", "MS892"})
+"""Failures of what profiles.yml names."""
+OF_RECORDS = frozenset({"MS862", *_OF_TARGET})
+"""Failures to decode records, whatever reads them."""
+PASSING = frozenset({"MS884", "MS885", *_OF_TARGET})
+"""Failures of what all models need: none of them fails on its own."""
+
+
+def problem_of(
+    who: str, error: BaseException, log: str, target_location: Location | None = None
+) -> Diagnostic:
     """Return why something failed; `who` names its outputs."""
     if isinstance(error, MillstreamError):
         return error.diagnostics[0]
     text = str(error)
     for known in _KNOWN:
         if match := known.pattern.search(text):
-            return Diagnostic(known.code, f"{who}: {known.message(match)}", None, known.remedy)
+            place = target_location if known.code in _OF_TARGET else None
+            return Diagnostic(known.code, f"{who}: {known.message(match)}", place, known.remedy)
     return Diagnostic("MS860", f"{who}: {_shortest(text)}{_in_python(text)}", None, f"see Spark's log: {log}")
 
 
 @contextmanager
-def reporting_spark_errors(who: str, log: str) -> Iterator[None]:
+def reporting_spark_errors(who: str, log: str, target_location: Location | None = None) -> Iterator[None]:
     """Raise an error of Spark as a diagnostic; `who` names the outputs."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise MillstreamError(problem_of(who, error, log)) from None
+        raise MillstreamError(problem_of(who, error, log, target_location)) from None
 
 
 _WRAPPERS = re.compile(r"\[(?:STREAM_FAILED|FOREACH_BATCH_USER_FUNCTION_ERROR)\]")

@@ -64,7 +64,8 @@ def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
     output = _output(question)
     _check_streaming(question, spark, output)
-    with reporting_spark_errors(question.model.partition(".")[2], question.log):
+    name, place = question.model.partition(".")[2], question.project.target.location
+    with reporting_spark_errors(name, question.log, place):
         rows = _frame(question, admin, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
         if times:

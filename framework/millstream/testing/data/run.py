@@ -41,7 +41,9 @@ class DataTests:
         except (PySparkException, Py4JError) as error:
             reason = str(error).strip().partition("\n")[0]
             message = f"data test '{node.name}' can't be run: {reason[:400]}"
-            raise MillstreamError(Diagnostic("MS661", message, None, "fix its SQL")) from None
+            of_sql = Diagnostic("MS661", message, None, "fix its SQL")
+            of_records = self._stored.unreadable(f"data test '{node.name}'", error)
+            raise MillstreamError(of_records or of_sql) from None
 
     def _result(self, test: DataTest) -> DataTestResult | NotBuilt:
         if test.id in self._results:

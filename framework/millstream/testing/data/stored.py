@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millstream.data_tests import sql_name
-from millstream.errors import MillstreamError
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.graph import build_graph
 from millstream.manifest import ManifestNode
 from millstream.project.folders import broker_folder
@@ -26,7 +26,7 @@ _NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\
 
 
 class StoredRelations:
-    """Opens each relation when it is first used."""
+    """Opens each relation when it is first used; `used_registry` is entered before a topic is read."""
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class StoredRelations:
         spark: Callable[[], SparkSession],
         log: str,
         newest: int | None = None,
+        used_registry: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._project = project
         self._nodes = nodes
@@ -43,6 +44,7 @@ class StoredRelations:
         self._spark = spark
         self._log = log
         self._newest = newest
+        self._used_registry = used_registry
         self._stack = ExitStack()
         self._session: SparkSession | None = None
         self._admin: Admin | None = None
@@ -66,6 +68,13 @@ class StoredRelations:
     def with_views(self, sql: str) -> str:
         """Replace the names of relations in SQL by those of their views; subqueries may name any relation."""
         return _NAMES.sub(self._view_name, sql)
+
+    def unreadable(self, who: str, error: BaseException) -> Diagnostic | None:
+        """Return why records can't be decoded, if an error is about that."""
+        from millstream.runner.queries.failures import OF_RECORDS, problem_of
+
+        found = problem_of(who, error, self._log, self._project.target.location)
+        return found if found.code in OF_RECORDS else None
 
     def close(self) -> None:
         for view in self._views.values():
@@ -116,4 +125,5 @@ class StoredRelations:
             if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():
                 raise NotBuiltError(project.settings.name)
             self._admin = self._stack.enter_context(connected(project))
+            self._stack.enter_context(self._used_registry())
         return self._admin

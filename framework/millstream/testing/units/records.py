@@ -19,6 +19,7 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.testing.units.convert import convert, convert_text
 from millstream.testing.units.relations import Relations
+from millstream.testing.units.schema_ids import known
 from millstream.testing.units.values import DELETED, GivenRow, UnitTestCase
 from millstream.types import BINARY, STRING, Array, Field, Map, Row, Type
 
@@ -130,7 +131,7 @@ def decode_record(
     keys = [column for column in columns if column.name in sink.keys]
     if record["value"] is None:
         return _keys(record["key"], keys, sink, zone) | {DELETED: True}
-    format_ = format_of(sink.format)
+    format_ = format_of(known(sink.format))
     own = [column.name for column in columns if column.name not in sink.key_only]
     in_value = format_.value_columns(own, sink.keys)
     fields = [Field(column.name, column.type) for column in columns if column.name in in_value]
@@ -145,7 +146,8 @@ def decode_record(
 def _keys(key: bytes | None, keys: Sequence[Column], sink: SinkOutput, zone: ZoneInfo) -> dict[str, Any]:
     if key is None:
         return dict.fromkeys(column.name for column in keys)
-    found = written_key(sink.key_format, [Field(column.name, column.type) for column in keys])
+    encoding = sink.key_format and known(sink.key_format)
+    found = written_key(encoding, [Field(column.name, column.type) for column in keys])
     if found.encoding.name == KEY.name and found.type != BINARY:
         (column,) = keys
         return {column.name: convert_text(key.decode(), column.type, zone)}

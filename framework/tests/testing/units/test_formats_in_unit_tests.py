@@ -87,6 +87,23 @@ TOPICS = {
         "x", "the value has 1 bytes, and no id of a schema",
     ),
     "json_framed": ("schema: {subject: of-json}", "", "x", "the value has 1 bytes, and no id of a schema"),
+    "avro_of_file": (
+        "format: avro, schema: schemas/order.avsc, framing: confluent", "format='avro', framing='confluent'",
+        "{hex: '000000000702'}", "unknown schema id 7",
+    ),
+    "avro_of_pin": (
+        "schema: {subject: of-avro}", "schema='registry', subject='of-avro'",
+        "{hex: '000000000802'}", "unknown schema id 8",
+    ),
+    "protobuf_of_file": (
+        "format: protobuf, schema: schemas/order.proto, framing: confluent",
+        "format='protobuf', schema='schemas/order.proto', framing='confluent'",
+        "{hex: '00000000000202'}", "the value has message indexes 1, not 0 of message Order",
+    ),
+    "json_of_file": (
+        "schema: schemas/order.json, framing: confluent", "framing='confluent', subject='other'",
+        "{hex: '0000000000'}", "the value is empty",
+    ),
     "function": (
         "format: python:decode_order, format_options: {encode: encode_order}",
         "format='python:encode_order', format_options={'decode': 'decode_order'}",
@@ -176,6 +193,7 @@ def test_rows_in_every_format(shop):
     files = {
         "schemas/order.avsc": json.dumps(AVRO),
         "schemas/order.proto": PROTO,
+        "schemas/order.json": json.dumps(JSON),
         "macros/codecs.py": CODECS,
         "schemas/registry/of-avro.json": pin("of-avro", "AVRO", json.dumps(AVRO)),
         "schemas/registry/of-protobuf.json": pin("of-protobuf", "PROTOBUF", PROTO),

@@ -43,7 +43,7 @@ final class AvroFormat implements Decoder.Format {
   private static Schemas byId(String writers) {
     FixedSchemas listed = new FixedSchemas(writers);
     Registry registry = Registry.current();
-    return registry == null ? listed : new RegisteredSchemas(listed, registry);
+    return registry == null ? listed : new RegisteredSchemas(listed, registry, "AVRO");
   }
 
   /** Reads all columns, and the {@link BadColumns} among them, or null. */
@@ -86,14 +86,26 @@ final class AvroFormat implements Decoder.Format {
   }
 
   private Rows written(String writer) {
+    Schema parsed;
     try {
-      return rows(writer.isEmpty() ? reader : new Schema.Parser().parse(writer));
+      parsed = writer.isEmpty() ? reader : new Schema.Parser().parse(writer);
     } catch (AvroRuntimeException error) {
-      String why = "the writer's schema is not valid: " + error.getMessage();
-      return in -> {
-        throw new BadValue(why);
-      };
+      return unusable(error.getMessage());
+    } catch (NullPointerException error) { // what the parser throws for some types that are not defined
+      return unusable("it names a type that it does not define");
     }
+    try {
+      return rows(parsed);
+    } catch (AvroRuntimeException error) {
+      return unusable(error.getMessage());
+    }
+  }
+
+  private static Rows unusable(String reason) {
+    String why = "the writer's schema is not valid: " + reason;
+    return in -> {
+      throw new BadValue(why);
+    };
   }
 
   private Rows rows(Schema writer) {

@@ -26,7 +26,7 @@ final class ProtobufEncoding implements Encoder.Format {
 
   private final class Plan {
     private final Descriptor type = ProtobufTypes.message(descriptorSet, message);
-    private final byte[] prefix = new ProtobufFraming(framing, type).prefix(id);
+    private final byte[] prefix = new ProtobufFraming(framing, type, null).prefix(id);
     private final ProtobufRows rows = new ProtobufRows(type, columns);
   }
 

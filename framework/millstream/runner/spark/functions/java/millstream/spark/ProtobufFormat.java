@@ -10,6 +10,7 @@ final class ProtobufFormat implements Decoder.Format {
   private final String descriptorSet;
   private final String message;
   private final String framing;
+  private final Registry registry = Registry.current(); // executors get it with the format
   private transient volatile Plan plan;
 
   ProtobufFormat(StructType columns, String descriptorSet, String message, String framing) {
@@ -22,7 +23,7 @@ final class ProtobufFormat implements Decoder.Format {
 
   private final class Plan {
     private final Descriptor type = ProtobufTypes.message(descriptorSet, message);
-    private final ProtobufFraming frame = new ProtobufFraming(framing, type);
+    private final ProtobufFraming frame = new ProtobufFraming(framing, type, registry);
     private final ProtobufFields fields = new ProtobufFields(type, columns);
   }
 

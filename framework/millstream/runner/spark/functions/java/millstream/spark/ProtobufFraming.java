@@ -17,11 +17,20 @@ final class ProtobufFraming {
   private final Framing framing;
   private final String message;
   private final List<Integer> indexes = new ArrayList<>();
-  /** Where schemas of other ids have the message, if that is elsewhere; empty if they lack it. */
-  private final Map<Integer, List<Integer>> elsewhere = new HashMap<>();
+  /** Where the schemas of ids have the message; empty if they lack it. */
+  private final Map<Integer, List<Integer>> places = new HashMap<>();
+  /** Whether other ids than those are accepted: nothing is known of any. */
+  private final boolean any;
+  private final String prefix;
+  private final List<String> names = new ArrayList<>();
+  private final Registry registry;
 
-  /** Takes a name such as {@code confluent}, or {@code confluent 7=0.2 8=} with the places in other schemas. */
-  ProtobufFraming(String name, Descriptor message) {
+  /**
+   * Takes a name such as {@code confluent}, or {@code confluent 7=0.2 8=} with the places in schemas by their ids, and
+   * the registry that has further ones, or null.
+   */
+  ProtobufFraming(String name, Descriptor message, Registry registry) {
+    this.registry = registry;
     String[] parts = name.split(" ");
     this.framing = Framing.of(parts[0]);
     for (String each : Arrays.asList(parts).subList(1, parts.length)) {
@@ -30,11 +39,14 @@ final class ProtobufFraming {
       for (String index : place[1].isEmpty() ? new String[0] : place[1].split("\\.")) {
         found.add(Integer.valueOf(index));
       }
-      elsewhere.put(Integer.valueOf(place[0]), found);
+      places.put(Integer.valueOf(place[0]), found);
     }
+    this.any = places.isEmpty();
     this.message = message.getFullName();
+    this.prefix = message.getFile().getPackage();
     for (Descriptor each = message; each != null; each = each.getContainingType()) {
       indexes.add(0, each.getIndex());
+      names.add(0, each.getName());
     }
   }
 
@@ -44,7 +56,7 @@ final class ProtobufFraming {
     if (framing == Framing.PLAIN) {
       return header;
     }
-    List<Integer> wanted = elsewhere.isEmpty() ? indexes : elsewhere.getOrDefault(Framing.id(value), indexes);
+    List<Integer> wanted = any ? indexes : place(Framing.id(value));
     int[] position = {header};
     int count = index(value, position);
     if (count != 0 && count != wanted.size()) {
@@ -61,6 +73,24 @@ final class ProtobufFraming {
       throw unexpected("message indexes " + shown(found), wanted);
     }
     return position[0];
+  }
+
+  /** Returns where the schema of an id has the message; the registry is asked for ids that are not listed. */
+  private List<Integer> place(int id) throws BadValue {
+    List<Integer> known = places.get(id);
+    if (known != null) {
+      return known;
+    }
+    Registry.Text found = registry == null ? null : registry.schemaOf(id);
+    if (found == null) {
+      throw new BadValue("unknown schema id " + id);
+    }
+    if (!found.type.equals("PROTOBUF")) {
+      throw new BadValue("the schema of id " + id + " is " + found.type + ", not PROTOBUF");
+    }
+    List<Integer> place = ProtobufPlaces.find(found.schema, prefix, names);
+    places.put(id, place);
+    return place;
   }
 
   private BadValue unexpected(String found, List<Integer> wanted) {

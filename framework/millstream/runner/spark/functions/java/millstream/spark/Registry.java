@@ -20,8 +20,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
+import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
-import org.apache.avro.SchemaParseException;
+
 
 /**
  * A schema registry, asked for the schemas of ids that turn up while a query runs. It is sent to executors with the
@@ -33,7 +34,7 @@ public final class Registry implements Serializable {
   private static final Duration PATIENCE = Duration.ofSeconds(10);
   private static final int ATTEMPTS = 2;
   private static final long REST = Duration.ofSeconds(10).toNanos();
-  private static final Map<String, String> KNOWN = new ConcurrentHashMap<>();
+  private static final Map<String, Text> KNOWN = new ConcurrentHashMap<>();
   /** When an id was last not found: a topic may hold many records with it. */
   private static final Map<String, Long> MISSING = new ConcurrentHashMap<>();
   private static volatile Registry current;
@@ -71,10 +72,21 @@ public final class Registry implements Serializable {
     return current;
   }
 
-  /** Returns a schema with all that it refers to, or null if there is none of this id. */
-  String schemaOf(int id) {
+  /** A schema with all that it refers to, and its type, such as AVRO. */
+  static final class Text {
+    final String type;
+    final String schema;
+
+    Text(String type, String schema) {
+      this.type = type;
+      this.schema = schema;
+    }
+  }
+
+  /** Returns a schema, or null if there is none of this id. */
+  Text schemaOf(int id) {
     String key = url + " " + id;
-    String found = KNOWN.get(key);
+    Text found = KNOWN.get(key);
     if (found != null) {
       return found;
     }
@@ -87,14 +99,17 @@ public final class Registry implements Serializable {
       MISSING.put(key, System.nanoTime());
       return null;
     }
-    found = complete(answer, new Schema.Parser());
+    found = new Text(answer.path("schemaType").asText("AVRO"), complete(answer, new Schema.Parser()));
     KNOWN.put(key, found);
     return found;
   }
 
   /** Returns the text of a schema; those that it refers to are parsed first, and become a part of it. */
   private String complete(JsonNode answer, Schema.Parser parser) {
-    String text = answer.path("schema").asText();
+    String text = answer.path("schema").textValue();
+    if (text == null || text.isEmpty()) { // a page of a proxy, for example: the record itself may be good
+      throw failure(" does not answer with a schema");
+    }
     if (!answer.path("schemaType").asText("AVRO").equals("AVRO")) {
       return text;
     }
@@ -107,7 +122,7 @@ public final class Registry implements Serializable {
     }
     try {
       return parser.parse(text).toString();
-    } catch (SchemaParseException error) {
+    } catch (AvroRuntimeException | NullPointerException error) { // the latter for some undefined types
       return text; // reported when a record is decoded
     }
   }
@@ -117,7 +132,7 @@ public final class Registry implements Serializable {
     for (int attempt = 1; ; attempt++) {
       try {
         HttpResponse<byte[]> response = client().send(request(path), HttpResponse.BodyHandlers.ofByteArray());
-        if (response.statusCode() == 404) {
+        if (response.statusCode() == 404 && isUnknown(response.body())) {
           return null;
         }
         if (response.statusCode() == 200) {
@@ -134,6 +149,16 @@ public final class Registry implements Serializable {
         Thread.currentThread().interrupt();
         throw Failure.of("interrupted while asking the schema registry");
       }
+    }
+  }
+
+  /** Tells whether the registry itself says so, not a proxy that doesn't find the registry. */
+  private static boolean isUnknown(byte[] answer) {
+    try {
+      int code = JSON.readTree(answer).path("error_code").asInt();
+      return code >= 40401 && code <= 40403; // a subject, a version, a schema
+    } catch (IOException error) {
+      return false;
     }
   }
 
