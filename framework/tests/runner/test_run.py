@@ -1,6 +1,7 @@
 """Small projects that run on, on Kafka, Spark and Delta."""
 
 import json
+import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -17,6 +18,9 @@ from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
+from millstream.docs.formats import written_as
+from millstream.docs.formats.grafana import panels_of
+from millstream.docs.material import gather
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
@@ -146,6 +150,39 @@ def check_values(value):
     assert value("count({__name__=~'shop_only.*'})") is None
 
 
+EMPTY = {"Skipped records", "Dead letters", "Dead letters by reason", "Rows that fail tests"}
+"""The panels without data in a run in which nothing goes wrong."""
+
+
+def check_dashboard(prometheus, material):
+    """Run each expression of the dashboard."""
+
+    def empty():
+        return {
+            panel.title
+            for panels in panels_of(material).values()
+            for panel in panels
+            for each in panel.expressions
+            if not prometheus.series(
+                re.sub(r"\$(instance|query|model)", ".*", each.promql).replace("$__rate_interval", "10s")
+            )
+        }
+
+    prometheus.until(EMPTY, empty)  # a rate needs two scrapes
+    may_be = {panel.title for panels in panels_of(material).values() for panel in panels if panel.empty}
+    assert not EMPTY - may_be
+
+
+def check_alerts(prometheus):
+    prometheus.until({"ok"}, lambda: {each["health"] for each in prometheus.rules()})
+    fires = {
+        rule["name"]: [each["labels"]["test"] for each in rule["alerts"]]
+        for rule in prometheus.rules()
+        if rule["state"] == "firing"
+    }
+    assert fires == {"MillstreamTestFailed": ["row_count_totals"]}
+
+
 def test_probes_and_metrics(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1), event(2))
@@ -209,8 +246,11 @@ def test_probes_and_metrics(shop, first_spark):
         shop.send(event(3, "another", value=7.0, kind="y"), event(4, "third", value=3.0, kind="y"))
         run.until(lambda: tested(run, passed=False))
         run.until(lambda: rows_of(run, "totals") == 4 and rows_of(run, "events_topics") == 4)
-        with scraped(address) as value:
-            check_values(value)
+        material = gather(shop.root, compile_project(shop.root), "target", plan=False)
+        with scraped(address, written_as("alerts", material)) as prometheus:
+            check_values(prometheus)
+            check_dashboard(prometheus, material)
+            check_alerts(prometheus)
         names = {family.name for family in text_string_to_metric_families(got("/metrics")[1])}
         own = {each for each in names if each.startswith("millstream_")}
         assert own == {each.family for each in RUN_METRICS}

@@ -87,9 +87,9 @@ def _tests(
     """Return the work of running data tests on an interval, if there are any to run."""
     from pathlib import Path
 
-    from millstream.ops.health import interval_of_tests
     from millstream.project.folders import target_folder
     from millstream.testing.data.repeated import keep_testing, repeated_tests
+    from millstream.thresholds import interval_of_tests
 
     log = target_folder(Path(job.project.root), job.project.target) / "log" / "spark.log"
     tests = repeated_tests(job.project, compiled, job.models, str(log))
