@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -259,3 +260,9 @@ def test_expressions_name_metrics_that_a_run_has():
     for alert in alerts_of(Watched("shop", "local", THRESHOLDS, ("fresh",))):
         named = set(re.findall(r"millstream_\w+", alert.expression))
         assert named <= known, alert.name
+
+
+def test_the_guide_lists_all_alerts():
+    guide = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
+    alerts = [each.name for each in alerts_of(Watched("shop", "local", THRESHOLDS, ("fresh",)))]
+    assert re.findall(r"^\| `(Millstream\w+)` \|", guide, re.MULTILINE) == alerts

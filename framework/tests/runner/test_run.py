@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from prometheus_client.parser import text_string_to_metric_families
 from support.commands import MILLSTREAM
 from support.prometheus import scraped
+from support.receiving import receiving
 from support.running import running
 from support.runs import built, create_topics, job_of, received, table_rows
 from support.shops import TOTALS, event
@@ -27,8 +28,11 @@ from millstream.kafka.cluster import Cluster
 from millstream.ops.health import Health
 from millstream.ops.lag import lags
 from millstream.ops.metrics import Identity
+from millstream.ops.notifications.sending import notifying
 from millstream.ops.serving import serving
 from millstream.project.load import load_project
+from millstream.project.secrets import Secret
+from millstream.project.values import Target
 from millstream.run_metrics import RUN_METRICS
 from millstream.runner.values import Batched, DataTested, Failed, Machine, Stopped
 from millstream.testing.data.repeated import keep_testing, repeated_tests
@@ -110,22 +114,47 @@ def test_offsets_are_committed_for_a_group_of_each_query(shop, first_spark):
     assert [(each.topic, each.offset) for each in future.result(10).topic_partitions] == [("events", 2)]
 
 
+GATE = """
+    import os
+
+    def gate(id: int) -> int:
+        if id == 2 and not os.path.exists("{}"):
+            raise ValueError("closed")
+        return id
+"""
+
+
 @pytest.mark.long
 def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
-    shop.model("halves", SINK + "select 1 / (value - 7) as half from {{ source('web', 'events') }}")
+    opened = shop.root / "opened"
+    shop.write("macros/gates.py", GATE.format(opened))
+    shop.model("gated", SINK + "select gate(id) as id from {{ source('web', 'events') }}")
     shop.model("totals", TOTALS)
-    shop.send(event(1), event(2, value=7.0))
-    with running(shop.root, first_spark) as run:
+    shop.send(event(1), event(2))
+    with (
+        receiving() as receiver,
+        notifying(
+            Target("shop", "local", {"notifications": [{"webhook": Secret(receiver.url), "format": "json"}]}),
+            Identity("shop", "local"),
+            lambda _: None,
+        ) as notify,
+        running(shop.root, first_spark, also=[notify]) as run,
+    ):
         run.until(lambda: len(run.of(Failed)) >= 2)
         first, second = run.of(Failed)[:2]
-        assert (first.query, first.problem.code, first.again, second.again) == (
-            "events_topics",
-            "MS868",
-            1,
-            2,
-        )
+        assert (first.query, first.problem.code, first.again, second.again) == ("gated", "MS861", 1, 2)
         shop.send(event(3))
         run.until(lambda: rows_of(run, "totals") == 3)
+        opened.touch()
+        run.until(lambda: rows_of(run, "gated") == 3)
+        sent = [receiver.next() for _ in range(2)]
+        assert [(each["event"], each["query"]) for each in sent] == [
+            ("failed", "gated"),
+            ("recovered", "gated"),
+        ]
+        assert sent[0]["code"] == "MS861"
+        assert "closed" in sent[0]["text"]
+    assert receiver.received.empty()
 
 
 def check_values(value):
