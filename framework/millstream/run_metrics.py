@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from msgspec import Struct
+
+from millstream.project.values import MetricType
 
 LATENCIES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
 """Upper bounds of the buckets of times, in seconds."""
@@ -15,11 +18,12 @@ class RunMetric(Struct, frozen=True):
     type: Literal["counter", "gauge", "histogram"]
     description: str
     labels: tuple[str, ...] = ("query",)
+    prefix: str = "millstream"
 
     @property
     def family(self) -> str:
         """The name without the suffixes that Prometheus adds by type."""
-        return f"millstream_{self.name}"
+        return f"{self.prefix}_{self.name}"
 
     @property
     def series(self) -> str:
@@ -88,3 +92,31 @@ RUN_METRICS = (
     RunMetric("run", "gauge", "The project, target and version that run.", ("project", "target", "version")),
 )
 BY_NAME = {each.name: each for each in RUN_METRICS}
+
+
+def prefix_of(project: str) -> str:
+    """Return the start of the names of a project's own metrics."""
+    name = re.sub(r"\W", "_", project, flags=re.ASCII)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def own_metrics(
+    project: str, model: str, name: str, type_: MetricType, labels: tuple[str, ...], description: str = ""
+) -> tuple[RunMetric, ...]:
+    """Return what Prometheus sees of a metric that a project declares; a meter is two metrics."""
+    about = description or f"Of the rows of {model}."
+    prefix, all_labels = prefix_of(project), ("model", *labels)
+    match type_:
+        case "counter":
+            return (RunMetric(name, "counter", about, all_labels, prefix),)
+        case "gauge":
+            return (RunMetric(name, "gauge", about, all_labels, prefix),)
+        case "histogram":
+            return (RunMetric(name, "histogram", about, all_labels, prefix),)
+        case "timer":
+            return (RunMetric(f"{name}_seconds", "histogram", about, all_labels, prefix),)
+        case "meter":
+            return (
+                RunMetric(name, "counter", about, all_labels, prefix),
+                RunMetric(f"{name}_per_second", "gauge", f"{about} In the last minute.", all_labels, prefix),
+            )

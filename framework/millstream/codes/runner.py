@@ -80,6 +80,10 @@ MS880 Stored rows would stay as the old version computed them
 MS881 The port for metrics can't be used
     `millstream run` serves `/metrics`, `/healthz` and `/readyz` on `--host` and `--port`. Another program, or
     another run, uses the port. Choose another one; `--port 0` turns the endpoints off.
+MS850 A notification was not sent
+    A webhook or command of `notifications` failed three times, or took more than 10 seconds each time, or so
+    many notifications were waiting that this one was left out. The run continues. This warning is repeated
+    only after a notification was sent again. The address of a webhook is a secret, and never shown.
 MS889 What functions import changed while the project runs
     A function of `macros/` imports a module or a library, or opens a file, that was edited or updated after
     the run had loaded the project. Python would import the new one for functions of the old version, so the

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from millstream.decoding import from_json
+from millstream.decoding import from_json, from_msgpack
 from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
@@ -18,13 +18,17 @@ from millstream.explain.queries import Query
 from millstream.manifest import Compiled, Manifest
 from millstream.physical.plan import Physical as PhysicalPlan
 from millstream.physical.values import Query as Physical
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.results import RunResults, read_results
+from millstream.run_metrics import RunMetric, own_metrics
 from millstream.tested import TestResults, read_test_results
+from millstream.thresholds import Thresholds
 from millstream.topology import Topology, compiled_topology, physical_of
 
 MOST_MODELS = 1_000
 """The site of a larger project has no plan by default, because planning takes longer than everything else."""
 Progress = Callable[[str], None]
+_NONE = Thresholds()
 
 
 class Planned(Struct, frozen=True):
@@ -43,6 +47,22 @@ class Material(Struct, frozen=True):
     results: RunResults | None = None
     tests: TestResults | None = None
     planned: Planned | None = None
+    catalog: bytes = b""
+    """The encoded `Catalog`; decoding it takes long in large projects."""
+    thresholds: Thresholds = Thresholds()
+
+    @property
+    def metrics(self) -> tuple[RunMetric, ...]:
+        """The project's own metrics, as Prometheus sees them."""
+        models = from_msgpack(self.catalog, Catalog).models if self.catalog else {}
+        return tuple(
+            metric
+            for id_, model in models.items()
+            for one in (each.meter for each in model.metrics)
+            for metric in own_metrics(
+                self.manifest.project, id_.partition(".")[2], one.name, one.type, one.labels, one.description
+            )
+        )
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -61,6 +81,7 @@ def gather(
     *,
     plan: bool | None = None,
     progress: Progress = lambda _: None,
+    thresholds: Thresholds = _NONE,
 ) -> Material:
     """Gather the material of a project without errors; `plan` None: if the project is small enough."""
     manifest = found.manifest
@@ -70,7 +91,16 @@ def gather(
     with_plan = models <= MOST_MODELS if plan is None else plan
     planned = _planned(root, found, results, target_path, progress) if with_plan and found.catalog else None
     progress("Reading")
-    return Material(manifest, compiled(found), written(root, manifest), results, tests, planned)
+    return Material(
+        manifest,
+        compiled(found),
+        written(root, manifest),
+        results,
+        tests,
+        planned,
+        found.catalog,
+        thresholds,
+    )
 
 
 _Results = TypeVar("_Results", RunResults, TestResults)

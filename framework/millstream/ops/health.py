@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from msgspec import Struct
+from msgspec.structs import astuple
 
 from millstream.ops.seen import QueryStatus
-from millstream.physical.durations import milliseconds
 from millstream.project.values import Target
+from millstream.thresholds import Thresholds, thresholds_of
 
 
-class Health(Struct, frozen=True):
-    max_lag: int | None = None
-    max_staleness: float | None = None
-    """In seconds."""
+class Health(Thresholds, frozen=True):
+    """Judges queries by the thresholds."""
 
     def not_live(self, seen: QueryStatus) -> list[str]:
         """Return why restarting the process could help a query.
@@ -46,15 +43,4 @@ class Health(Struct, frozen=True):
 
 
 def health_of(target: Target) -> Health:
-    given: dict[str, Any] = target.settings.get("health") or {}
-    stale = given.get("max_staleness")
-    return Health(given.get("max_lag"), milliseconds(stale) / 1000 if stale else None)
-
-
-TEST_EVERY = "10 minutes"
-
-
-def interval_of_tests(target: Target) -> float | None:
-    """Return the seconds between two runs of data tests that need more than a row; None for never."""
-    given = (target.settings.get("health") or {}).get("test_every") or TEST_EVERY
-    return None if given == "never" else milliseconds(given) / 1000
+    return Health(*astuple(thresholds_of(target)))

@@ -15,6 +15,7 @@ from prometheus_client.core import (
 )
 
 from millstream.plan.nodes import Meter
+from millstream.run_metrics import own_metrics
 from millstream.runner.queries.counts import OTHERS
 
 _MANY = "\x01"
@@ -71,38 +72,31 @@ class MeterValues:
             labels = _MANY
         return self._series.setdefault(labels, _Series(buckets=[0.0] * len(self.meter.buckets)))
 
-    def families(self, prefix: str) -> Iterator[Metric]:
+    def families(self, project: str) -> Iterator[Metric]:
         """Return the metric as Prometheus sees it; a meter has two."""
-        name = f"{prefix}_{self.meter.name}"
-        about = self.meter.description or f"Of the rows of {self._model}."
-        labels = ["model", *self.meter.labels]
+        one = self.meter
+        own = own_metrics(project, self._model, one.name, one.type, one.labels, one.description)
         series = [(self._labels(key), each) for key, each in self._series.items()]
-        match self.meter.type:
-            case "gauge":
-                gauge = GaugeMetricFamily(name, about, labels=labels)
-                for values, each in series:
-                    gauge.add_metric(values, each.last)
-                yield gauge
-            case "counter" | "meter":
-                counter = CounterMetricFamily(name, about, labels=labels)
-                for values, each in series:
-                    counter.add_metric(values, each.sum)
-                yield counter
-                if self.meter.type == "meter":
-                    rate = GaugeMetricFamily(
-                        f"{name}_per_second", f"{about} In the last minute.", labels=labels
-                    )
+        for metric in own:
+            name, about, labels = metric.family, metric.description, metric.labels
+            match metric.type:
+                case "gauge":
+                    gauge = GaugeMetricFamily(name, about, labels=labels)
                     for values, each in series:
-                        rate.add_metric(values, _rate(each.recent))
-                    yield rate
-            case "histogram" | "timer":
-                suffix = "_seconds" if self.meter.type == "timer" else ""
-                histogram = HistogramMetricFamily(f"{name}{suffix}", about, labels=labels)
-                for values, each in series:
-                    bounds = [*map(_bound, self.meter.buckets), "+Inf"]
-                    counts = [*each.buckets, each.rows]
-                    histogram.add_metric(values, list(zip(bounds, counts, strict=True)), each.sum)
-                yield histogram
+                        gauge.add_metric(values, each.last if one.type == "gauge" else _rate(each.recent))
+                    yield gauge
+                case "counter":
+                    counter = CounterMetricFamily(name, about, labels=labels)
+                    for values, each in series:
+                        counter.add_metric(values, each.sum)
+                    yield counter
+                case "histogram":
+                    histogram = HistogramMetricFamily(name, about, labels=labels)
+                    for values, each in series:
+                        bounds = [*map(_bound, one.buckets), "+Inf"]
+                        counts = [*each.buckets, each.rows]
+                        histogram.add_metric(values, list(zip(bounds, counts, strict=True)), each.sum)
+                    yield histogram
 
     def _labels(self, key: str) -> list[str]:
         own = [OTHERS] * len(self.meter.labels) if key == _MANY else key.split("\0") if key else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
@@ -27,11 +26,6 @@ class Identity(Struct, frozen=True):
 
     project: str = "millstream"
     target: str = ""
-
-    @property
-    def prefix(self) -> str:
-        name = re.sub(r"\W", "_", self.project, flags=re.ASCII)
-        return f"_{name}" if name[:1].isdigit() else name
 
 
 def _single(value: Callable[[QueryStatus], float]) -> Values:
@@ -110,7 +104,7 @@ class _Run(Collector):
         for name, histogram in _HISTOGRAMS.items():
             yield _histogram(BY_NAME[name], {seen.query: histogram(seen) for seen in statuses})
         yield from self._others()
-        yield from self._watcher.families(self._identity.prefix)
+        yield from self._watcher.families(self._identity.project)
 
     def _others(self) -> Iterator[Metric]:
         machine = self._watcher.machine()

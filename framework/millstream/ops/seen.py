@@ -159,10 +159,10 @@ class Watcher:
         with self._lock:
             return [_copy(each, self._ends) for each in self._statuses.values()]
 
-    def families(self, prefix: str) -> list[Metric]:
+    def families(self, project: str) -> list[Metric]:
         """Return the metrics that the project declares."""
         with self._lock:
-            return [family for each in self._meters.values() for family in each.families(prefix)]
+            return [family for each in self._meters.values() for family in each.families(project)]
 
     def dropped(self) -> dict[str, int]:
         """Return how many rows of each metric are not counted under their own labels."""

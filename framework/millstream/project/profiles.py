@@ -18,7 +18,7 @@ from millstream.project.names import LONGEST, Environment, is_name
 from millstream.project.schema import Reader, Shape
 from millstream.project.secrets import Secret, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
-from millstream.project.target_shapes import KafkaShape, TablesShape, TargetShape
+from millstream.project.target_shapes import KafkaShape, NotificationShape, TablesShape, TargetShape
 from millstream.project.values import Settings, Target
 from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, span
@@ -236,6 +236,11 @@ def _check(reader: Reader, shape: TargetShape) -> None:
     if None not in {shape.timezone, spark_zone} and as_text(shape.timezone) != as_text(spark_zone):
         message = f"'{TIMEZONE}' is not the target's timezone"
         report(shape, "spark", "MS107", message, f"remove it: timezone: {shape.timezone} sets it")
+    # With errors, a key may only be missing because it is misspelled.
+    readable = all(each.severity == "warning" for each in reader.diagnostics)
+    for each in (shape.notifications or []) if readable else []:
+        if wrong := _check_notification(each):
+            report(each, "command" if each.command else "webhook", *wrong)
     tables = shape.tables
     if isinstance(tables, TablesShape):
         store = declaration(tables.store)
@@ -255,6 +260,21 @@ def _check_servers(kafka: Any) -> tuple[str, str] | None:
         if found is None or not 0 < int(found[1]) < 65536:
             named = "an address" if isinstance(given, Secret) else f"'{each.strip()}'"
             return f"{named} in 'bootstrap_servers' is not host:port", "write kafka.example:9092"
+    return None
+
+
+def _check_notification(given: NotificationShape) -> tuple[str, str, str] | None:
+    """Return what is wrong with a notification: code, message and remedy."""
+    url: Any = given.webhook
+    if bool(url) == bool(given.command):
+        return "MS107", "a notification needs either 'webhook' or 'command'", "write one of them"
+    if any(isinstance(each, Secret) for each in given.command):
+        message = "'command' can't have values of the environment: other users can see arguments"
+        return "MS113", message, "read the variable in the program, which gets the run's environment"
+    if given.command and given.format:
+        return "MS107", "'format' is for webhooks; a command gets JSON", "remove it"
+    if url and not _revealed(url).lower().startswith(("http://", "https://")):
+        return "MS107", "'webhook' is not an http or https address", "write https://…"
     return None
 
 

@@ -11,7 +11,8 @@ from urllib.parse import quote, quote_plus
 
 MASK = "****"
 _SECRET = re.compile(
-    r"PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL|(PRIVATE|API|ACCOUNT|KEYSTORE)[._-]?KEY|JAAS", re.IGNORECASE
+    r"PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL|WEBHOOK|(PRIVATE|API|ACCOUNT|KEYSTORE)[._-]?KEY|JAAS",
+    re.IGNORECASE,
 )
 _NO_SECRET = re.compile(
     r"(url|uri|mechanism|enabled|location|path|file|type|algorithm|protocol|provider|class|ms|seconds)\Z",

@@ -129,6 +129,35 @@ class HealthShape(Shape):
     ] = None
 
 
+NoticeKind = Literal[
+    "failed", "left_out", "dead_letters", "test_violated", "freshness_missed", "recovered", "ended"
+]
+NOTICE_INTERVAL = "1 hour"
+
+
+class NotificationShape(Shape):
+    """Where a run sends notifications, and of what."""
+
+    words: ClassVar[dict[str, str]] = {
+        "url": "write webhook: …",
+        "slack": "write webhook: …",
+        "events": "write on: [failed, recovered]",
+    }
+
+    webhook: Annotated[str | None, about("an http or https address, a secret: use env_var()")] = None
+    command: Annotated[
+        list[str], about("or a program and its arguments, which reads the notification as JSON from stdin")
+    ] = []
+    format: Annotated[
+        Literal["slack", "json"] | None,
+        about('of the webhook: slack, the default, is {"text": …}; json has all fields'),
+    ] = None
+    on: Annotated[list[NoticeKind], about("the events to send; by default all")] = []
+    every: Annotated[
+        Duration | None, about("each cause is sent at most once in this time, by default 1 hour")
+    ] = None
+
+
 class TargetShape(Shape):
     """One output of a profile."""
 
@@ -155,6 +184,9 @@ class TargetShape(Shape):
     ] = None
     health: Annotated[
         HealthShape | None, about("thresholds of a run's probes, and its interval of tests")
+    ] = None
+    notifications: Annotated[
+        list[NotificationShape] | None, about("webhooks and commands that a run notifies of failures")
     ] = None
     grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
     guarantee: Literal["at_least_once"] | None = None

@@ -115,6 +115,8 @@ class DataTested(Struct, frozen=True):
     passed: bool
     message: str = ""
     severity: str = "error"
+    kind: str = ""
+    """The kind of the test, such as `freshness`."""
 
 
 class Batched(Struct, frozen=True):

@@ -12,6 +12,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+import yaml
 
 from millstream.cli.group import millstream
 from millstream.docs.formats import FORMATS
@@ -43,6 +44,20 @@ def test_a_document_goes_to_a_file(run, shop: Path):
     found = run("docs", "generate", "--format", "mermaid", "--to", "out/lineage.mmd")
     assert found.out == "Wrote out/lineage.mmd.\n"
     assert (shop / "out/lineage.mmd").read_text().startswith("flowchart LR\n")
+
+
+def test_alerts_use_the_thresholds_of_the_chosen_target(run, shop: Path):
+    targets = (
+        "{local: {health: {max_lag: 500}}, production: {health: {max_lag: 7000, max_staleness: 2 minutes}}}"
+    )
+    (shop / "profiles.yml").write_text(f"shop: {{outputs: {targets}}}\n")
+    found = run("docs", "generate", "--format", "alerts", "--target", "production", "--to", "alerts.yml")
+    assert (found.code, found.out) == (0, "Wrote alerts.yml.\n")
+    (group,) = yaml.safe_load((shop / "alerts.yml").read_text())["groups"]
+    expressions = " ".join(each["expr"] for each in group["rules"])
+    assert " > 7000 and" in expressions
+    assert "millstream_seconds_since_batch > 120 and" in expressions
+    assert {each["labels"]["target"] for each in group["rules"]} == {"production"}
 
 
 def test_every_format_is_a_value_of_the_option():

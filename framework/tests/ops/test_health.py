@@ -5,10 +5,11 @@ import time
 import pytest
 
 from millstream.errors import Diagnostic
-from millstream.ops.health import Health, health_of, interval_of_tests
+from millstream.ops.health import Health, health_of
 from millstream.ops.seen import QueryStatus
 from millstream.project.values import Target
 from millstream.runner.queries.batches import Batch
+from millstream.thresholds import interval_of_tests
 
 STALE = "it has ended no batch for 90 s: max_staleness is 60 s"
 

@@ -1,6 +1,7 @@
 """Small projects that run on, on Kafka, Spark and Delta."""
 
 import json
+import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -11,20 +12,27 @@ from confluent_kafka.admin import AdminClient
 from prometheus_client.parser import text_string_to_metric_families
 from support.commands import MILLSTREAM
 from support.prometheus import scraped
+from support.receiving import receiving
 from support.running import running
 from support.runs import built, create_topics, job_of, received, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
+from millstream.docs.formats import written_as
+from millstream.docs.formats.grafana import panels_of
+from millstream.docs.material import gather
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.health import Health
 from millstream.ops.lag import lags
 from millstream.ops.metrics import Identity
+from millstream.ops.notifications.sending import notifying
 from millstream.ops.serving import serving
 from millstream.project.load import load_project
+from millstream.project.secrets import Secret
+from millstream.project.values import Target
 from millstream.run_metrics import RUN_METRICS
 from millstream.runner.values import Batched, DataTested, Failed, Machine, Stopped
 from millstream.testing.data.repeated import keep_testing, repeated_tests
@@ -106,22 +114,47 @@ def test_offsets_are_committed_for_a_group_of_each_query(shop, first_spark):
     assert [(each.topic, each.offset) for each in future.result(10).topic_partitions] == [("events", 2)]
 
 
+GATE = """
+    import os
+
+    def gate(id: int) -> int:
+        if id == 2 and not os.path.exists("{}"):
+            raise ValueError("closed")
+        return id
+"""
+
+
 @pytest.mark.long
 def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
-    shop.model("halves", SINK + "select 1 / (value - 7) as half from {{ source('web', 'events') }}")
+    opened = shop.root / "opened"
+    shop.write("macros/gates.py", GATE.format(opened))
+    shop.model("gated", SINK + "select gate(id) as id from {{ source('web', 'events') }}")
     shop.model("totals", TOTALS)
-    shop.send(event(1), event(2, value=7.0))
-    with running(shop.root, first_spark) as run:
+    shop.send(event(1), event(2))
+    with (
+        receiving() as receiver,
+        notifying(
+            Target("shop", "local", {"notifications": [{"webhook": Secret(receiver.url), "format": "json"}]}),
+            Identity("shop", "local"),
+            lambda _: None,
+        ) as notify,
+        running(shop.root, first_spark, also=[notify]) as run,
+    ):
         run.until(lambda: len(run.of(Failed)) >= 2)
         first, second = run.of(Failed)[:2]
-        assert (first.query, first.problem.code, first.again, second.again) == (
-            "events_topics",
-            "MS868",
-            1,
-            2,
-        )
+        assert (first.query, first.problem.code, first.again, second.again) == ("gated", "MS861", 1, 2)
         shop.send(event(3))
         run.until(lambda: rows_of(run, "totals") == 3)
+        opened.touch()
+        run.until(lambda: rows_of(run, "gated") == 3)
+        sent = [receiver.next() for _ in range(2)]
+        assert [(each["event"], each["query"]) for each in sent] == [
+            ("failed", "gated"),
+            ("recovered", "gated"),
+        ]
+        assert sent[0]["code"] == "MS861"
+        assert "closed" in sent[0]["text"]
+    assert receiver.received.empty()
 
 
 def check_values(value):
@@ -144,6 +177,39 @@ def check_values(value):
     assert value('millstream_process_rss_bytes{process="jvm"}') > 1e8
     assert value('millstream_test_passed{test="row_count_totals"}') == 0
     assert value("count({__name__=~'shop_only.*'})") is None
+
+
+EMPTY = {"Skipped records", "Dead letters", "Dead letters by reason", "Rows that fail tests"}
+"""The panels without data in a run in which nothing goes wrong."""
+
+
+def check_dashboard(prometheus, material):
+    """Run each expression of the dashboard."""
+
+    def empty():
+        return {
+            panel.title
+            for panels in panels_of(material).values()
+            for panel in panels
+            for each in panel.expressions
+            if not prometheus.series(
+                re.sub(r"\$(instance|query|model)", ".*", each.promql).replace("$__rate_interval", "10s")
+            )
+        }
+
+    prometheus.until(EMPTY, empty)  # a rate needs two scrapes
+    may_be = {panel.title for panels in panels_of(material).values() for panel in panels if panel.empty}
+    assert not EMPTY - may_be
+
+
+def check_alerts(prometheus):
+    prometheus.until({"ok"}, lambda: {each["health"] for each in prometheus.rules()})
+    fires = {
+        rule["name"]: [each["labels"]["test"] for each in rule["alerts"]]
+        for rule in prometheus.rules()
+        if rule["state"] == "firing"
+    }
+    assert fires == {"MillstreamTestFailed": ["row_count_totals"]}
 
 
 def test_probes_and_metrics(shop, first_spark):
@@ -209,8 +275,11 @@ def test_probes_and_metrics(shop, first_spark):
         shop.send(event(3, "another", value=7.0, kind="y"), event(4, "third", value=3.0, kind="y"))
         run.until(lambda: tested(run, passed=False))
         run.until(lambda: rows_of(run, "totals") == 4 and rows_of(run, "events_topics") == 4)
-        with scraped(address) as value:
-            check_values(value)
+        material = gather(shop.root, compile_project(shop.root), "target", plan=False)
+        with scraped(address, written_as("alerts", material)) as prometheus:
+            check_values(prometheus)
+            check_dashboard(prometheus, material)
+            check_alerts(prometheus)
         names = {family.name for family in text_string_to_metric_families(got("/metrics")[1])}
         own = {each for each in names if each.startswith("millstream_")}
         assert own == {each.family for each in RUN_METRICS}

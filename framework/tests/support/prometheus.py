@@ -14,9 +14,39 @@ from pathlib import Path
 PATIENCE = 30
 
 
+class Prometheus:
+    """A running Prometheus; called, it returns the value of an expression."""
+
+    def __init__(self, port):
+        self._address = f"http://127.0.0.1:{port}/api/v1"
+
+    def __call__(self, query):
+        found = self.series(query)
+        assert len(found) <= 1, found
+        return float(found[0]["value"][1]) if found else None
+
+    def series(self, query):
+        return self._asked(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
+
+    def rules(self):
+        """Return all rules of alerts, with their health and state."""
+        return [rule for group in self._asked("rules")["groups"] for rule in group["rules"]]
+
+    def until(self, wanted, found):
+        """Wait until something has a value; whatever is scraped, it is asked again."""
+        end = time.monotonic() + PATIENCE
+        while (result := found()) != wanted:
+            assert time.monotonic() < end, result
+            time.sleep(0.1)
+
+    def _asked(self, path):
+        with urllib.request.urlopen(f"{self._address}/{path}", timeout=10) as answer:
+            return json.load(answer)["data"]
+
+
 @contextmanager
-def scraped(address):
-    """Scrape an address, and yield a function that asks for a value once a scrape has succeeded."""
+def scraped(address, rules=""):
+    """Scrape an address, and yield the `Prometheus` once a scrape has succeeded; `rules` is a file's text."""
     program = shutil.which("prometheus")
     assert program, "install it: apt-get install prometheus"
     with socket.socket() as free:
@@ -24,9 +54,14 @@ def scraped(address):
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         job = {"job_name": "run", "static_configs": [{"targets": [address.removeprefix("http://")]}]}
-        config = {"global": {"scrape_interval": "500ms"}, "scrape_configs": [job]}
+        config = {
+            "global": {"scrape_interval": "500ms", "evaluation_interval": "500ms"},
+            "scrape_configs": [job],
+            "rule_files": ["rules.yml"],
+        }
         file = Path(folder) / "prometheus.yml"
         file.write_text(json.dumps(config))  # JSON is YAML
+        (Path(folder) / "rules.yml").write_text(rules)
         command = [
             program,
             f"--config.file={file}",
@@ -34,16 +69,7 @@ def scraped(address):
             "--log.level=error",
         ]
         process = subprocess.Popen([*command, f"--web.listen-address=127.0.0.1:{port}"])
-
-        def value(query):
-            question = urllib.parse.urlencode({"query": query})
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{port}/api/v1/query?{question}", timeout=10
-            ) as answer:
-                found = json.load(answer)["data"]["result"]
-            assert len(found) <= 1, found
-            return float(found[0]["value"][1]) if found else None
-
+        value = Prometheus(port)
         try:
             end = time.monotonic() + PATIENCE
             while not _is_up(value):

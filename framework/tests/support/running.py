@@ -15,8 +15,9 @@ PATIENCE = 90
 class Running:
     """What a run told so far; waiting for more of it."""
 
-    def __init__(self):
+    def __init__(self, also=()):
         self.told = []
+        self._also = also
         self.watcher = Watcher()
         self.stopping = threading.Event()
         self.error = None
@@ -24,6 +25,8 @@ class Running:
 
     def tell(self, event):
         self.watcher.tell(event)
+        for tell in self._also:
+            tell(event)
         with self._news:
             self.told.append(event)
             self._news.notify_all()
@@ -41,9 +44,12 @@ class Running:
 
 
 @contextmanager
-def running(root, spark, *, target=None, alongside=lambda _: (), **options):
-    """Run a project while the block does; `alongside` returns work for its own threads, from the `Running`."""
-    made = Running()
+def running(root, spark, *, target=None, alongside=lambda _: (), also=(), **options):
+    """Run a project while the block does; `alongside` returns work for its own threads, from the `Running`.
+
+    Events are also told to `also`.
+    """
+    made = Running(also)
     job = job_of(root, target=target, **options)
 
     def go():

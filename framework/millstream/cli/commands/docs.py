@@ -13,14 +13,14 @@ import click
 
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, say, terminal
-from millstream.cli.project import compile_valid, models_in, root_of
+from millstream.cli.project import compile_valid, models_in, project_of, root_of
+from millstream.docs.formats import FORMATS
 from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from millstream.manifest import Compiled
 
-_FORMATS = ("asyncapi", "openlineage", "mermaid", "badge")
 _REMEDY = "make it writable, or choose another path with --to"
 
 
@@ -30,7 +30,9 @@ _REMEDY = "make it writable, or choose another path with --to"
     "millstream docs serve --port 8000",
     "millstream docs generate --format asyncapi > asyncapi.json",
     "millstream docs generate --format mermaid",
-    formats=_FORMATS,
+    "millstream docs generate --format grafana > dashboard.json",
+    "millstream docs generate --format alerts --target production > alerts.yml",
+    formats=FORMATS,
 )
 @click.option(
     "--to",
@@ -67,12 +69,12 @@ def command(
     optimized rule by rule, a page for each node of the project, a search, and what needs attention. `serve`
     generates it and serves it on this machine only, until Ctrl-C.
     """
-    if common.output in _FORMATS and action == "serve":
+    if common.output in FORMATS and action == "serve":
         raise click.UsageError("`docs serve` serves only the site; use `docs generate` for other formats")
     root = root_of(common)
     compiled = compile_valid(common, root)
     settings, _ = read_settings(root)
-    if common.output in _FORMATS:
+    if common.output in FORMATS:
         return _document(common, root, compiled, to, settings.target_path)
     folder = to or root / settings.target_path / "docs"
     shown = to.as_posix() if to else f"{settings.target_path}/docs"
@@ -121,8 +123,10 @@ def _document(common: Common, root: Path, compiled: Compiled, to: Path | None, t
     from millstream.atomic import replace_file
     from millstream.docs.formats import written_as
     from millstream.docs.material import gather
+    from millstream.thresholds import thresholds_of
 
-    text = written_as(common.output, gather(root, compiled, target_path, plan=False))
+    thresholds = thresholds_of(project_of(common, root).target)
+    text = written_as(common.output, gather(root, compiled, target_path, plan=False, thresholds=thresholds))
     if to is not None:
         with reporting_os_errors("MS702", f"{to.as_posix()} can't be written", _REMEDY):
             to.parent.mkdir(parents=True, exist_ok=True)

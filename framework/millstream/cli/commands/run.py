@@ -59,6 +59,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     from millstream.cli.signals import stopping_well
     from millstream.ops.health import health_of
     from millstream.ops.metrics import Identity
+    from millstream.ops.notifications.sending import notifying
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
     from millstream.runner.commands.run import run
@@ -71,12 +72,13 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
         run_progress(common.style, watcher) as progress,
         progress.errors() as errors,
         serving(watcher, host, port, health_of(target), identity) if port else nullcontext() as address,
+        notifying(target, identity, progress.handle) as tell,
     ):
         progress.show_address(address)
         for each in diagnostics if common.style.json else ():
             progress.handle(Told(each))
-        tests = _tests(job, compiled, progress.handle, stopping)
-        run(job, root / ".millstream", progress.handle, stopping, alongside=tests)
+        tests = _tests(job, compiled, tell, stopping)
+        run(job, root / ".millstream", tell, stopping, alongside=tests)
         progress.show_end()
     return 2 if errors else 0
 
@@ -87,9 +89,9 @@ def _tests(
     """Return the work of running data tests on an interval, if there are any to run."""
     from pathlib import Path
 
-    from millstream.ops.health import interval_of_tests
     from millstream.project.folders import target_folder
     from millstream.testing.data.repeated import keep_testing, repeated_tests
+    from millstream.thresholds import interval_of_tests
 
     log = target_folder(Path(job.project.root), job.project.target) / "log" / "spark.log"
     tests = repeated_tests(job.project, compiled, job.models, str(log))

@@ -58,14 +58,13 @@ class RepeatedTests(Struct, frozen=True):
                 try:
                     result = tests.run(node)
                 except MillstreamError as error:
-                    yield DataTested(
-                        node.id, passed=False, message=error.diagnostics[0].message, severity=severity
-                    )
+                    said = error.diagnostics[0].message
+                    yield DataTested(node.id, passed=False, message=said, severity=severity, kind=node.test)
                     continue
                 if not isinstance(result, NotBuilt):
                     passed = is_tolerated(node, result)
                     said = "" if passed else result.message or f"{result.failures:,} rows"
-                    yield DataTested(node.id, passed, said, severity)
+                    yield DataTested(node.id, passed, said, severity, node.test)
         finally:
             stored.close()
 

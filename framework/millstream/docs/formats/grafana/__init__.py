@@ -1,0 +1,158 @@
+"""A dashboard for Grafana, in the JSON that it imports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from millstream.docs.formats.grafana.panels import DROPPED, OWN_ROW, ROWS, Kind, Panel, own_panel
+from millstream.docs.formats.promql import quoted
+from millstream.docs.material import Material
+
+SCHEMA_VERSION = 41
+"""Of Grafana 11.6; newer versions convert it."""
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_WIDTH, _HEIGHT = 24, 8
+_SIZES: dict[Kind, tuple[int, int]] = {"timeseries": (12, _HEIGHT), "stat": (3, 4), "table": (12, _HEIGHT)}
+_JOINER = "\u2060"
+
+
+def grafana(material: Material) -> str:
+    manifest = material.manifest
+    document = {
+        "uid": f"millstream-{sha256(manifest.project.encode()).hexdigest()[:16]}",
+        "title": plain(f"{manifest.project}: Millstream"),
+        "description": plain(f"The runs of the project {manifest.project}."),
+        "tags": ["millstream"],
+        "timezone": "browser",
+        "editable": True,
+        "graphTooltip": 1,
+        "time": {"from": "now-3h", "to": "now"},
+        "refresh": "30s",
+        "schemaVersion": SCHEMA_VERSION,
+        "templating": {"list": list(_variables(manifest.project))},
+        "annotations": {"list": []},
+        "panels": list(_panels(panels_of(material))),
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def panels_of(material: Material) -> dict[str, tuple[Panel, ...]]:
+    """Return the panels by row: those of each run, then those of the project's own metrics."""
+    own = tuple(map(own_panel, material.metrics))
+    return ROWS | {OWN_ROW: (*own, DROPPED)}
+
+
+def plain(text: str) -> str:
+    """Return a text in which Grafana finds no variables: it has no way to escape them."""
+    return re.sub(r"\$(?=[\w{])|\[(?=\[)", lambda found: found[0] + _JOINER, text)
+
+
+def _variables(project: str) -> Iterator[dict[str, Any]]:
+    yield {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
+    run = f"millstream_run{{project={quoted(project)}"
+    for name, label, query in (
+        ("target", "Target", f"label_values({run}}}, target)"),
+        ("instance", "Run", f'label_values({run},target=~"$target"}}, instance)'),
+        ("query", "Query", 'label_values(millstream_up{instance=~"$instance"}, query)'),
+        (
+            "model",
+            "Model",
+            'label_values(millstream_model{instance=~"$instance",query=~"$query"}, model)',
+        ),
+    ):
+        yield {
+            "name": name,
+            "label": label,
+            "type": "query",
+            "datasource": _SOURCE,
+            "query": {"query": query, "refId": f"Variable-{name}"},
+            "refresh": 2,  # also when the time range changes
+            "sort": 1,
+            "multi": True,
+            "includeAll": True,
+            "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
+        }
+
+
+def _panels(rows: Mapping[str, tuple[Panel, ...]]) -> Iterator[dict[str, Any]]:
+    """Yield rows and panels, placed from left to right and top to bottom."""
+    number, top = 0, 0
+    for title, panels in rows.items():
+        number += 1
+        place = {"x": 0, "y": top, "w": _WIDTH, "h": 1}
+        yield {
+            "id": number,
+            "type": "row",
+            "title": title,
+            "collapsed": False,
+            "gridPos": place,
+            "panels": [],
+        }
+        top, left, tallest = top + 1, 0, 0
+        for panel in panels:
+            width, height = _SIZES[panel.kind]
+            if left + width > _WIDTH:
+                top, left, tallest = top + tallest, 0, 0
+            number += 1
+            yield _panel(number, panel, {"x": left, "y": top, "w": width, "h": height})
+            left, tallest = left + width, max(tallest, height)
+        top += tallest
+
+
+def _panel(number: int, panel: Panel, place: Mapping[str, int]) -> dict[str, Any]:
+    about = dict.fromkeys(each.metric.description for each in panel.expressions)
+    note = (f"No data {panel.empty}.",) if panel.empty else ()
+    return {
+        "id": number,
+        "type": panel.kind,
+        "title": plain(panel.title),
+        "description": plain("\n\n".join((*about, *note))),
+        "datasource": _SOURCE,
+        "gridPos": place,
+        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
+        "options": _OPTIONS[panel.kind],
+        "transformations": _TRANSFORMATIONS.get(panel.kind, []),
+        "targets": [
+            {
+                "refId": chr(ord("A") + index),
+                "datasource": _SOURCE,
+                "expr": each.promql,
+                "legendFormat": each.legend or "__auto",
+                **({"instant": True, "format": "table"} if panel.kind == "table" else {"range": True}),
+            }
+            for index, each in enumerate(panel.expressions)
+        ],
+    }
+
+
+_OPTIONS: dict[Kind, dict[str, Any]] = {
+    "timeseries": {
+        "legend": {
+            "displayMode": "list",
+            "placement": "bottom",
+            "showLegend": True,
+            "calcs": [],
+        },
+        "tooltip": {"mode": "multi", "sort": "desc"},
+    },
+    "stat": {
+        "reduceOptions": {"values": False, "calcs": ["lastNotNull"], "fields": ""},
+        "graphMode": "area",
+        "colorMode": "value",
+        "justifyMode": "auto",
+        "textMode": "auto",
+        "wideLayout": True,
+        "showPercentChange": False,
+        "percentChangeColorMode": "standard",
+        "orientation": "auto",
+    },
+    "table": {"showHeader": True, "showTypeIcons": False, "frameIndex": 0},
+}
+_TRANSFORMATIONS: dict[Kind, list[dict[str, Any]]] = {
+    "table": [{"id": "organize", "options": {"excludeByName": {"Time": True, "Value": True}}}],
+}

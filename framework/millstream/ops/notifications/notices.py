@@ -1,0 +1,115 @@
+"""Which events of a run are worth a notice."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic
+from millstream.project.target_shapes import NoticeKind
+from millstream.runner.values import Batched, DataTested, Event, Failed, Idle, LeftOut, Removed
+
+
+class Notice(Struct, frozen=True, omit_defaults=True):
+    """What happened, for people (`said`) and programs."""
+
+    event: NoticeKind
+    said: str
+    query: str = ""
+    model: str = ""
+    of: str = ""
+    """The source or model whose records are dead letters."""
+    test: str = ""
+    rows: int = 0
+    code: str = ""
+    help: str = ""
+
+
+class Notices:
+    """Turns events into notices; each cause has at most one per interval."""
+
+    def __init__(self, every: float, wanted: Collection[NoticeKind] = ()) -> None:
+        self._every = every
+        """In seconds."""
+        self._wanted = wanted
+        """No kinds are all kinds."""
+        self._last: dict[tuple[str, ...], float] = {}
+        self._failing: set[tuple[str, str]] = set()
+        """Queries and tests that have had a notice of a failure, and did not recover since."""
+        self._rows: Counter[tuple[str, ...]] = Counter()
+        """Rows since the last notice of a cause."""
+
+    def of(self, event: Event) -> list[Notice]:
+        return [each for each in self._all(event) if not self._wanted or each.event in self._wanted]
+
+    def of_end(self, problem: Diagnostic) -> list[Notice]:
+        """Return the notice of an error that ends the run."""
+        wanted = not self._wanted or "ended" in self._wanted
+        return [_of_problem("ended", "the run ended", problem)] if wanted else []
+
+    def _all(self, event: Event) -> Iterator[Notice]:
+        match event:
+            case Failed(query=query, problem=problem):
+                if self._is_due("failed", query, problem.code):
+                    self._failing.add(("query", query))
+                    yield _of_problem("failed", f"query {query} failed", problem, query=query)
+            case LeftOut(query=query, model=id_, problem=problem):
+                model = id_.removeprefix("model.")
+                if self._is_due("left_out", model, problem.code):
+                    said = f"model {model} failed and is left out of query {query}"
+                    yield _of_problem("left_out", said, problem, query=query, model=model)
+            case Batched(query=query, batch=batch):
+                yield from self._recovered("query", query)
+                for of, rows in batch.counts.dead_letters.items():
+                    if total := self._counted(rows, "dead_letters", query, of):
+                        said = f"{total:,} new dead letters of {of} in query {query}"
+                        yield Notice("dead_letters", said, query=query, of=of, rows=total)
+                for id_, rows in batch.counts.tests.items():
+                    test = id_.removeprefix("test.")
+                    if total := self._counted(rows, "test_violated", query, test):
+                        said = f"{total:,} rows of query {query} failed the data test {test}"
+                        yield Notice("test_violated", said, query=query, test=test, rows=total)
+            case Idle(query=query):
+                yield from self._recovered("query", query)
+            case DataTested(test=id_, passed=passed):
+                test = id_.removeprefix("test.")
+                if passed:
+                    yield from self._recovered("test", test)
+                elif self._is_due("test", test):
+                    self._failing.add(("test", test))
+                    kind: NoticeKind = "freshness_missed" if event.kind == "freshness" else "test_violated"
+                    yield Notice(kind, f"data test {test} failed: {event.message}", test=test)
+            case Removed(query=query):
+                self._failing.discard(("query", query))
+            case _:
+                pass
+
+    def _recovered(self, kind: str, name: str) -> Iterator[Notice]:
+        """Yield that what had a notice of its failure works again."""
+        if (kind, name) in self._failing:
+            self._failing.discard((kind, name))
+            yield (
+                Notice("recovered", f"query {name} works again", query=name)
+                if kind == "query"
+                else Notice("recovered", f"data test {name} passes again", test=name)
+            )
+
+    def _counted(self, rows: int, *cause: str) -> int:
+        """Return the rows since the last notice of a cause, if another one is due."""
+        self._rows[cause] += rows
+        return self._rows.pop(cause) if rows and self._is_due(*cause) else 0
+
+    def _is_due(self, *cause: str) -> bool:
+        now = time.monotonic()
+        if cause in self._last and now - self._last[cause] < self._every:
+            return False
+        self._last[cause] = now
+        return True
+
+
+def _of_problem(kind: NoticeKind, said: str, problem: Diagnostic, query: str = "", model: str = "") -> Notice:
+    text = f"{said}: {problem.code}: {problem.message}"
+    return Notice(kind, text, query=query, model=model, code=problem.code, help=problem.help)

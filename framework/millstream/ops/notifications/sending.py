@@ -1,0 +1,159 @@
+"""Sends notices in threads of their own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from typing import Any
+
+from msgspec import to_builtins
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.ops.metrics import Identity
+from millstream.ops.notifications.destinations import Command, DeliveryError, Destination, Payload, Webhook
+from millstream.ops.notifications.notices import Notice, Notices
+from millstream.physical.durations import milliseconds
+from millstream.project.secrets import Secret, mask, secrets_in
+from millstream.project.target_shapes import NOTICE_INTERVAL
+from millstream.project.values import Target
+from millstream.runner.values import Event, Tell, Told
+
+MOST = 100
+"""Notices that wait for one destination."""
+AGAIN = (2.0, 10.0)
+"""Seconds until a delivery is tried a second and a third time."""
+CLOSING = 5.0
+"""Seconds that a run which stops waits for notices to be sent."""
+
+
+class Sender:
+    """A destination, and the thread that sends notices to it."""
+
+    def __init__(
+        self,
+        destination: Destination,
+        notices: Notices,
+        payload_of: Callable[[Notice], dict[str, Any]],
+        report: Callable[[Diagnostic], None],
+    ) -> None:
+        self._destination = destination
+        self._notices = notices
+        self._payload_of = payload_of
+        self._report = report
+        self._queue: queue.Queue[Payload | None] = queue.Queue(MOST)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._failing = False
+        self._thread = threading.Thread(target=self._work, name="notifications", daemon=True)
+        self._thread.start()
+
+    def tell(self, event: Event) -> None:
+        with self._lock:  # events come from several threads
+            found = self._notices.of(event)
+        self._put(found)
+
+    def end(self, problem: Diagnostic) -> None:
+        """Report the error that ends the run."""
+        self._put(self._notices.of_end(problem))
+
+    def _put(self, notices: Iterable[Notice]) -> None:
+        for each in notices:
+            try:
+                self._queue.put_nowait(self._payload_of(each))
+            except queue.Full:
+                self._failed(f"{MOST} notifications are waiting already")
+
+    def close(self) -> None:
+        """Start sending what is queued for the last time."""
+        self._closing.set()
+        with suppress(queue.Full):  # then the thread does not wait, and finds that it is closing
+            self._queue.put_nowait(None)
+
+    def join(self, deadline: float) -> None:
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+        if self._thread.is_alive():
+            self._failed("the run stopped first")
+
+    def _work(self) -> None:
+        while not (self._closing.is_set() and self._queue.empty()):
+            payload = self._queue.get()
+            if payload is not None:
+                self._send(payload)
+
+    def _send(self, payload: Payload) -> None:
+        for wait in (*AGAIN, None):
+            try:
+                self._destination.deliver(payload)
+            except DeliveryError as error:
+                if wait is None or self._closing.wait(wait):
+                    self._failed(str(error))
+                    return
+            else:
+                self._failing = False
+                return
+
+    def _failed(self, why: str) -> None:
+        """Report a failure, once until a notice is delivered again."""
+        with self._lock:
+            known, self._failing = self._failing, True
+        if not known:
+            message = f"a notification was not sent: {self._destination.name}: {why}"
+            remedy = "fix `notifications` of the target; the run continues"
+            self._report(Diagnostic("MS850", message, None, remedy, severity="warning"))
+
+
+@contextmanager
+def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
+    """Yield a function that passes events to `tell`, and sends notices as the target says."""
+    secrets = secrets_in(target.settings)
+
+    def payload_of(notice: Notice) -> dict[str, Any]:
+        shown = {name: value for name, value in to_builtins(notice).items() if name != "said"}
+        about = f"{identity.project} ({identity.target}): {notice.said}"
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        found = {"text": about, "time": now, "project": identity.project, "target": identity.target, **shown}
+        return {
+            name: mask(value, secrets) if isinstance(value, str) else value for name, value in found.items()
+        }
+
+    def report(diagnostic: Diagnostic) -> None:
+        tell(Told(diagnostic))
+
+    given: Sequence[dict[str, Any]] = target.settings.get("notifications") or ()
+    senders = [
+        Sender(_destination(each), Notices(_interval(each), each.get("on") or ()), payload_of, report)
+        for each in given
+    ]
+
+    def tell_all(event: Event) -> None:
+        tell(event)
+        for sender in senders:
+            sender.tell(event)
+
+    try:
+        yield tell_all
+    except MillstreamError as error:
+        for sender in senders:
+            sender.end(error.diagnostics[0])
+        raise
+    finally:
+        deadline = time.monotonic() + CLOSING
+        for sender in senders:
+            sender.close()
+        for sender in senders:
+            sender.join(deadline)
+
+
+def _destination(given: dict[str, Any]) -> Destination:
+    url = given.get("webhook")
+    if url is None:
+        return Command(given["command"])
+    return Webhook(url if isinstance(url, Secret) else Secret(url), given.get("format") or "slack")
+
+
+def _interval(given: dict[str, Any]) -> float:
+    return milliseconds(given.get("every") or NOTICE_INTERVAL) / 1000

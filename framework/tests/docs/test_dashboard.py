@@ -1,0 +1,174 @@
+"""The dashboard: Grafana's own types of it are the judge; its expressions run against a real run in `test_run`."""
+
+import enum
+import json
+import re
+import typing
+
+import pytest
+from msgspec.structs import replace
+from support.shops import Shop
+
+from millstream.compile import compile_project
+from millstream.docs.formats import written_as
+from millstream.docs.formats.grafana import panels_of, plain
+from millstream.docs.formats.promql import quoted
+from millstream.docs.material import gather
+from millstream.run_metrics import RUN_METRICS
+
+COST = "Costs $10, $query, ${model:raw} and [[instance]] <b>"
+METRICS = f"""
+    metrics:
+      - {{name: paid, model: m, type: counter, expression: count(*), dimensions: [kind], description: "{COST}"}}
+      - {{name: highest, model: m, type: gauge, expression: max(value)}}
+      - {{name: seen, model: m, type: meter, expression: count(*)}}
+      - {{name: sizes, model: m, type: histogram, expression: value, buckets: [1, 5]}}
+      - {{name: waits, model: m, type: timer, expression: value}}
+      - {{name: only_described, model: m, expression: sum(value)}}
+"""
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    root = tmp_path_factory.mktemp("shop")
+    shop = Shop(root, "")
+    shop.model("m", "{{ config(materialized='sink') }} select kind, value from {{ source('web', 'events') }}")
+    shop.write("models/metrics.yml", METRICS)
+    return gather(root, compile_project(root, use_cache=False), "target", plan=False)
+
+
+@pytest.fixture(scope="module")
+def dashboard(material):
+    return json.loads(written_as("grafana", material))
+
+
+def expressions(dashboard):
+    return [each["expr"] for panel in dashboard["panels"] for each in panel.get("targets", ())]
+
+
+def read_by_grafana(document):
+    models = pytest.importorskip("grafana_foundation_sdk.models.dashboard", reason="needs Python 3.11")
+    from grafana_foundation_sdk.cog.plugins import register_default_plugins
+
+    register_default_plugins()
+    return models.Dashboard.from_json(document)
+
+
+def test_grafanas_own_types_read_all_of_it(dashboard):
+    read = read_by_grafana(dashboard)
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+    again = json.loads(JSONEncoder().encode(read))
+    assert list(differences(dashboard, again)) == []
+    assert list(misfits(read)) == []
+
+
+def test_the_judge_finds_mistakes(dashboard):
+    wrong = json.loads(json.dumps(dashboard))
+    wrong["panels"][1]["fieldConfig"]["defaults"]["unti"] = "s"
+    wrong["panels"][1]["gridPos"]["w"] = "3"
+    wrong["panels"][-1]["options"]["legend"]["placement"] = "left"
+    read = read_by_grafana(wrong)
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+    lost = [at for at, _, _ in differences(wrong, json.loads(JSONEncoder().encode(read)))]
+    assert lost == ["$.panels[1].fieldConfig.defaults.unti"]
+    assert {each.rpartition(".")[2] for each in misfits(read)} == {"w", "placement"}
+
+
+def misfits(value, at="$"):
+    """Yield where the values of Grafana's objects are not of the types that they declare."""
+    for name, hint in typing.get_type_hints(type(value)).items():
+        if hasattr(value, name) and not fits(found := getattr(value, name), hint):
+            yield f"{at}.{name}"
+        elif hasattr(value, name):
+            for each in found if isinstance(found, list) else [found]:
+                yield from misfits(each, f"{at}.{name}") if hasattr(each, "__dict__") else ()
+
+
+def fits(value, hint):
+    kind, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint in {typing.Any, object}:
+        return True
+    if kind is typing.Union:
+        return any(fits(value, each) for each in inner)
+    if kind is typing.Literal:
+        return value in inner
+    if kind is list:
+        return isinstance(value, list) and all(fits(each, inner[0]) for each in value)
+    if kind is dict:
+        return isinstance(value, dict) and all(fits(each, inner[1]) for each in value.values())
+    if hint is float:
+        return isinstance(value, int | float)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return value in [each.value for each in hint]
+    if isinstance(value, dict) and hint not in {str, int, bool}:
+        return True  # some objects it leaves as they are
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def differences(ours, theirs, at="$"):
+    """Yield what Grafana does not know, and leaves out; it adds its defaults."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for name in ours:
+            yield from differences(ours[name], theirs.get(name, "nothing"), f"{at}.{name}")
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for number, pair in enumerate(zip(ours, theirs, strict=True)):
+            yield from differences(*pair, f"{at}[{number}]")
+    elif ours != theirs:
+        yield at, ours, theirs
+
+
+def test_every_metric_of_a_run_has_a_panel_and_no_other_is_named(dashboard):
+    named = {name for each in expressions(dashboard) for name in re.findall(r"millstream_\w+", each)}
+    assert named == {each.series for each in RUN_METRICS}
+
+
+def test_metrics_of_the_project_have_panels(material, dashboard):
+    named = {name for each in expressions(dashboard) for name in re.findall(r"shop_\w+", each)}
+    assert named == {
+        "shop_paid_total",
+        "shop_highest",
+        "shop_seen_total",
+        "shop_seen_per_second",
+        "shop_sizes_bucket",
+        "shop_waits_seconds_bucket",
+    }
+    assert 'sum by (model, kind) (rate(shop_paid_total{instance=~"$instance",model=~"$model"}[$__rate_interval]))' in (
+        expressions(dashboard)
+    )  # fmt: skip
+    units = {panel["title"]: panel.get("fieldConfig", {}).get("defaults") for panel in dashboard["panels"]}
+    assert units["shop_waits_seconds"] == {"unit": "s"}
+
+
+def test_panels_do_not_overlap_and_fit(dashboard):
+    taken = set()
+    for panel in dashboard["panels"]:
+        at = panel["gridPos"]
+        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        assert not cells & taken, panel["title"]
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
+def test_grafana_finds_no_variables_in_texts_of_users(material, dashboard):
+    (panel,) = (each for each in dashboard["panels"] if each["title"] == "shop_paid_total per second" or
+                each["title"] == "shop_paid per second")  # fmt: skip
+    variable = re.compile(r"\$\w|\$\{|\[\[")  # the start of Grafana's variables
+    assert variable.search(COST)
+    assert not variable.search(panel["description"])
+    assert panel["description"].startswith(COST.replace("$", "$\u2060").replace("[[", "[\u2060[")[:12])
+    assert plain("$5 [x] $") == "$\u20605 [x] $"
+    name = 'a "$query" \\ [[b]]'
+    nasty = replace(material, manifest=replace(material.manifest, project=name))
+    found = json.loads(written_as("grafana", nasty))
+    queries = [each["query"]["query"] for each in found["templating"]["list"] if each["type"] == "query"]
+    assert quoted(name) == r'"a \"\x24query\" \\ [\x5bb]]"'
+    assert f"label_values(millstream_run{{project={quoted(name)}}}, target)" in queries
+
+
+def test_panels_say_when_they_have_no_data(material, dashboard):
+    empty = {panel.title for panels in panels_of(material).values() for panel in panels if panel.empty}
+    said = {panel["title"] for panel in dashboard["panels"] if "No data " in panel.get("description", "")}
+    assert empty == said
