@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.errors import did_you_mean
 from millstream.sql.clauses import NotSplitError
 from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
+from millstream.sql.unexpected import unexpected_token
 from millstream.sql.values import Problem
 from millstream.text import Text
 from millstream.types import NAMES
@@ -36,7 +37,7 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     try:
         trees = SPARK.parser().parse(_numbered(tokens.tokens), sql)
     except ParseError as error:
-        return tuple(_syntax_problems(error, sql))
+        return tuple(_syntax_problems(error, sql, tokens.tokens))
     except RecursionError:
         return (Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
     statements = [tree for tree in trees if tree is not None]
@@ -72,7 +73,7 @@ def select_token(node: exp.Select) -> int:
     return int(found.removeprefix(MARK))
 
 
-def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
+def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[Problem]:
     """Report where parsing stopped; later errors are guesswork."""
     text = Text("", sql)
     problems = []
@@ -85,8 +86,13 @@ def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
             hint = did_you_mean(highlight, NAMES, "use a type of Spark SQL")
             problems.append(Problem("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight))
             continue
+        before = None
+        if message.startswith("unexpected"):
+            token, before = unexpected_token(tokens, start)
+            name = token.text.removesuffix(MARK)
+            start, stop, highlight, message = token.start, token.end + 1, name, f"unexpected '{name}'"
         remedy = "check for a missing comma, parenthesis or keyword before it"
-        problems.append(Problem("MS401", message, start, stop, remedy, highlight))
+        problems.append(Problem("MS401", message, start, stop, remedy, highlight, before=before))
     return problems
 
 

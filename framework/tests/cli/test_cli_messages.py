@@ -84,3 +84,30 @@ def test_a_letter_that_looks_like_another_is_named(run, shop):
     assert found["code"] == "MS202"
     assert "did you mean 'source'?" in found["help"]
     assert "CYRILLIC SMALL LETTER O" in found["help"].upper()
+
+
+MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){% endmacro %}"
+
+
+@pytest.mark.parametrize(
+    ("columns", "line", "column", "message", "notes"),
+    [
+        ("c.kind,\n  rand() {{ money('1') }} as a", 2, 13, "unexpected 'cast'", ["macros/money.sql"]),
+        ("c.kind as a b.c", 1, 20, "unexpected 'b'", []),
+        ("c.kind upper(c.kind) as a", 1, 15, "unexpected 'upper'", []),
+        ("c.kind as (c.kind)", 1, 20, "unexpected '.'", []),
+        ("{{ money('1 1') }} as a", 1, 18, None, ["macros/money.sql"]),
+    ],
+)  # fmt: skip
+def test_what_does_not_follow_a_value_is_shown_where_a_comma_is_missing(
+    run, shop, columns, line, column, message, notes
+):
+    """Even if a macro wrote it: the macro is right, but not here."""
+    (shop / "macros").mkdir(exist_ok=True)
+    (shop / "macros/money.sql").write_text(MONEY)
+    (shop / "models/x.sql").write_text(f"select {columns}\n{SOURCE}")
+    found = only_error(run)
+    assert (found["code"], found["path"]) == ("MS401", "models/x.sql")
+    assert (found["line"], found["column"]) == (line, column)
+    assert message in {found["message"], None}
+    assert [each["path"] for each in found["notes"]] == notes
