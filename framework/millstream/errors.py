@@ -1,5 +1,6 @@
 """Diagnostics: what is wrong, where, and what to do about it."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -77,6 +78,14 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return `did you mean 'x'?`, or what to do if no name is similar."""
     close = nearest(name, known)
     return f"did you mean '{close}'?{_look_alike(name, close)}" if close else otherwise
+
+
+def looks_like(name: str, known: Iterable[str]) -> str | None:
+    """Return the known word that a name differs from only by characters that are not ASCII."""
+    if name.isascii():
+        return None
+    alike = re.compile("".join(each if each.isascii() else "." for each in re.escape(name)), re.IGNORECASE)
+    return next((each for each in known if alike.fullmatch(each)), None)
 
 
 def _look_alike(name: str, meant: str) -> str:

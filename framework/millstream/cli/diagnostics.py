@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from millstream.errors import Diagnostic
+from millstream.project.files import read_data
 from millstream.text import Location, clean
 from millstream.text import Text as Source
 
@@ -140,7 +141,7 @@ def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic
         path = location.path
         if path not in texts:
             try:
-                content = (root / path).read_bytes().decode("utf-8-sig")
+                content = read_data(str(root / path)).decode("utf-8-sig")
             except (OSError, ValueError):
                 content = ""
             texts[path] = Source(path, content.replace("\r\n", "\n").replace("\r", "\n"))

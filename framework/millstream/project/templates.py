@@ -202,7 +202,8 @@ class Renderer:
                 message = str(error)
                 name = (re.findall(r"'([^']+)'", message) or [""])[0]
                 return Problem("MS206", message, self._signature(name), name)
-            case RecursionError() if not _template_frames(error):
+            # Python's compiler allows 20 loops within each other, and raises a SyntaxError.
+            case SyntaxError() | RecursionError() if not _template_frames(error):
                 return Problem("MS209", "the template is nested too deeply", "use fewer blocks within blocks")
             case RecursionError():
                 return Problem("MS209", "macros call each other without end", "give the recursion an end")

@@ -4,7 +4,10 @@ from bisect import bisect_right
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.sql.words import CLOSING, NAMES, OPENING
+from millstream.errors import did_you_mean, looks_like
+from millstream.sql.tokens import MARK
+from millstream.sql.values import Problem
+from millstream.sql.words import CLOSING, KEYWORDS, NAMES, OPENING
 
 _VALUES = NAMES | CLOSING | {TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.END}
 """Tokens that end a value."""
@@ -22,6 +25,17 @@ def unexpected_token(tokens: list[Token], stop: int) -> tuple[Token, int | None]
     if index > 1 and tokens[index].text in {"(", "."} and _is_alias(tokens, index - 1):
         index -= 1
     return tokens[index], tokens[index - 1].end if index else None
+
+
+def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
+    """Return the error of a word up to `stop` that only looks like a keyword."""
+    for token in tokens:
+        if token.start <= stop and (meant := looks_like(token.text.removesuffix(MARK), KEYWORDS)):
+            name = token.text.removesuffix(MARK)
+            return Problem(
+                "MS401", f"unexpected '{name}'", token.start, token.end + 1, did_you_mean(name, [meant]), name
+            )
+    return None
 
 
 def _is_alias(tokens: list[Token], index: int) -> bool:

@@ -86,6 +86,22 @@ def test_a_letter_that_looks_like_another_is_named(run, shop):
     assert "CYRILLIC SMALL LETTER O" in found["help"].upper()
 
 
+@pytest.mark.parametrize(
+    ("sql", "word", "meant"),
+    [
+        ("s\u0435lect c.kind from {{ source('web', 'clicks') }} as c", "s\u0435lect", "select"),
+        ("select c.kind fr\u043em {{ source('web', 'clicks') }} as c", "fr\u043em", "from"),
+        ("select c.kind from {{ source('web', 'clicks') }} as c wh\u0435r\u0435 c.kind = 'a'", "wh\u0435r\u0435", "where"),
+    ],
+)  # fmt: skip
+def test_a_keyword_with_a_letter_of_another_script_is_shown(run, shop, sql, word, meant):
+    (shop / "models/x.sql").write_text(sql)
+    found = only_error(run)
+    assert (found["code"], found["message"]) == ("MS401", f"unexpected '{word}'")
+    assert f"did you mean '{meant}'? Its " in found["help"]
+    assert found["column"] == sql.index(word) + 1
+
+
 MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){% endmacro %}"
 
 
@@ -94,8 +110,9 @@ MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){%
     [
         ("c.kind,\n  rand() {{ money('1') }} as a", 2, 13, "unexpected 'cast'", ["macros/money.sql"]),
         ("c.kind as a b.c", 1, 20, "unexpected 'b'", []),
+        ("c.kind,\n  upper('a' {{ money('1') }}) as a", 2, 16, "expected ')' before 'cast'", ["macros/money.sql"]),
         ("c.kind upper(c.kind) as a", 1, 15, "unexpected 'upper'", []),
-        ("c.kind as (c.kind)", 1, 20, "unexpected '.'", []),
+        ("c.kind as (c.kind)", 1, 20, "expected ')' before '.'", []),
         ("{{ money('1 1') }} as a", 1, 18, None, ["macros/money.sql"]),
     ],
 )  # fmt: skip
