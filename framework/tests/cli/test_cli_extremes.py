@@ -72,6 +72,23 @@ def test_a_file_without_an_end_is_not_read_by_any_part_of_a_command(run, shop, p
         )
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "cache/snapshot.msgpack"])
+def test_a_pipe_in_the_target_folder_is_replaced(run, shop, name):
+    assert run("compile").code == 0
+    file = shop / "target" / name
+    before = file.stat().st_size
+    file.unlink()
+    os.mkfifo(file)
+    assert run("compile").code == 0
+    assert file.is_file()
+    assert file.stat().st_size == before
+
+
+def test_a_manifest_without_an_end(run, shop):
+    found = run("review", "--against-manifest", "/dev/zero")
+    assert (found.code, "error[MS725]: /dev/zero can't be read: it is a device" in found.err) == (2, True)
+
+
 def test_an_unexpected_text_is_shown_in_part(run, shop):
     (shop / "models/x.sql").write_text(f"select 1 as a {'b' * 100_000} from t")
     found = run("compile")
