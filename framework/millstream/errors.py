@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -69,8 +70,14 @@ def at(
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that `name` was most likely meant to be; None if none is similar."""
+    return _nearest(name.lower(), tuple(known))
+
+
+@lru_cache(maxsize=256)
+def _nearest(name: str, known: tuple[str, ...]) -> str | None:
+    """Remember the answers: a name that is missing is often used many times."""
     by_folded = {candidate.lower(): candidate for candidate in known}
-    found = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
+    found = get_close_matches(name, by_folded, n=1, cutoff=0.6)
     return by_folded[found[0]] if found else None
 
 

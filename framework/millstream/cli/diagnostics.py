@@ -65,12 +65,15 @@ def _window(
     cells: list[str], at: int, room: int, more_left: bool, more_right: bool
 ) -> tuple[list[str], int, int]:
     """Cut the cells around the caret, with … where some are cut off."""
-    left = 0
-    while _width(cells[left:at]) > room // 2:
+    widths = [_width([cell]) for cell in cells]
+    left, width = 0, sum(widths[:at])
+    while width > room // 2:
+        width -= widths[left]
         left += 1
-    right = len(cells)
-    while right > at + 1 and _width(cells[left:right]) > room - 2:
+    right, width = len(cells), sum(widths[left:])
+    while right > at + 1 and width > room - 2:
         right -= 1
+        width -= widths[right]
     head = ["…"] if left or more_left else []
     tail = ["…"] if right < len(cells) or more_right else []
     return [*head, *cells[left:right], *tail], at - left + len(head), left

@@ -1,5 +1,7 @@
 """Errors whose place or cause is not where they are noticed: the message says both."""
 
+import time
+
 import pytest
 
 SOURCE = "from {{ source('web', 'clicks') }} as c\n"
@@ -100,6 +102,16 @@ def test_a_keyword_with_a_letter_of_another_script_is_shown(run, shop, sql, word
     assert (found["code"], found["message"]) == ("MS401", f"unexpected '{word}'")
     assert f"did you mean '{meant}'? Its " in found["help"]
     assert found["column"] == sql.index(word) + 1
+
+
+def test_a_thousand_errors_of_a_long_line_take_no_time(run, shop):
+    """A function that is no longer there, in a generated model."""
+    columns = ", ".join(f"nofunction(c.kind) as a{index}" for index in range(1000))
+    (shop / "models/x.sql").write_text(f"select {columns} {SOURCE}")
+    began = time.thread_time()
+    found = run("compile")
+    assert found.err.count("error[MS405]: function 'nofunction' does not exist") == 1000
+    assert time.thread_time() - began < 8
 
 
 MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){% endmacro %}"
