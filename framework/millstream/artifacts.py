@@ -14,6 +14,7 @@ from millstream import __version__
 from millstream.atomic import replace_file
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import Compiled, Manifest, StoredPlan
+from millstream.project.files import SpecialFileError, open_regular
 from millstream.target_folder import claim, is_below
 
 MANIFEST = "manifest.json"
@@ -129,6 +130,7 @@ def _remove_stale(target: Path, files: Collection[str]) -> list[str]:
 
 def _read(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+        with open_regular(file) as found:
+            return found.readall()
+    except (FileNotFoundError, NotADirectoryError, SpecialFileError):
         return None

@@ -1,9 +1,11 @@
 """Diagnostics: what is wrong, where, and what to do about it."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -68,8 +70,14 @@ def at(
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that `name` was most likely meant to be; None if none is similar."""
+    return _nearest(name.lower(), tuple(known))
+
+
+@lru_cache(maxsize=256)
+def _nearest(name: str, known: tuple[str, ...]) -> str | None:
+    """Remember the answers: a name that is missing is often used many times."""
     by_folded = {candidate.lower(): candidate for candidate in known}
-    found = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
+    found = get_close_matches(name, by_folded, n=1, cutoff=0.6)
     return by_folded[found[0]] if found else None
 
 
@@ -77,6 +85,14 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return `did you mean 'x'?`, or what to do if no name is similar."""
     close = nearest(name, known)
     return f"did you mean '{close}'?{_look_alike(name, close)}" if close else otherwise
+
+
+def looks_like(name: str, known: Iterable[str]) -> str | None:
+    """Return the known word that a name differs from only by characters that are not ASCII."""
+    if name.isascii():
+        return None
+    alike = re.compile("".join(each if each.isascii() else "." for each in re.escape(name)), re.IGNORECASE)
+    return next((each for each in known if alike.fullmatch(each)), None)
 
 
 def _look_alike(name: str, meant: str) -> str:

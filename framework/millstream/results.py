@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from millstream import __version__
 from millstream.decoding import from_json
+from millstream.project.files import open_regular
 
 FILE = "run_results.json"
 Status = Literal["success", "error", "skipped"]
@@ -135,7 +136,8 @@ _Results = TypeVar("_Results", bound=_OfTarget)
 def read_json(file: Path, type_: type[_Results], project: str, target: str) -> _Results | None:
     """Return the results of a target in a file; None if they can't be read or belong to another target."""
     try:
-        found = from_json(file.read_bytes(), type_)
+        with open_regular(file) as content:
+            found = from_json(content.readall(), type_)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -70,12 +70,14 @@ def _values(manifest: _Manifest) -> list[str]:
 
 def _last_manifest(context: click.Context) -> _Manifest:
     from millstream.errors import MillstreamError
+    from millstream.project.files import open_regular
     from millstream.project.settings import find_project, read_settings
 
     try:
         root = context.params.get("project_dir") or find_project(Path())
         settings, _ = read_settings(Path(root))
-        return json.decode((Path(root) / settings.target_path / "manifest.json").read_bytes(), type=_Manifest)
+        with open_regular(Path(root) / settings.target_path / "manifest.json") as file:
+            return json.decode(file.readall(), type=_Manifest)
     except (OSError, DecodeError, MillstreamError):
         # Nothing is compiled yet, and a shell shows no errors here.
         return _Manifest({})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from millstream.errors import Diagnostic
+from millstream.project.files import read_data
 from millstream.text import Location, clean
 from millstream.text import Text as Source
 
@@ -64,12 +65,15 @@ def _window(
     cells: list[str], at: int, room: int, more_left: bool, more_right: bool
 ) -> tuple[list[str], int, int]:
     """Cut the cells around the caret, with … where some are cut off."""
-    left = 0
-    while _width(cells[left:at]) > room // 2:
+    widths = [_width([cell]) for cell in cells]
+    left, width = 0, sum(widths[:at])
+    while width > room // 2:
+        width -= widths[left]
         left += 1
-    right = len(cells)
-    while right > at + 1 and _width(cells[left:right]) > room - 2:
+    right, width = len(cells), sum(widths[left:])
+    while right > at + 1 and width > room - 2:
         right -= 1
+        width -= widths[right]
     head = ["…"] if left or more_left else []
     tail = ["…"] if right < len(cells) or more_right else []
     return [*head, *cells[left:right], *tail], at - left + len(head), left
@@ -140,7 +144,7 @@ def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic
         path = location.path
         if path not in texts:
             try:
-                content = (root / path).read_bytes().decode("utf-8-sig")
+                content = read_data(str(root / path)).decode("utf-8-sig")
             except (OSError, ValueError):
                 content = ""
             texts[path] = Source(path, content.replace("\r\n", "\n").replace("\r", "\n"))

@@ -65,8 +65,21 @@ def _paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
+_ERRORS = """\
+What each code means, and what to do about it.
+
+`compile` reports all errors at once, but none that only follows from another one:
+
+- While a YAML, Python or CSV file can't be read completely, errors about what it may declare wait: unknown
+  sources, functions and names in YAML (MS204, MS405, MS406, MS117), and everything that depends on options,
+  keys, watermarks and columns (MS5xx). MS5xx errors also wait while `pyproject.toml` has an error. Fix the
+  reported errors, and compile again.
+- A model that reads a broken one is not checked against its columns.
+- An error in a macro is reported once, with the number of its other calls."""
+
+
 def errors_reference() -> str:
-    parts = ["# Errors", _GENERATED, "What each code means, and what to do about it."]
+    parts = ["# Errors", _GENERATED, _ERRORS]
     titled: set[str] = set()
     for name, code in all_codes().items():
         title = _PARTS[name[2]]

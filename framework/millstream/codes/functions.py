@@ -69,8 +69,9 @@ MS323 Content that can change unnoticed
     changes.
 MS324 Module that does not exist
     A file in `macros/` or `seeds/` imports a module of the project, or a name from one, that does not exist.
-    The import would fail when the file is first used. Fix the name, or add the module. Imports within `try`
-    and `if` are not checked, nor are those of libraries.
+    The import would fail when the file is first used. Fix the name, or add the module. Relative imports
+    (`from . import x`) don't work there: write the folder's name. Imports within `try` and `if` are not
+    checked, nor are those of libraries.
 MS325 Function that can't run natively
     YAML says `runs: native` of this function, but it contains something that isn't translated to code for the
     JVM. The error points to it. Write it in another way, or remove `runs: native`: the function then runs in

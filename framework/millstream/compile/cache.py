@@ -20,6 +20,7 @@ from millstream.decoding import from_msgpack
 from millstream.errors import Diagnostic
 from millstream.manifest import ManifestNode
 from millstream.plan.traits import Traits
+from millstream.project.files import open_regular
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
@@ -88,8 +89,8 @@ _CHECKSUM = 4
 def read_file(path: Path, wanted: type[S]) -> S | None:
     """Return the decoded contents of a file; None if it can't be read."""
     try:
-        with path.open("rb") as file:
-            checksum, content = file.read(_CHECKSUM), file.read()
+        with open_regular(path) as file:
+            checksum, content = file.read(_CHECKSUM), file.readall()
         return from_msgpack(content, wanted) if checksum == _checksum(content) else None
     except (OSError, msgspec.DecodeError, ValueError):
         return None

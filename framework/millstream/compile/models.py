@@ -328,7 +328,7 @@ class Models:
 
     def diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
         location, line, notes = self.renderer.locate(
-            rendered.spans, problem.start, problem.stop, problem.needle
+            rendered.spans, problem.start, problem.stop, problem.needle, problem.before
         )
         if problem.noticed is not None:
             place, _, _ = self.renderer.locate(rendered.spans, problem.noticed, problem.noticed + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from types import FrameType
@@ -48,6 +49,11 @@ class Recorder(Struct):
     vars: dict[str, Any] = {}
     env: dict[str, str | None] = {}
     logs: list[str] = []
+
+
+def _quoted(name: str) -> str:
+    """Return a name that does not exist as SQL, so that it is the only error."""
+    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
 
 
 def calling_position() -> tuple[str, int] | None:
@@ -111,7 +117,7 @@ class Functions:
             hint = f"it is a source: write source('{source}', '{topic}')"
         hint = hint or f"add models/{name}.sql or fix the name"
         self._report(Problem("MS203", f"model or seed '{name}' does not exist", hint, name))
-        return f"models.{name}"
+        return f"models.{_quoted(name)}"
 
     def source(self, *names: str, **unknown: Any) -> str:
         if unknown or len(names) != 2 or not all(isinstance(name, str) for name in names):
@@ -122,7 +128,7 @@ class Functions:
             self.recorder.references.append((f"source.{source}.{topic}", calling_position()))
         else:
             self._report(self._unknown_source(source, topic))
-        return f"sources.{source}.{topic}"
+        return f"sources.{_quoted(source)}.{_quoted(topic)}"
 
     def _unknown_source(self, source: str, topic: str) -> Problem:
         topics = [t.name for t in self.project.sources.values() if t.source == source]

@@ -8,6 +8,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 
 from msgspec import Struct
@@ -117,18 +118,22 @@ class SpecialFileError(OSError):
     """A path is a pipe, a socket or a device, perhaps behind a link."""
 
 
-def read_data(path: str) -> bytes:
-    """Return a file's content, or one byte more than `LARGEST` of a larger one.
+def open_regular(path: str | Path) -> FileIO:
+    """Open a file if it is a regular one: a named pipe would block, and a device may have no end."""
+    file = open(path, "rb", buffering=0, opener=_opened)  # noqa: SIM115 - returned
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise SpecialFileError(errno.EINVAL, _SPECIAL, str(path))
+    return file
 
-    Only regular files are read: a named pipe would block, and a device may have no end.
-    """
-    with open(path, "rb", buffering=0, opener=_opened) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise SpecialFileError(errno.EINVAL, _SPECIAL, path)
+
+def read_data(path: str) -> bytes:
+    """Return the content of a regular file, or one byte more than `LARGEST` of a larger one."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
         found = bytearray()
         # The size may be wrong: the file may grow, and some file systems don't know it.
-        while len(found) <= LARGEST and (data := file.read(min(status.st_size, LARGEST) + 1)):
+        while len(found) <= LARGEST and (data := file.read(min(size, LARGEST) + 1)):
             found += data
         return bytes(found)
 

@@ -21,7 +21,9 @@ def missing_modules(root: Path, text: Text) -> Iterator[Diagnostic]:
     for node in _imports(module.body if module else ()):
         assert module is not None
         if isinstance(node, ast.ImportFrom):
-            if node.level == 0 and node.module:
+            if node.level:
+                yield _relative(module, node)
+            elif node.module:
                 yield from _from(root, module, node, node.module)
         else:
             yield from (
@@ -53,6 +55,13 @@ def _from(root: Path, module: Module, node: ast.ImportFrom, name: str) -> Iterat
                 each.name, names, f"define it in {file}" if file else f"add {_new(name, each.name)}"
             )
             yield module.error(node, "MS324", message, remedy)
+
+
+def _relative(module: Module, node: ast.ImportFrom) -> Diagnostic:
+    """Functions and generators run in modules without a package."""
+    name = ".".join([*module.text.path.split("/")[: -node.level], *([node.module] if node.module else [])])
+    remedy = f"write from {name} import {', '.join(ast.unparse(each) for each in node.names)}"
+    return module.error(node, "MS324", "a relative import does not work in this file", remedy)
 
 
 def _missing(module: Module, node: ast.stmt, name: str) -> Diagnostic:

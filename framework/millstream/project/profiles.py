@@ -226,7 +226,7 @@ def _check(reader: Reader, shape: TargetShape) -> None:
             report(shape, "kafka", "MS107", "'kafka' must be embedded or a mapping", remedy)
     elif problem := _check_servers(kafka):
         report(kafka, "bootstrap_servers", "MS107", *problem)
-    if (master := _revealed(shape.master)) and not _MASTER.fullmatch(master):
+    if not _MASTER.fullmatch(master := _revealed(shape.master)):
         remedy = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
         report(shape, "master", "MS107", f"'{master}' is not a Spark master", remedy)
     spark_zone = session_timezone(shape.spark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.errors import Diagnostic, Note, at, did_you_mean
-from millstream.project.csv_fields import Record, read_records, spans
+from millstream.project.csv_fields import Record, Span, read_records, spans
 from millstream.project.files import File
 from millstream.project.properties import SeedProperties
 from millstream.project.references import IDENTIFIER
@@ -32,6 +32,7 @@ class _Reader:
         self.diagnostics: list[Diagnostic] = []
         self.delimiter = self._delimiter()
         self.records: list[Record] = []
+        self.header_spans: list[Span] = []
 
     def report(
         self, start: int, stop: int, message: str, remedy: str, *notes: Note, code: str = "MS118"
@@ -47,11 +48,12 @@ class _Reader:
         if not found or (broken and min(broken) < found[0].line):
             found = [Record(1, [])]  # without a header, the rows have no meaning
         header, *records = found
+        self.header_spans = spans(self.text, header.line, self.delimiter) if header.fields else []
         if not header.fields and not self.diagnostics:
             self.report(0, 1, "the seed is empty", "add a first line with the column names")
         self._check_header(header)
         self.records = [record for record in records if self._is_complete(record, len(header.fields))]
-        columns = tuple(self._column(index, name, header) for index, name in enumerate(header.fields))
+        columns = tuple(self._column(index, name) for index, name in enumerate(header.fields))
         names = {name.lower() for name in header.fields}
         for column in self.properties.columns:
             if column.name.lower() not in names and header.fields:
@@ -84,7 +86,7 @@ class _Reader:
         return ","
 
     def _check_header(self, header: Record) -> None:
-        field_spans = spans(self.text, header.line, self.delimiter) if header.fields else []
+        field_spans = self.header_spans
         seen: dict[str, int] = {}
         for index, (name, (start, stop)) in enumerate(zip(header.fields, field_spans, strict=False)):
             first = seen.setdefault(name.lower(), index)
@@ -122,13 +124,12 @@ class _Reader:
         self.report(start, field_spans[-1][1], message, remedy)
         return False
 
-    def _column(self, index: int, name: str, header: Record) -> Column:
+    def _column(self, index: int, name: str) -> Column:
         known = next((c for c in self.properties.columns if c.name.lower() == name.lower()), None)
         values = [record.fields[index] for record in self.records]
         nullable = not all(values) or not values
         if known is None:
-            field_spans = spans(self.text, header.line, self.delimiter)
-            return Column(name, self.text.location(*field_spans[index]), infer_type(values), nullable)
+            return Column(name, self.text.location(*self.header_spans[index]), infer_type(values), nullable)
         self._check(index, known, values)
         return Column(
             name,

@@ -129,3 +129,13 @@ class SpanMap:
         room = self._starts[index] + segment.length - start
         width = 1 if stop is None else max(1, min(stop - start, room))
         return Origin(segment.path, first, first + width, segment.caller)
+
+    def calls(self, position: int) -> frozenset[Call]:
+        """Return the calls that rendered a character, from the innermost to the outermost."""
+        found = self.origin(position)
+        caller = found.caller if found else None
+        calls = set()
+        while caller:
+            calls.add(caller)
+            caller = caller.caller
+        return frozenset(calls)

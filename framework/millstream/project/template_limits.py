@@ -38,6 +38,8 @@ _KEEPING = frozenset({"get", "pop", "popitem", "setdefault"})
 """Methods that return what already exists."""
 _PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"})
 _PADDING_FILTERS = frozenset({"center", "indent", "batch", "slice", "wordwrap", "truncate", "round"})
+_EACH = {"batch": _ITEM, "slice": _CONTAINER}
+"""What a filter creates for each of the number that it gets; text by default."""
 _PRINTING_FILTERS = frozenset(
     {"string", "pprint", "tojson", "e", "escape", "forceescape", "urlize", "xmlattr"}
 )
@@ -212,7 +214,7 @@ class LimitedEnvironment(SandboxedEnvironment):
         given = (*args, *kwargs.values())
         if name in _PADDING_FILTERS:
             lines = str(args[0]).count("\n") + 1 if name == "indent" and args else 1
-            self.budget.charge(lines * _numbers(given[1:]))
+            self.budget.charge(lines * _numbers(given[1:]) * _EACH.get(name, 1))
         elif name in _PRINTING_FILTERS:
             self.budget.print(given)
             self.budget.charge(_numbers(given[1:]))

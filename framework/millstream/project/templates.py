@@ -115,11 +115,12 @@ class Renderer:
     # -- locations
 
     def locate(
-        self, spans: SpanMap, start: int, stop: int, needle: str = ""
+        self, spans: SpanMap, start: int, stop: int, needle: str = "", before: int | None = None
     ) -> tuple[Location, str, list[Note]]:
         """Return where rendered text was written, its line, and the calls that led there.
 
-        A name that a caller passed to a macro is located in the call: that is where the mistake is.
+        A name that a caller passed to a macro is located in the call: that is where the mistake is. So is
+        text that does not go with the character at `before` if the macro did not write that.
         """
         origin = spans.origin(start, stop)
         if origin is None or not origin.path:
@@ -129,10 +130,13 @@ class Renderer:
         notes: list[Note] = []
         caller: Call | None = origin.caller
         passed = bool(needle) and needle not in text.content[origin.start : origin.stop]
+        around = None if before is None else spans.calls(before)
         while caller:
             begin, end = self.environment.tag_span(caller.path, caller.offset)
             calling = self.texts[caller.path]
             argument = _find(calling.content, needle, begin, end) if passed else None
+            if around is not None and caller not in around:
+                argument = (begin, end)
             if argument:
                 passed = False
                 notes.insert(0, Note("through this macro", location))
@@ -198,7 +202,8 @@ class Renderer:
                 message = str(error)
                 name = (re.findall(r"'([^']+)'", message) or [""])[0]
                 return Problem("MS206", message, self._signature(name), name)
-            case RecursionError() if not _template_frames(error):
+            # Python's compiler allows 20 loops within each other, and raises a SyntaxError.
+            case SyntaxError() | RecursionError() if not _template_frames(error):
                 return Problem("MS209", "the template is nested too deeply", "use fewer blocks within blocks")
             case RecursionError():
                 return Problem("MS209", "macros call each other without end", "give the recursion an end")

@@ -70,6 +70,9 @@ def with_plan(version: Version, queries: QueryCache | None = None, *, use_cache:
 
 def version_of_manifest(path: Path) -> Version:
     try:
+        # A pipe has an end, and shells use them for the output of a command.
+        if path.is_char_device() or path.is_block_device():
+            raise MillstreamError(_unreadable(path, "it is a device"))
         return decode_version(path.name, path.read_bytes())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

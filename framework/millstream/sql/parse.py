@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.errors import did_you_mean
 from millstream.sql.clauses import NotSplitError
 from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
+from millstream.sql.unexpected import unexpected_token, word_like_keyword
 from millstream.sql.values import Problem
 from millstream.text import Text
 from millstream.types import NAMES
@@ -20,6 +21,8 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 _OUTER_CLAUSES = ("alias", "with_", "order", "limit", "offset")
 """Clauses that can follow a query in parentheses."""
+_LONGEST = 60
+"""Characters shown of a token: a text can be as long as a file."""
 
 
 class Parsed(Struct):
@@ -36,7 +39,7 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     try:
         trees = SPARK.parser().parse(_numbered(tokens.tokens), sql)
     except ParseError as error:
-        return tuple(_syntax_problems(error, sql))
+        return tuple(_syntax_problems(error, sql, tokens.tokens))
     except RecursionError:
         return (Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
     statements = [tree for tree in trees if tree is not None]
@@ -72,7 +75,7 @@ def select_token(node: exp.Select) -> int:
     return int(found.removeprefix(MARK))
 
 
-def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
+def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[Problem]:
     """Report where parsing stopped; later errors are guesswork."""
     text = Text("", sql)
     problems = []
@@ -85,13 +88,26 @@ def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
             hint = did_you_mean(highlight, NAMES, "use a type of Spark SQL")
             problems.append(Problem("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight))
             continue
+        token, before = unexpected_token(tokens, start)
+        if message.startswith("unexpected"):
+            name = token.text.removesuffix(MARK)
+            start, stop, highlight = token.start, token.end + 1, name
+            message = f"unexpected '{_shown(name)}'"
         remedy = "check for a missing comma, parenthesis or keyword before it"
-        problems.append(Problem("MS401", message, start, stop, remedy, highlight))
+        if (alike := word_like_keyword(tokens, start)) is not None:
+            problems.append(alike)
+            continue
+        problems.append(Problem("MS401", message, start, stop, remedy, highlight, before=before))
     return problems
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _in_plain_words(description: str, highlight: str) -> str:
     """Return a message without sqlglot's own classes and tokens."""
+    highlight = _shown(highlight)
     description = description.partition(" but got ")[0].rstrip(".")
     if description.startswith("Required keyword"):
         return f"something is missing around '{highlight}'"

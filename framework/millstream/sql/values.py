@@ -24,6 +24,8 @@ class Problem(Struct, frozen=True):
     """The wrong name, as written."""
     noticed: int | None = None
     """Where the error shows if `start` is its likely cause."""
+    before: int | None = None
+    """Where the token before an unexpected one ends."""
 
 
 class ResultColumn(Struct, frozen=True):

@@ -8,7 +8,7 @@ distinct all from join where having group order with values union except interse
 unnest table partition within interval cast try_cast extract div cube rollup qualify limit offset
 tablesample pivot unpivot
 """
-_KEYWORDS = frozenset(_SYNTAX.split()) | {"grouping sets"}
+KEYWORDS = frozenset(_SYNTAX.split()) | {"grouping sets"}
 """Words before a parenthesis that are not calls, or that sqlglot must parse itself."""
 
 _WITH_SYNTAX = {
@@ -63,7 +63,7 @@ def is_name(kind: TokenType, before: Token | None, following: Token | None) -> b
 def is_call(tokens: list[Token], index: int, previous: list[Token]) -> bool:
     token = tokens[index]
     word = token.text.lower()
-    if token.token_type in {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER} or word in _KEYWORDS:
+    if token.token_type in {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER} or word in KEYWORDS:
         return False
     if not (word[:1].isalpha() or word[:1] == "_"):
         return False

@@ -1,5 +1,7 @@
 """Values that no one expects are mistakes with a place, never internal errors."""
 
+import os
+
 import pytest
 
 LARGE = "99999999999999999999999"
@@ -50,6 +52,48 @@ def test_a_model_that_links_to_its_own_folder(run, shop, link):
     found = run("compile")
     assert found.code == 2
     assert "error[MS102]: this is a folder with the name of a file" in found.err
+
+
+@pytest.mark.parametrize(
+    "path", ["models/x.sql", "models/x.yml", "macros/x.py", "seeds/x.csv", "tests/x.yml"]
+)
+@pytest.mark.parametrize("special", ["pipe", "/dev/zero"])
+def test_a_file_without_an_end_is_not_read_by_any_part_of_a_command(run, shop, path, special):
+    """Neither by the loader, with a cache and without, nor by what shows the line of an error."""
+    os.mkfifo(shop / "pipe")
+    (shop / path).parent.mkdir(exist_ok=True)
+    (shop / path).symlink_to(shop / special)
+    for _ in range(2):
+        found = run("compile")
+        assert found.code == 2
+        assert (
+            f"error[MS102]: the file can't be read: it is a pipe, a socket or a device\n --> {path}"
+            in found.err
+        )
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "cache/snapshot.msgpack"])
+def test_a_pipe_in_the_target_folder_is_replaced(run, shop, name):
+    assert run("compile").code == 0
+    file = shop / "target" / name
+    before = file.stat().st_size
+    file.unlink()
+    os.mkfifo(file)
+    assert run("compile").code == 0
+    assert file.is_file()
+    assert file.stat().st_size == before
+
+
+def test_a_manifest_without_an_end(run, shop):
+    found = run("review", "--against-manifest", "/dev/zero")
+    assert (found.code, "error[MS725]: /dev/zero can't be read: it is a device" in found.err) == (2, True)
+
+
+def test_an_unexpected_text_is_shown_in_part(run, shop):
+    (shop / "models/x.sql").write_text(f"select 1 as a {'b' * 100_000} from t")
+    found = run("compile")
+    assert "error[MS401]: unexpected 'bbb" in found.err
+    assert len(found.err) < 2000
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"nodes":' * 100_000, "9" * 5000])

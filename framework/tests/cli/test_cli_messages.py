@@ -1,5 +1,7 @@
 """Errors whose place or cause is not where they are noticed: the message says both."""
 
+import time
+
 import pytest
 
 SOURCE = "from {{ source('web', 'clicks') }} as c\n"
@@ -84,3 +86,57 @@ def test_a_letter_that_looks_like_another_is_named(run, shop):
     assert found["code"] == "MS202"
     assert "did you mean 'source'?" in found["help"]
     assert "CYRILLIC SMALL LETTER O" in found["help"].upper()
+
+
+@pytest.mark.parametrize(
+    ("sql", "word", "meant"),
+    [
+        ("s\u0435lect c.kind from {{ source('web', 'clicks') }} as c", "s\u0435lect", "select"),
+        ("select c.kind fr\u043em {{ source('web', 'clicks') }} as c", "fr\u043em", "from"),
+        ("select c.kind from {{ source('web', 'clicks') }} as c wh\u0435r\u0435 c.kind = 'a'", "wh\u0435r\u0435", "where"),
+    ],
+)  # fmt: skip
+def test_a_keyword_with_a_letter_of_another_script_is_shown(run, shop, sql, word, meant):
+    (shop / "models/x.sql").write_text(sql)
+    found = only_error(run)
+    assert (found["code"], found["message"]) == ("MS401", f"unexpected '{word}'")
+    assert f"did you mean '{meant}'? Its " in found["help"]
+    assert found["column"] == sql.index(word) + 1
+
+
+def test_a_thousand_errors_of_a_long_line_take_no_time(run, shop):
+    """A function that is no longer there, in a generated model."""
+    columns = ", ".join(f"nofunction(c.kind) as a{index}" for index in range(1000))
+    (shop / "models/x.sql").write_text(f"select {columns} {SOURCE}")
+    began = time.thread_time()
+    found = run("compile")
+    assert found.err.count("error[MS405]: function 'nofunction' does not exist") == 1000
+    assert time.thread_time() - began < 8
+
+
+MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){% endmacro %}"
+
+
+@pytest.mark.parametrize(
+    ("columns", "line", "column", "message", "notes"),
+    [
+        ("c.kind,\n  rand() {{ money('1') }} as a", 2, 13, "unexpected 'cast'", ["macros/money.sql"]),
+        ("c.kind as a b.c", 1, 20, "unexpected 'b'", []),
+        ("c.kind,\n  upper('a' {{ money('1') }}) as a", 2, 16, "expected ')' before 'cast'", ["macros/money.sql"]),
+        ("c.kind upper(c.kind) as a", 1, 15, "unexpected 'upper'", []),
+        ("c.kind as (c.kind)", 1, 20, "expected ')' before '.'", []),
+        ("{{ money('1 1') }} as a", 1, 18, None, ["macros/money.sql"]),
+    ],
+)  # fmt: skip
+def test_what_does_not_follow_a_value_is_shown_where_a_comma_is_missing(
+    run, shop, columns, line, column, message, notes
+):
+    """Even if a macro wrote it: the macro is right, but not here."""
+    (shop / "macros").mkdir(exist_ok=True)
+    (shop / "macros/money.sql").write_text(MONEY)
+    (shop / "models/x.sql").write_text(f"select {columns}\n{SOURCE}")
+    found = only_error(run)
+    assert (found["code"], found["path"]) == ("MS401", "models/x.sql")
+    assert (found["line"], found["column"]) == (line, column)
+    assert message in {found["message"], None}
+    assert [each["path"] for each in found["notes"]] == notes

@@ -32,6 +32,19 @@ def test_only_the_cause_is_reported(tmp_path: Path, path: str, before: str, afte
         assert code in {each.code for each in found}
 
 
+@pytest.mark.parametrize("name", ["no-such", "a b", "a`b", "a;b", "(", "\\u001b[31m"])
+@pytest.mark.parametrize("call", ["ref('{}')", "source('{}', 'x')", "source('app', '{}')"])
+def test_a_name_that_is_no_name_is_one_error(tmp_path: Path, name: str, call: str) -> None:
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "models/x.sql").write_text(
+        f"select a.b from {{{{ {call.format(name)} }}}} as a where a.b > 0"
+    )
+    codes = [each.code for each in compile_project(tmp_path).diagnostics if each.severity == "error"]
+    assert codes in (["MS203"], ["MS204"])
+
+
 def test_causes_come_first(tmp_path: Path) -> None:
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

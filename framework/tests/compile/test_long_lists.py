@@ -16,6 +16,22 @@ def seconds(root: Path, values: int) -> float:
     return time.thread_time() - began
 
 
+def test_a_wide_seed(tmp_path: Path) -> None:
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.millstream]\nname = "p"\n')
+
+    def seconds_of(columns: int) -> float:
+        names, values = ",".join(f"c{index}" for index in range(columns)), ",".join("1" * columns)
+        (tmp_path / "seeds/wide.csv").write_text(f"{names}\n{values}\n")
+        began = time.thread_time()
+        assert compile_project(tmp_path, use_cache=False).diagnostics == ()
+        return time.thread_time() - began
+
+    seconds_of(10)
+    # Where the header is read again for each column, the time is sixteen times as long.
+    assert seconds_of(8000) < 8 * seconds_of(2000) + 0.5
+
+
 def test_a_long_list_of_values(tmp_path: Path) -> None:
     for path in ("models", "seeds"):
         (tmp_path / path).mkdir()

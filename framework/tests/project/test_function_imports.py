@@ -112,6 +112,16 @@ def test_a_cached_compile_notices_an_edited_import(shop):
         ("import rates.nothing", "the project has no module 'rates.nothing'", "add rates/nothing.py"),
         ("import marts.nothing as n", "the project has no module 'marts.nothing'", "add marts/nothing.py"),
         ("from marts import nothing", "'marts' has no 'nothing'", "add marts/nothing.py"),
+        (
+            "from . import rated",
+            "a relative import does not work in this file",
+            "write from macros import rated",
+        ),
+        (
+            "from ..rates import x as y",
+            "a relative import does not work in this file",
+            "from rates import x as y",
+        ),
         ("from rates.common import FACTORS", "'rates.common' has no 'FACTORS'", "did you mean 'FACTOR'?"),
     ],
 )

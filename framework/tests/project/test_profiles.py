@@ -162,6 +162,7 @@ def test_a_choice_that_can_not_be_made(
         ),
         ("master: 'local[0]'", "MS107", "'local[0]'", None),
         ("master: 'local[*'", "MS107", "'local[*'", None),
+        ("master: ''", "MS107", "''", None),
         ("master: 5", "MS107", "5", None),
         ("timezone: Europe", "MS107", "Europe", None),
         ("tables: {store: postgres}", "MS108", "postgres", "add url: postgresql://host:5432/name"),

@@ -289,8 +289,16 @@ def test_a_name_given_to_a_macro_is_located_in_the_call() -> None:
     assert [str(note.location) for note in notes] == ["macros/x.sql:1:24"]
 
 
-def test_deep_nesting_is_not_a_recursion_of_macros() -> None:
-    problem = the_problem("{% if true %}" * 500 + "x" + "{% endif %}" * 500)
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if true %}" * 500 + "x" + "{% endif %}" * 500,
+        "{% for a in [1] %}" * 30 + "x" + "{% endfor %}" * 30,
+        "{{ " + "(" * 500 + "1" + ")" * 500 + " }}",
+    ],
+)
+def test_deep_nesting_is_not_a_recursion_of_macros(template: str) -> None:
+    problem = the_problem(template)
     assert (problem.code, problem.message) == ("MS209", "the template is nested too deeply")
     assert problem.location is not None
     assert problem.location.path == "models/m.sql"

@@ -2,6 +2,7 @@
 
 import io
 import json
+import struct
 from random import Random
 
 import fastavro
@@ -47,25 +48,100 @@ def avro_value(row):
     return found.getvalue()
 
 
+PROTO = 'syntax = "proto3"; message Event { int32 id = 1; string kind = 2; double value = 3; }'
+
+
+def proto_value(row):
+    number, left = b"", row["id"]
+    while left > 127:
+        number, left = number + bytes([left & 127 | 128]), left >> 7
+    kind = row["kind"].encode()
+    return b"".join(
+        [
+            b"\x08",
+            number,
+            bytes([left]),
+            b"\x12",
+            bytes([len(kind)]),
+            kind,
+            b"\x19",
+            struct.pack("<d", row["value"]),
+        ]
+    )
+
+
+def framed_value(row):
+    return b"\0\0\0\0\7" + json.dumps(row).encode()
+
+
+JSON_SCHEMA = {
+    "type": "object",
+    "required": ["id"],
+    "properties": {"id": {"type": "integer"}, "kind": {"type": "string"}, "value": {"type": "number"}},
+}
+FUNCTION = """
+from typing import TypedDict
+
+class Event(TypedDict):
+    id: int
+    kind: str
+    value: float
+
+def decoded(value: bytes) -> Event:
+    id_, kind, number = value.decode().split(",")
+    return Event(id=int(id_), kind=kind, value=float(number))
+"""
+
+
+def only_number(row):
+    """A record that has no field for its kind: a negative number is what the filter leaves out."""
+    return -1 if row["kind"] == "bot" else int(row["value"] * 2)
+
+
 FORMATS = {
     "json": (json_value, ["no JSON", '{"id": "one", "kind": "a", "value": 1.0}', '{"id": 1.5}', "[1]", "{"]),
     "csv": (csv_value, ["one,a,1.0", "1,a,1.0,more", '1,"a,1.0', "99999999999,a,1.0", "1,a,x"]),
     "xml": (xml_value, ["<row>", "<row><id>x</id></row>", "no XML", "<row><id>1</id></rows>"]),
+    "framed": (
+        framed_value,
+        [b"{}", b"\0\0\0\0\7", b"\1\0\0\0\7{}", b"\0\0\0\0\7[]", b'\0\0\0\0\7{"id": "x"}'],
+    ),
+    "protobuf": (proto_value, [b"\xff", b"\x08", b"\x12\x05ab", b"\x12\x01\xff", b"\x0a\x01a", b"\x19\0"]),
+    "python": (csv_value, ["one,a,1.0", "1,a", "", b"\xff", "9223372036854775808,a,1.0"]),
+    "number": (lambda row: str(only_number(row)), ["1.5", "x", "3000000000", ""]),
+    "long": (lambda row: struct.pack(">q", only_number(row)), [b"", b"\0" * 7, b"\0" * 9]),
     "avro": (avro_value, [b"", b"\x02", avro_value({"id": 1, "kind": "abcdef", "value": 1.0})[:-3]]),
 }
 """How to write a good value, and bad ones, by format."""
 
 
+COLUMNS = "columns: [{name: id, type: int}, {name: kind, type: string}, {name: value, type: double}]"
+TOPICS = {
+    "avro": "format: avro, schema: schemas/event.avsc",
+    "protobuf": "format: protobuf, schema: schemas/event.proto",
+    "framed": "schema: schemas/event.json, framing: confluent",
+    "python": "format: 'python:decoded'",
+    "number": "format: string, columns: [{name: value, type: int}]",
+    "long": "format: long",
+}
+"""What a source says of its topic, if not only its format and columns."""
+SINGLE = {"number", "long"}
+
+
 def source(name, format_, policy):
-    schema = "        schema: schemas/event.avsc\n" if format_ == "avro" else ""
-    columns = (
-        ""
-        if schema
-        else "        columns: [{name: id, type: int}, {name: kind, type: string}, {name: value, type: double}]\n"
-    )
-    return (
-        f"      - name: {name}\n        format: {format_}\n{schema}{columns}        on_bad_record: {policy}\n"
-    )
+    topic = TOPICS.get(format_, f"format: {format_}, {COLUMNS}")
+    return f"      - {{name: {name}, on_bad_record: {policy}, {topic}}}\n"
+
+
+def queries(name, format_):
+    """Return a model that may drop rows, and one whose function fails on zero; both read all columns."""
+    where = "value >= 0" if format_ in SINGLE else "kind <> 'bot'"
+    read = f"from {{{{ source('web', '{name}') }}}} where {where}"
+    rest = "" if format_ in SINGLE else "id, kind, "
+    return {
+        f"kept_{name}": f"{SINK}select {rest}value {read}",
+        f"shares_{name}": f"{SINK}select {rest}share(cast(value as double)) as share {read}",
+    }
 
 
 def records(random, count, format_):
@@ -115,20 +191,18 @@ def topics(formats):
 def prepare(shop, formats):
     shop.write("profiles.yml", UNOPTIMIZED)
     shop.write("schemas/event.avsc", json.dumps(AVRO))
+    shop.write("schemas/event.proto", PROTO)
+    shop.write("schemas/event.json", json.dumps(JSON_SCHEMA))
     shop.write("macros/share.py", SHARE)
+    if "python" in formats:
+        shop.write("macros/decoded.py", FUNCTION)
     named = topics(formats)
     listed = "".join(source(name, *each) for name, each in named.items())
     shop.write("models/sources.yml", f"sources:\n  - name: web\n    topics:\n{listed}")
     create_topics(shop.bootstrap, *named, partitions=2)
-    for name in named:
-        shop.model(
-            f"kept_{name}",
-            f"{SINK}select id, kind from {{{{ source('web', '{name}') }}}} where kind <> 'bot'",
-        )
-        shop.model(
-            f"shares_{name}",
-            f"{SINK}select id, share(value) as share from {{{{ source('web', '{name}') }}}} where kind <> 'bot'",
-        )
+    for name, (format_, _) in named.items():
+        for model, sql in queries(name, format_).items():
+            shop.model(model, sql)
     return named
 
 
@@ -138,6 +212,7 @@ def written_by(shop, model):
 
 def check(shop, spark, random, formats, count):
     named = prepare(shop, formats)
+    letters = dict.fromkeys(named, 0)
     before, sent = dict.fromkeys([f"{m}_{n}" for m in ("kept", "shares") for n in named], 0), {}
     for build in range(2):
         for name, (format_, _) in named.items():
@@ -162,6 +237,9 @@ def check(shop, spark, random, formats, count):
                     assert (told.read, told.failed > 0) == (len(sent[name]), True), id_
                 else:
                     assert told == expected(sent[name], policy, function=model == "shares"), id_
+            if policy == "dead_letter":
+                letters[name] += sum(what in {"bad", "zero"} for what, _ in sent[name])
+                assert len(received(shop.bootstrap, f"{name}.dead_letter")) == letters[name], name
 
 
 def test_each_record_has_one_fate(shop, first_spark):

@@ -154,7 +154,7 @@ def running_spark(
         if lost() is not None:
             _forget_jvm()
         else:
-            _stop(spark)
+            stop_spark(spark)
         if archive is not None and archive.written:
             caching()
             if SparkContext._gateway is not None and _end_jvm():  # noqa: SLF001
@@ -163,13 +163,29 @@ def running_spark(
                 drop(archive)
 
 
-def _stop(spark: SparkSession) -> None:
+def stop_spark(spark: SparkSession) -> None:
     """Stop Spark from another thread: a signal may have ended a call of this one before it read the answer.
 
     Each thread has a connection to the JVM, and the next call would read the answer of the last one.
     """
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(spark.stop).result()
+        thread.submit(_stop, spark).result()
+
+
+def _stop(spark: SparkSession) -> None:
+    state_stores(spark).stop()
+    spark.stop()
+
+
+def state_stores(spark: SparkSession) -> Any:
+    """Return Spark's object `StateStore`, which maintains the states of all queries in a thread.
+
+    `SparkContext.stop` does not end that thread; in a JVM that lives on, it would write "SparkEnv not active,
+    cannot do maintenance on StateStores" to the log.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public API for it
+    package = jvm.org.apache.spark.sql.execution.streaming.state
+    return getattr(getattr(package, "StateStore$"), "MODULE$")
 
 
 def class_archive(jars: Sequence[Path]) -> Archive | None:

@@ -1,0 +1,50 @@
+"""Finds the token that does not go with those before it, where the parser stops behind it."""
+
+from bisect import bisect_right
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from millstream.errors import did_you_mean, looks_like
+from millstream.sql.tokens import MARK
+from millstream.sql.values import Problem
+from millstream.sql.words import CLOSING, KEYWORDS, NAMES, OPENING
+
+_VALUES = NAMES | CLOSING | {TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.END}
+"""Tokens that end a value."""
+_CLAUSES = frozenset(
+    (TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
+)
+
+
+def unexpected_token(tokens: list[Token], stop: int) -> tuple[Token, int | None]:
+    """Return the unexpected token and where the one before it ends; the parser stopped at `stop`.
+
+    In `select a b.c` and `select a f(b)`, the parser takes `b` and `f` for the alias of `a`.
+    """
+    index = max(0, bisect_right(tokens, stop, key=lambda token: token.start) - 1)
+    if index > 1 and tokens[index].text in {"(", "."} and _is_alias(tokens, index - 1):
+        index -= 1
+    return tokens[index], tokens[index - 1].end if index else None
+
+
+def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
+    """Return the error of a word up to `stop` that only looks like a keyword."""
+    for token in tokens:
+        if token.start <= stop and (meant := looks_like(token.text.removesuffix(MARK), KEYWORDS)):
+            name = token.text.removesuffix(MARK)
+            return Problem(
+                "MS401", f"unexpected '{name}'", token.start, token.end + 1, did_you_mean(name, [meant]), name
+            )
+    return None
+
+
+def _is_alias(tokens: list[Token], index: int) -> bool:
+    """Return whether a word of a SELECT follows a value without AS."""
+    if not tokens[index].text[:1].isalpha() or tokens[index - 1].token_type not in _VALUES:
+        return False
+    depth = 0
+    for token in reversed(tokens[:index]):
+        depth += (token.token_type in CLOSING) - (token.token_type in OPENING)
+        if depth < 0 or (depth == 0 and token.token_type in _CLAUSES):
+            return token.token_type == TokenType.SELECT
+    return False
