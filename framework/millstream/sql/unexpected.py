@@ -30,11 +30,12 @@ def unexpected_token(tokens: list[Token], stop: int) -> tuple[Token, int | None]
 def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
     """Return the error of a word up to `stop` that only looks like a keyword."""
     for token in tokens:
-        if token.start <= stop and (meant := looks_like(token.text.removesuffix(MARK), KEYWORDS)):
-            name = token.text.removesuffix(MARK)
-            return Problem(
-                "MS401", f"unexpected '{name}'", token.start, token.end + 1, did_you_mean(name, [meant]), name
-            )
+        name = token.text.removesuffix(MARK)
+        if token.start > stop or token.token_type != TokenType.VAR:
+            continue
+        if (meant := looks_like(name, KEYWORDS)) is not None:
+            remedy = did_you_mean(name, [meant], f"did you mean '{meant}'?")
+            return Problem("MS401", f"unexpected '{name}'", token.start, token.end + 1, remedy, name)
     return None
 
 

@@ -104,6 +104,13 @@ def test_a_keyword_with_a_letter_of_another_script_is_shown(run, shop, sql, word
     assert found["column"] == sql.index(word) + 1
 
 
+@pytest.mark.parametrize("name", ["\u540d\u79f0", "\u0434\u0430", "\u00e0s", "'\u043en'", "`\u043en`"])
+def test_a_name_of_another_script_is_not_taken_for_a_keyword(run, shop, name):
+    (shop / "models/x.sql").write_text(f"select c.kind as {name}, , c.kind {SOURCE}")
+    found = only_error(run)
+    assert (found["code"], found["column"]) == ("MS401", len(f"select c.kind as {name}, ") + 1)
+
+
 def test_a_thousand_errors_of_a_long_line_take_no_time(run, shop):
     """A function that is no longer there, in a generated model."""
     columns = ", ".join(f"nofunction(c.kind) as a{index}" for index in range(1000))
