@@ -21,10 +21,11 @@ def unexpected_token(tokens: list[Token], stop: int) -> tuple[Token, int | None]
 
     In `select a b.c` and `select a f(b)`, the parser takes `b` and `f` for the alias of `a`.
     """
-    index = max(0, bisect_right(tokens, stop, key=lambda token: token.start) - 1)
-    if index > 1 and tokens[index].text in {"(", "."} and _is_alias(tokens, index - 1):
-        index -= 1
-    return tokens[index], tokens[index - 1].end if index else None
+    index = first = max(0, bisect_right(tokens, stop, key=lambda token: token.start) - 1)
+    if index > 1 and tokens[index].text in {"(", "."} and _follows_value(tokens, index - 1):
+        first -= 1
+        index -= _in_select(tokens, first)
+    return tokens[index], tokens[first - 1].end if first else None
 
 
 def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
@@ -39,10 +40,13 @@ def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
     return None
 
 
-def _is_alias(tokens: list[Token], index: int) -> bool:
-    """Return whether a word of a SELECT follows a value without AS."""
-    if not tokens[index].text[:1].isalpha() or tokens[index - 1].token_type not in _VALUES:
-        return False
+def _follows_value(tokens: list[Token], index: int) -> bool:
+    """Return whether a word follows a value, without an operator or AS."""
+    return tokens[index].text[:1].isalpha() and tokens[index - 1].token_type in _VALUES
+
+
+def _in_select(tokens: list[Token], index: int) -> bool:
+    """Return whether a token is in a SELECT list, where it can be an alias."""
     depth = 0
     for token in reversed(tokens[:index]):
         depth += (token.token_type in CLOSING) - (token.token_type in OPENING)

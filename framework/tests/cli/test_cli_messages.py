@@ -130,6 +130,7 @@ MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){%
         ("c.kind,\n  rand() {{ money('1') }} as a", 2, 13, "unexpected 'cast'", ["macros/money.sql"]),
         ("c.kind as a b.c", 1, 20, "unexpected 'b'", []),
         ("c.kind,\n  upper('a' {{ money('1') }}) as a", 2, 16, "expected ')' before 'cast'", ["macros/money.sql"]),
+        ("c.kind,\n  (c.kind) + (1 {{ money('1') }}) as a", 2, 20, "expected ')' before '('", ["macros/money.sql"]),
         ("c.kind upper(c.kind) as a", 1, 15, "unexpected 'upper'", []),
         ("c.kind as (c.kind)", 1, 20, "expected ')' before '.'", []),
         ("{{ money('1 1') }} as a", 1, 18, None, ["macros/money.sql"]),
