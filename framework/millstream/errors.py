@@ -88,8 +88,11 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def looks_like(name: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a name differs from only by characters that are not ASCII."""
-    if name.isascii():
+    """Return the known word that a name looks like; up to half of its letters may be of other scripts."""
+    foreign = [each for each in name if not each.isascii()]
+    # A letter with an accent doesn't look like the one without.
+    accented = any(unicodedata.decomposition(each)[:1] not in {"", "<"} for each in foreign)
+    if not foreign or accented or 2 * len(foreign) > len(name):
         return None
     alike = re.compile("".join(each if each.isascii() else "." for each in re.escape(name)), re.IGNORECASE)
     return next((each for each in known if alike.fullmatch(each)), None)

@@ -131,7 +131,7 @@ class SpanMap:
         return Origin(segment.path, first, first + width, segment.caller)
 
     def calls(self, position: int) -> frozenset[Call]:
-        """Return the calls that rendered a character, from the innermost to the outermost."""
+        """Return the calls that rendered a character, directly or through others."""
         found = self.origin(position)
         caller = found.caller if found else None
         calls = set()

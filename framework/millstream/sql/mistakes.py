@@ -17,6 +17,20 @@ _NEED_CONTENT = frozenset(
 )
 
 
+_BEFORE_ITEMS = frozenset(
+    (
+        TokenType.COMMA, TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.SELECT, TokenType.GROUP_BY,
+        TokenType.ORDER_BY,
+    )
+)  # fmt: skip
+_AFTER_ITEMS = frozenset(
+    (
+        TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY,
+        TokenType.ORDER_BY, TokenType.HAVING, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT,
+    )
+)  # fmt: skip
+
+
 def find_stray_token(token: Token, previous: list[Token]) -> Problem | None:
     """Return the error of a token that sqlglot accepts and Spark does not."""
     if token.token_type in {TokenType.L_BRACE, TokenType.R_BRACE}:
@@ -35,9 +49,21 @@ def find_stray_token(token: Token, previous: list[Token]) -> Problem | None:
         }
         if before.token_type in _NEED_CONTENT and not compared:
             return _nothing_follows(before)
-        if before.token_type == TokenType.COMMA:
-            return Problem("MS401", "unexpected comma", before.start, before.end + 1, "remove it", ",")
+    if previous and token.token_type == TokenType.COMMA and previous[-1].token_type in _BEFORE_ITEMS:
+        return _unexpected_comma(token)
+    if previous and previous[-1].token_type == TokenType.COMMA and token.token_type in _AFTER_ITEMS:
+        return _unexpected_comma(previous[-1])
+    if token.token_type == TokenType.R_PAREN and len(previous) > 1:
+        word, opening = previous[-2:]
+        if opening.token_type == TokenType.L_PAREN and word.token_type in {TokenType.IN, TokenType.EXCEPT}:
+            message = f"{word.text.upper()} () is empty"
+            remedy = "write the values or columns in parentheses, or remove it"
+            return Problem("MS401", message, word.start, token.end + 1, remedy, word.text)
     return None
+
+
+def _unexpected_comma(comma: Token) -> Problem:
+    return Problem("MS401", "unexpected comma", comma.start, comma.end + 1, "remove it", ",")
 
 
 def _nothing_follows(token: Token) -> Problem:
@@ -83,4 +109,6 @@ def start_of_unclosed(sql: str) -> tuple[int, int | None]:
 def find_unfinished_clause(tokens: list[Token]) -> Problem | None:
     """Return the error of an empty clause at the end."""
     last = tokens[-1].token_type if tokens else None
+    if last == TokenType.COMMA:
+        return _unexpected_comma(tokens[-1])
     return _nothing_follows(tokens[-1]) if last in _NEED_CONTENT or last == TokenType.IN else None

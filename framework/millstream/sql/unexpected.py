@@ -21,27 +21,32 @@ def unexpected_token(tokens: list[Token], stop: int) -> tuple[Token, int | None]
 
     In `select a b.c` and `select a f(b)`, the parser takes `b` and `f` for the alias of `a`.
     """
-    index = max(0, bisect_right(tokens, stop, key=lambda token: token.start) - 1)
-    if index > 1 and tokens[index].text in {"(", "."} and _is_alias(tokens, index - 1):
-        index -= 1
-    return tokens[index], tokens[index - 1].end if index else None
+    index = first = max(0, bisect_right(tokens, stop, key=lambda token: token.start) - 1)
+    if index > 1 and tokens[index].text in {"(", "."} and _follows_value(tokens, index - 1):
+        first -= 1
+        index -= _in_select(tokens, first)
+    return tokens[index], tokens[first - 1].end if first else None
 
 
 def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
     """Return the error of a word up to `stop` that only looks like a keyword."""
     for token in tokens:
-        if token.start <= stop and (meant := looks_like(token.text.removesuffix(MARK), KEYWORDS)):
-            name = token.text.removesuffix(MARK)
-            return Problem(
-                "MS401", f"unexpected '{name}'", token.start, token.end + 1, did_you_mean(name, [meant]), name
-            )
+        name = token.text.removesuffix(MARK)
+        if token.start > stop or token.token_type != TokenType.VAR:
+            continue
+        if (meant := looks_like(name, KEYWORDS)) is not None:
+            remedy = did_you_mean(name, [meant], f"did you mean '{meant}'?")
+            return Problem("MS401", f"unexpected '{name}'", token.start, token.end + 1, remedy, name)
     return None
 
 
-def _is_alias(tokens: list[Token], index: int) -> bool:
-    """Return whether a word of a SELECT follows a value without AS."""
-    if not tokens[index].text[:1].isalpha() or tokens[index - 1].token_type not in _VALUES:
-        return False
+def _follows_value(tokens: list[Token], index: int) -> bool:
+    """Return whether a word follows a value, without an operator or AS."""
+    return tokens[index].text[:1].isalpha() and tokens[index - 1].token_type in _VALUES
+
+
+def _in_select(tokens: list[Token], index: int) -> bool:
+    """Return whether a token is in a SELECT list, where it can be an alias."""
     depth = 0
     for token in reversed(tokens[:index]):
         depth += (token.token_type in CLOSING) - (token.token_type in OPENING)

@@ -104,6 +104,13 @@ def test_a_keyword_with_a_letter_of_another_script_is_shown(run, shop, sql, word
     assert found["column"] == sql.index(word) + 1
 
 
+@pytest.mark.parametrize("name", ["\u540d\u79f0", "\u0434\u0430", "\u00e0s", "'\u043en'", "`\u043en`"])
+def test_a_name_of_another_script_is_not_taken_for_a_keyword(run, shop, name):
+    (shop / "models/x.sql").write_text(f"select c.kind as {name}, , c.kind {SOURCE}")
+    found = only_error(run)
+    assert (found["code"], found["column"]) == ("MS401", len(f"select c.kind as {name}, ") + 1)
+
+
 def test_a_thousand_errors_of_a_long_line_take_no_time(run, shop):
     """A function that is no longer there, in a generated model."""
     columns = ", ".join(f"nofunction(c.kind) as a{index}" for index in range(1000))
@@ -123,6 +130,7 @@ MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){%
         ("c.kind,\n  rand() {{ money('1') }} as a", 2, 13, "unexpected 'cast'", ["macros/money.sql"]),
         ("c.kind as a b.c", 1, 20, "unexpected 'b'", []),
         ("c.kind,\n  upper('a' {{ money('1') }}) as a", 2, 16, "expected ')' before 'cast'", ["macros/money.sql"]),
+        ("c.kind,\n  (c.kind) + (1 {{ money('1') }}) as a", 2, 20, "expected ')' before '('", ["macros/money.sql"]),
         ("c.kind upper(c.kind) as a", 1, 15, "unexpected 'upper'", []),
         ("c.kind as (c.kind)", 1, 20, "expected ')' before '.'", []),
         ("{{ money('1 1') }} as a", 1, 18, None, ["macros/money.sql"]),

@@ -7,6 +7,15 @@ E = "from sources.shop.events"
 CASES = [
     # code, SQL, what it points at, remedy
     ("MS401", f"select id frm x {E}", "x", "check for a missing comma"),
+    ("MS401", f"select id, , user {E}", ",", "remove it"),
+    ("MS401", f"select , id {E}", ",", "remove it"),
+    ("MS401", f"select upper(,user) as u {E}", ",", "remove it"),
+    ("MS401", f"select concat(user,) as u {E}", ",", "remove it"),
+    ("MS401", f"select array(1,,2) as u {E}", ",", "remove it"),
+    ("MS401", f"select user, count(*) as n {E} group by user,", ",", "remove it"),
+    ("MS401", f"select user, count(*) as n {E} group by user, having count(*) > 1", ",", "remove it"),
+    ("MS401", f"select id {E} where id in ()", "in ()", "write the values"),
+    ("MS401", f"select * except () {E}", "except ()", "write the values or columns"),
     ("MS402", f"select tpye {E}", "tpye", "did you mean 'type'?"),
     ("MS402", f"select zzz {E}", "zzz", "columns in scope: _offset, id,"),
     ("MS402", f"select e.tpye {E} e", "tpye", "did you mean 'type'?"),

@@ -173,8 +173,10 @@ def stop_spark(spark: SparkSession) -> None:
 
 
 def _stop(spark: SparkSession) -> None:
-    state_stores(spark).stop()
-    spark.stop()
+    try:
+        state_stores(spark).stop()
+    finally:
+        spark.stop()
 
 
 def state_stores(spark: SparkSession) -> Any:
