@@ -15,7 +15,9 @@ class Entry(NamedTuple):
 
 COMMANDS = (
     Entry("init", "Create a new project that compiles."),
-    Entry("debug", "Check the installation, the project and its target."),
+    Entry(
+        "debug", "Check the installation, the project and its target, and connect to what the target names."
+    ),
     Entry("compile", "Check the project and write its SQL and manifest."),
     Entry("ls", "List the nodes of the project."),
     Entry("lineage", "Show the lineage of models and columns."),

@@ -14,12 +14,14 @@ COMMANDS = re.findall(r"^millstream (docs generate.*)$", PAGE.read_text(encoding
 
 
 def test_there_are_commands():
-    assert len(COMMANDS) == 5
+    assert len(COMMANDS) == 7
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_page(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "pyproject.toml").write_text('[tool.millstream]\nname = "shop"\n')
+    targets = "{local: {}, production: {kafka: {bootstrap_servers: 'kafka:9092'}}}"
+    (tmp_path / "profiles.yml").write_text(f"shop: {{target: local, outputs: {targets}}}\n")
     (tmp_path / "models").mkdir()
     (tmp_path / "models/one.sql").write_text("{{ config(materialized='sink') }}\nselect 1 as one\n")
     monkeypatch.chdir(tmp_path)
