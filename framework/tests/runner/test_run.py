@@ -258,7 +258,9 @@ def test_probes_and_metrics(shop, first_spark):
     health = Health(max_lag=0, max_staleness=30)
     with (
         running(shop.root, first_spark, alongside=alongside) as run,
-        serving(run.watcher, "127.0.0.1", port=0, health=health, identity=Identity("shop")) as address,
+        serving(
+            run.watcher, "127.0.0.1", port=0, health=health, identity=Identity("shop", "local")
+        ) as address,
     ):
         assert got("/readyz")[0] == 503
         run.until(lambda: rows_of(run, "totals") == 2 and rows_of(run, "events_topics") == 2)
