@@ -52,10 +52,11 @@ CASES = {
     ),
     "MillstreamStale": (
         {
-            f"millstream_seconds_since_batch{QUERY}": "0x10 0+60x10 0x10",
-            'millstream_lag{query="q",topic="a"}': "5x40",
+            # At first, there is nothing to read.
+            f"millstream_seconds_since_batch{QUERY}": "0+60x10 0x10 0+60x10 0x10",
+            'millstream_lag{query="q",topic="a"}': "0x15 5x40",
         },
-        (15, 20, 25),
+        (9, 30, 35),
     ),
     # The first one comes with the series itself; the last ones are counted by a new process.
     "MillstreamDeadLetters": (
@@ -82,10 +83,10 @@ CASES = {
     "MillstreamHeapFull": (
         {
             # Full before each collection, and later also after it.
-            'millstream_jvm_heap_bytes{kind="used"}': "95 20 95 20 95 20 95 20 95 20 90x40 20x40",
+            'millstream_jvm_heap_bytes{kind="used"}': "20 95x7 20 95x7 20 90x40 20x40",
             'millstream_jvm_heap_bytes{kind="max"}': "100x100",
         },
-        (10, 40, 60),
+        (8, 45, 65),
     ),
     "MillstreamGarbageCollection": (
         # Two collectors use 15 seconds of each minute together.

@@ -207,6 +207,9 @@ def test_an_error_that_ends_the_run_is_sent(receiver):
     with pytest.raises(MillstreamError), told_by([], webhook(receiver)):
         raise MillstreamError(lost)
     assert receiver.next() == {"text": "shop (production): the run ended: MS883: the JVM died; see ****"}
+    with pytest.raises(KeyError), told_by([], webhook(receiver)):
+        raise KeyError("x")
+    assert receiver.next()["text"].endswith("the run ended: MS900: internal error in Millstream: KeyError")
     with told_by([], webhook(receiver)):
         pass
     assert receiver.received.empty()

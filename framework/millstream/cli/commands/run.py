@@ -71,8 +71,8 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
         stopping_well() as stopping,
         run_progress(common.style, watcher) as progress,
         progress.errors() as errors,
-        serving(watcher, host, port, health_of(target), identity) if port else nullcontext() as address,
         notifying(target, identity, progress.handle) as tell,
+        serving(watcher, host, port, health_of(target), identity) if port else nullcontext() as address,
     ):
         progress.show_address(address)
         for each in diagnostics if common.style.json else ():

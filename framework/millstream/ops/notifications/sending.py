@@ -136,9 +136,9 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
 
     try:
         yield tell_all
-    except MillstreamError as error:
+    except Exception as error:
         for sender in senders:
-            sender.end(error.diagnostics[0])
+            sender.end(_problem(error))
         raise
     finally:
         deadline = time.monotonic() + CLOSING
@@ -146,6 +146,12 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
             sender.close()
         for sender in senders:
             sender.join(deadline)
+
+
+def _problem(error: Exception) -> Diagnostic:
+    if isinstance(error, MillstreamError):
+        return error.diagnostics[0]
+    return Diagnostic("MS900", f"internal error in Millstream: {type(error).__name__}")
 
 
 def _destination(given: dict[str, Any]) -> Destination:
