@@ -6,6 +6,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from msgspec.structs import replace
@@ -229,7 +230,7 @@ def test_texts_of_users_reach_people_as_they_are_written(rules, tmp_path, materi
 
 def test_every_alert_names_a_command_that_exists():
     watched = Watched("shop", TARGET, THRESHOLDS, ("fresh",))
-    found = set()
+    above, found = click.Context(millstream, **millstream.context_settings), set()
     for alert in alerts_of(watched):
         text = alert.description.replace('{{ "{{" }}', "{{")
         text = re.sub(r"\{\{ \$labels\.\w+.*?\}\}", "name", text)
@@ -237,7 +238,7 @@ def test_every_alert_names_a_command_that_exists():
         assert commands or "/readyz" in text, alert.name
         for command in commands:
             name, *arguments = shlex.split(command)
-            context = millstream.get_command(None, name).make_context(name, arguments)
+            context = millstream.get_command(above, name).make_context(name, arguments, above)
             assert context.params["target"] == TARGET
             found.add(name)
     assert found == {"run", "apply", "lag", "plan", "state", "test", "dead-letters"}
