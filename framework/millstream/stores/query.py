@@ -12,6 +12,7 @@ from millstream.errors import Diagnostic, MillstreamError, nearest
 from millstream.project.secrets import Secret
 from millstream.project.values import Seed, Target
 from millstream.stores.local import LocalTables, local_tables, store_of
+from millstream.tables.descriptions import description
 from millstream.tables.known import Known, named_tables
 from millstream.tables.values import Answer
 from millstream.tables.words import writing_word
@@ -42,6 +43,8 @@ class StoredProject(Struct, frozen=True):
 
 def answer(sql: str, project: StoredProject, limit: int | None = None) -> Answer:
     """Run a query; only the tables that it names are opened."""
+    if (described := description(sql, project.known)) is not None:
+        return described
     _check(sql)
     tables = [(table, project.tables(table)) for table in named_tables(sql, project.known)]
     store = tables[0][1] if tables else None
@@ -60,7 +63,9 @@ def _check(sql: str) -> None:
         text = Text("query", sql)
         location = text.location(word.start, word.stop)
         message = f"'{word.name}' is not allowed: a query can only read"
-        remedy = "write a single SELECT; models write tables, see `millstream build`"
+        remedy = (
+            "write a SELECT, `show tables` or `describe TABLE`; only models write, see `millstream build`"
+        )
         if close := nearest(word.name, ("select", "with", "values")):
             remedy = f"did you mean '{close}'?"
         raise MillstreamError(Diagnostic("MS848", message, location, remedy, text.line(location.line)))

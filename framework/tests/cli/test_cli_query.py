@@ -82,3 +82,18 @@ def test_it_is_fast_and_starts_no_java(built):
     assert time.perf_counter() - start < 2  # twice what is promised: tests run side by side
     for heavy in ("pyspark", "pandas", "pyarrow", "psycopg", "sqlglot"):
         assert f" {heavy}\n" not in found.stderr
+
+
+@pytest.mark.parametrize("sql", ["describe totals", "DESC `totals`;", "show columns from totals"])
+def test_the_columns_of_a_table_also_before_it_is_built(run, shop, sql):
+    found = run("query", sql, "--output", "json")
+    assert found.json["rows"] == [
+        {"column": "user_id", "type": "string"},
+        {"column": "total", "type": "bigint"},
+    ]
+
+
+def test_the_tables_of_a_project(run, built):
+    found = run("query", "show tables", "--output", "csv")
+    assert found.out == "table,kind,columns\ngrades,seed,2\ntotals,table,2\n"
+    assert "did you mean 'totals'?" in run("query", "describe totls").err

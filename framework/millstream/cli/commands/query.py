@@ -31,6 +31,7 @@ SHOWN = 100
     "query",
     "millstream query 'select * from active_users limit 5'",
     "millstream query 'select count(*) from shop.products' --output json",
+    "millstream query 'show tables'",
     "echo 'select * from segments' | millstream query - --output csv",
     outputs=("csv",),
     environments=True,
@@ -47,7 +48,8 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
 
     Tables are named after their models, reference topics after their sources: `shop.products`. Queries are
     written in DataFusion SQL and run without a JVM. If all tables of a query are in one database, such as
-    PostgreSQL, that database runs it, in its own SQL. `-` reads the SQL from standard input.
+    PostgreSQL, that database runs it, in its own SQL. `show tables` lists the tables and seeds, `describe
+    TABLE` the columns of one. `-` reads the SQL from standard input.
     """
     if sql == "-":
         sql = sys.stdin.read()
