@@ -6,20 +6,21 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import datetime, timezone
 from typing import Any
 
 import click
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from millstream.cli.diagnostics import as_data, count, render
+from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.ops.seen import QueryStatus, Watcher
+from millstream.ops.seen import Watcher
+from millstream.physical.values import Query
 from millstream.runner.values import (
     Applying,
     Batched,
@@ -40,16 +41,17 @@ from millstream.runner.values import (
 )
 from millstream.text import clean
 
-_NAMES = 44
+_LATE_EVERY = 60.0
+"""Seconds between two messages about late rows of one query."""
 
 
 @contextmanager
 def run_progress(style: OutputStyle, watcher: Watcher) -> Iterator[RunProgress]:
     shown = RunProgress(style, watcher)
-    if style.json or style.quiet or not shown.console.is_terminal:
-        yield shown
-        return
-    with Live(console=shown.console, get_renderable=shown.view, refresh_per_second=2, transient=True):
+    live: AbstractContextManager[object] = nullcontext()
+    if not style.json and not style.quiet and shown.console.is_terminal:
+        live = Live(console=shown.console, get_renderable=shown.view, refresh_per_second=2, transient=True)
+    with closing(shown.console.file), live:
         yield shown
 
 
@@ -63,6 +65,10 @@ class RunProgress:
         self._lock = threading.Lock()
         self._stage = ""
         self._failing: set[str] = set()
+        self._live = LiveView()
+        self._queries: dict[str, Query] = {}
+        self._late: dict[str, tuple[float, int]] = {}
+        """When the late rows of a query were last reported, and how many came since."""
 
     @contextmanager
     def errors(self) -> Iterator[list[Diagnostic]]:
@@ -108,6 +114,7 @@ class RunProgress:
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})
             case Running(query=query, rebuilding=rebuilding):
+                self._queries[query.name] = query
                 text = f"{query.name} is being rebuilt" if rebuilding else f"{query.name} is running"
                 self._say("started", text, {"query": query.name, "rebuild": rebuilding})
             case Batched(query=name, batch=batch):
@@ -179,6 +186,26 @@ class RunProgress:
             from msgspec import to_builtins
 
             self._say("batch", text, {"query": name} | to_builtins(batch))
+        if batch.late:
+            self._late_rows(name, batch)
+
+    def _late_rows(self, name: str, batch: Any) -> None:
+        """Say which rows are dropped because they are late, and what to change; not with each batch."""
+        now = time.monotonic()
+        since, before = self._late.get(name, (-_LATE_EVERY, 0))
+        late = before + batch.late
+        if now - since < _LATE_EVERY:
+            self._late[name] = since, late
+            return
+        self._late[name] = now, 0
+        query = self._queries[name]
+        sources = [each.relation.partition(".")[2] for each in query.sources]
+        models = [each.partition(".")[2] for each in query.stored]
+        dropped = f"{count(late, 'row')} dropped as late: older than the watermark, {batch.watermark}"
+        remedy = f"to keep such rows, set a longer `delay` in the watermark of {' or '.join(sources)}"
+        data = {"query": name, "models": models, "rows": late}
+        data |= {"watermark": batch.watermark, "sources": sources}
+        self._say("late", f"{', '.join(models)}: {dropped}; {remedy}", data)
 
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
         if self._style.json:
@@ -196,38 +223,4 @@ class RunProgress:
 
     def view(self) -> Group:
         seen = self._watcher.all()
-        if not seen:
-            return Group(Text(self._stage, "dim"))
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column("query", max_width=_NAMES, no_wrap=True)
-        for name in ("", "rows", "rows/s", "batch", "lag", "late", "state"):
-            table.add_column(name, justify="right" if name else "left", no_wrap=True)
-        for each in seen:
-            table.add_row(*_row(each))
-        return Group(table, Text(self._stage, "dim"))
-
-
-_STYLES = {
-    "running": "green",
-    "waiting": "yellow",
-    "failed": "bold red",
-    "rebuilding": "cyan",
-    "stopped": "dim",
-}
-
-
-def _row(seen: QueryStatus) -> list[Text]:
-    batch = seen.last
-    fresh = batch is not None and time.time() - seen.at < 10
-    rate = batch.rows / batch.seconds if batch and fresh and batch.seconds else 0.0
-    lag = sum(seen.lag.values())
-    return [
-        Text(clean(seen.query)),
-        Text(seen.status, _STYLES[seen.status]),
-        Text(f"{seen.rows:,}"),
-        Text(f"{rate:,.0f}"),
-        Text(f"{batch.seconds:.1f} s" if batch else ""),
-        Text(f"{lag:,}" if batch else "", "yellow" if lag else "dim"),
-        Text(f"{seen.late:,}" if seen.late else ""),
-        Text(f"{batch.state_rows:,}" if batch and batch.state_rows else ""),
-    ]
+        return self._live.shown(seen, self._stage) if seen else Group(Text(self._stage, "dim"))

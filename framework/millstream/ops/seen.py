@@ -73,6 +73,8 @@ class QueryStatus(Struct):
     last: Batch | None = None
     began: float = 0.0
     """When the run began to keep it running, in seconds since 1970."""
+    started: float = 0.0
+    """When it was last started, in seconds since 1970."""
     at: float = 0.0
     """When its last batch ended, or it last found nothing to read, in seconds since 1970."""
     caught_up: bool = False
@@ -132,6 +134,7 @@ class Watcher:
                 case Running(query=query, rebuilding=rebuilding):
                     seen = self._statuses[query.name]
                     seen.status, seen.starts = "rebuilding" if rebuilding else "running", seen.starts + 1
+                    seen.started = time.time()
                 case LeftOut(query=name, model=model, problem=problem):
                     self._statuses[name].left_out[model.removeprefix("model.")] = problem
                 case Batched(query=name, batch=batch):

@@ -1,0 +1,109 @@
+"""The table of a run on a terminal: what each query does now, and totals."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from millstream.ops.seen import QueryStatus
+from millstream.text import clean
+
+_NAMES = 44
+_RECENT = 30.0
+"""Seconds over which rows per second are an average."""
+_LONG = 5.0
+"""Seconds after which a batch that is still running is shown with its time."""
+_STYLES = {
+    "running": "green",
+    "waiting": "yellow",
+    "failed": "bold red",
+    "rebuilding": "cyan",
+    "stopped": "dim",
+}
+_COLUMNS = ("rows", "rows/s", "batch", "latency", "lag", "late", "bad", "failures", "keys")
+
+
+class LiveView:
+    """Remembers how many rows each query had read a short time ago."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, deque[tuple[float, int]]] = {}
+
+    def shown(self, seen: Sequence[QueryStatus], stage: str) -> Group:
+        now = time.time()
+        rates = {each.query: self._rate(each, now) for each in seen}
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column("query", max_width=_NAMES, no_wrap=True)
+        table.add_column("", no_wrap=True)
+        for name in _COLUMNS:
+            table.add_column(name, justify="right", no_wrap=True)
+        for each in seen:
+            table.add_row(*_row(each, rates[each.query], now))
+        if len(seen) > 1:
+            table.add_row(*_totals(seen, sum(rates.values())), style="bold")
+        return Group(table, Text(stage, "dim"))
+
+    def _rate(self, seen: QueryStatus, now: float) -> float:
+        read = self._read.setdefault(seen.query, deque())
+        read.append((now, seen.rows))
+        while now - read[0][0] > _RECENT:
+            read.popleft()
+        (since, before), took = read[0], now - read[0][0]
+        return (seen.rows - before) / took if took > 1 and since else 0.0
+
+
+def _row(seen: QueryStatus, rate: float, now: float) -> list[Text]:
+    batch, lag = seen.last, sum(seen.lag.values())
+    return [
+        Text(clean(seen.query)),
+        Text(_status(seen, now), _STYLES[seen.status]),
+        Text(f"{seen.rows:,}"),
+        Text(f"{rate:,.0f}"),
+        Text(f"{batch.seconds:.1f} s" if batch else ""),
+        Text(f"{batch.latency:.1f} s" if batch and batch.latency is not None else ""),
+        Text(f"{lag:,}" if batch else "", "yellow" if lag else "dim"),
+        _number(seen.late, "yellow"),
+        _number(_bad(seen), "yellow"),
+        _number(seen.failures, "red"),
+        _number(batch.state_rows if batch else 0),
+    ]
+
+
+def _totals(seen: Sequence[QueryStatus], rate: float) -> list[Text]:
+    return [
+        Text("total"),
+        Text(""),
+        Text(f"{sum(each.rows for each in seen):,}"),
+        Text(f"{rate:,.0f}"),
+        Text(""),
+        Text(""),
+        Text(f"{sum(sum(each.lag.values()) for each in seen):,}"),
+        _number(sum(each.late for each in seen)),
+        _number(sum(map(_bad, seen))),
+        _number(sum(each.failures for each in seen)),
+        _number(sum(each.last.state_rows for each in seen if each.last)),
+    ]
+
+
+def _status(seen: QueryStatus, now: float) -> str:
+    """Say what a query does, and for how long if that is long."""
+    if seen.status != "running":
+        return seen.status
+    if seen.last is None and not seen.caught_up:
+        return f"first batch: {now - seen.started:.0f} s" if seen.started else "starting"
+    busy = now - seen.at
+    return f"batch: {busy:.0f} s" if busy > _LONG and any(seen.lag.values()) else "running"
+
+
+def _bad(seen: QueryStatus) -> int:
+    """Return the records that were skipped or are dead letters, and the rows that failed data tests."""
+    return sum(map(sum, (seen.skipped.values(), seen.dead_letters.values(), seen.tests.values())))
+
+
+def _number(number: int, style: str = "") -> Text:
+    return Text(f"{number:,}" if number else "", style)

@@ -1,0 +1,101 @@
+"""What a run shows of its queries while it runs."""
+
+import io
+import json
+import time
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from rich.console import Console
+from support.reviews import physical_query
+
+from millstream.cli.live_view import LiveView
+from millstream.cli.output import OutputStyle
+from millstream.cli.run_progress import run_progress
+from millstream.ops.seen import QueryStatus, Watcher
+from millstream.runner.queries.batches import Batch
+from millstream.runner.values import Batched, Running, Waiting
+
+
+def lines(view, *seen):
+    out = io.StringIO()
+    Console(file=out, width=160).print(view.shown(seen, "topics"))
+    return out.getvalue().splitlines()
+
+
+def status(name="totals", **given):
+    return QueryStatus(name, (name,), status="running", started=time.time() - 37, **given)
+
+
+BUSY = Batch(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250}, latency=3.25, state_rows=7)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "first batch: 37 s"),
+        ({"last": BUSY, "at": time.time() - 12}, "batch: 1"),
+        ({"last": BUSY, "at": time.time()}, "running"),
+        # Nothing to read.
+        ({"last": Batch(1, 10, 1.0), "at": time.time() - 12}, "running"),
+        ({"caught_up": True}, "running"),
+    ],
+)
+def test_it_says_what_a_query_does(given, said):
+    assert said in lines(LiveView(), status(**given))[1]
+
+
+def test_numbers_of_queries_and_their_totals():
+    counts = {"late": 3, "failures": 1, "skipped": Counter(a=2), "dead_letters": Counter(a=4)}
+    one = status("one", last=BUSY, at=time.time(), rows=1000, **counts)
+    header, first, second, total, stage = lines(LiveView(), one, status("two"))
+    names = ["query", "rows", "rows/s", "batch", "latency", "lag", "late", "bad", "failures", "keys"]
+    assert header.split() == names
+    assert first.split() == [
+        "one",
+        "running",
+        "1,000",
+        "0",
+        "1.5",
+        "s",
+        "3.2",
+        "s",
+        "1,250",
+        "3",
+        "6",
+        "1",
+        "7",
+    ]
+    assert second.split() == ["two", "first", "batch:", "37", "s", "0", "0"]
+    assert total.split() == ["total", "1,000", "0", "1,250", "3", "6", "1", "7"]
+    assert stage == "topics"
+
+
+def test_rows_per_second_are_those_of_half_a_minute(monkeypatch):
+    view, start = LiveView(), time.time()
+    rates = []
+    for second in range(0, 120, 10):
+        monkeypatch.setattr("millstream.cli.live_view.time.time", lambda at=start + second: at)
+        # A batch of a thousand rows every ten seconds, then nothing.
+        rates.append(int(lines(view, status(rows=100 * min(second, 60)))[1].split()[-1].replace(",", "")))
+    assert rates[2:7] == [100] * 5
+    assert rates[-1] == 0
+    assert all(one >= other for one, other in pairwise(rates[6:]))
+
+
+def test_late_rows_come_with_the_model_and_what_to_change(capfd, monkeypatch):
+    with run_progress(OutputStyle(json=True), Watcher()) as progress:
+        query = physical_query("totals", "source.web.events", "events")
+        progress.handle(Waiting(query))
+        progress.handle(Running(query))
+        clock = time.monotonic()
+        for number, second in enumerate((0, 1, 2, 70)):
+            monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda at=clock + second: at)
+            batch = Batch(number, 10, 1.0, late=number + 1, watermark="2026-01-01T00:00:10.000Z")
+            progress.handle(Batched("totals", batch))
+    said = [each for each in map(json.loads, capfd.readouterr().out.splitlines()) if each["event"] == "late"]
+    # The first at once, then those of a minute together.
+    assert [each["rows"] for each in said] == [1, 2 + 3 + 4]
+    assert (said[0]["models"], said[0]["sources"]) == (["totals"], ["web.events"])
+    assert said[0]["watermark"] == "2026-01-01T00:00:10.000Z"
