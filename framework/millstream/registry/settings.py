@@ -40,7 +40,7 @@ class Address(Struct, frozen=True):
         """Its URL without a password."""
         if isinstance(self.url, Secret):
             return "the address from the environment"
-        return ", ".join(map(_without_login, self.url.split(",")))
+        return ", ".join(map(without_login, self.url.split(",")))
 
     @property
     def secrets(self) -> list[Secret]:
@@ -96,7 +96,7 @@ def _text(value: Any) -> str:
     return value.reveal() if isinstance(value, Secret) else str(value)
 
 
-def _without_login(url: str) -> str:
+def without_login(url: str) -> str:
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -3,13 +3,12 @@
 import json
 import socket
 import ssl
-import subprocess
 import threading
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from support.registry import needs_java
+from support.registry import certificate_in, needs_java
 
 from millstream.errors import MillstreamError
 from millstream.project.secrets import Secret
@@ -144,12 +143,7 @@ def test_invalid_addresses(url):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    subject = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
-    command = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject)
-    subprocess.run([*command, "-keyout", key, "-out", cert], check=True, capture_output=True)
-    return cert, key
+    return certificate_in(tmp_path_factory.mktemp("tls"))
 
 
 def test_a_certificate_must_be_trusted(certificate):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 from contextlib import closing
 
 import fastavro
@@ -9,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka.schema_registry import Schema, SchemaReference
 from pyspark.errors import PySparkException
-from support.registry import gateway, needs_java
+from support.bad import plain
+from support.registry import certificate_in, gateway, needs_java
 from support.runs import built, create_topics, headers, job_of, problems, received, send
 from support.spark import SPARK_WARNINGS
 
@@ -18,6 +20,7 @@ from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.project.pins import Subject, encode, version_of
+from millstream.project.secrets import Secret
 from millstream.registry.settings import Address
 from millstream.runner.samples.compute import Question, compute, with_ancestors
 from millstream.runner.spark.registry import UsedRegistry, use_registry, used_registry
@@ -154,7 +157,7 @@ def test_only_a_schema_is_taken_for_one(first_spark):
     def read(answer):
         with gateway("", answer=answer) as url:
             use_registry(first_spark, UsedRegistry(Address(url)))
-            return first_spark.sql(f"select {call} as found").first()["found"].asDict()
+            return plain(first_spark.sql(f"select {call} as found").first()["found"].asDict())
 
     for answer in MISTAKEN.values():
         with pytest.raises(PySparkException, match=r"the schema registry at .* does not answer"):
@@ -163,4 +166,31 @@ def test_only_a_schema_is_taken_for_one(first_spark):
         row = read((200, json.dumps({"schema": text}).encode()))
         assert row["_bad"].startswith("the writer's schema is not valid")
     assert read((200, json.dumps({"schema": schema}).encode())) == {"id": 1, "_bad": None}
+    use_registry(first_spark, UsedRegistry())
+
+
+def test_functions_log_in_as_the_target_says(first_spark, tmp_path):
+    schema = '{"type": "record", "name": "r", "fields": [{"name": "id", "type": "int"}]}'
+    call = f"decode_avro(unhex('000000000902'), 'id int', '{schema}', 'confluent', '{{}}')"
+    cert, key = certificate_in(tmp_path)
+    locked = tmp_path / "locked.pem"
+    password = ("-aes256", "-passout", "pass:hidden")
+    subprocess.run(["openssl", "rsa", "-in", key, "-out", locked, *password], check=True, capture_output=True)
+    answer = (200, json.dumps({"schema": schema}).encode())
+    own = {"ca": str(cert), "certificate": str(cert), "key": str(locked), "key_password": Secret("hidden")}
+
+    def read(url, settings):
+        use_registry(first_spark, UsedRegistry(Address(url, {"url": url, **settings})))
+        return first_spark.sql(f"select {call} as found").first()["found"]["id"]
+
+    with gateway("", answer=answer, login="ann:p@ss", tls=(cert, key)) as url:
+        named = url.replace("https://", "https://ann:p%40ss@")
+        assert read(named, own) == 1
+        wrong = {**own, "username": "ann", "password": Secret("no")}
+        for number, (given, said) in enumerate((({"ca": str(cert)}, "does not answer"), (wrong, "HTTP 401"))):
+            with pytest.raises(PySparkException, match=f"registry at 127.0.0.1:[0-9]+.*{said}"):
+                # Functions remember schemas by the address that is asked first.
+                read(f"http://127.0.0.1:1/{number},{url}", given)
+        # The second of two registries is asked if the first does not answer.
+        assert read(f"http://127.0.0.1:1, {url}", {**own, "username": "ann", "password": Secret("p@ss")}) == 1
     use_registry(first_spark, UsedRegistry())

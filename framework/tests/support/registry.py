@@ -1,6 +1,8 @@
 """A real schema registry for tests, to which Confluent's own client registers schemas."""
 
 import base64
+import ssl
+import subprocess
 import threading
 import urllib.error
 import urllib.request
@@ -17,9 +19,21 @@ needs_java = pytest.mark.skipif(
 )
 
 
+def certificate_in(folder):
+    """Make a certificate of 127.0.0.1 that signs itself; return it and its key."""
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    subject = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
+    command = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject)
+    subprocess.run([*command, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return cert, key
+
+
 @contextmanager
-def gateway(upstream, *, login="", answer=None, port=0):
-    """Yield the URL of a gateway to a registry, which wants a login, `name:password`, or gives its own answer to everything."""
+def gateway(upstream, *, login="", answer=None, port=0, tls=None):
+    """Yield the URL of a gateway to a registry, which wants a login, `name:password`, or gives its own answer to everything.
+
+    With `tls`, its certificate and its key, it wants a client that shows the same certificate.
+    """
     wanted = f"Basic {base64.b64encode(login.encode()).decode()}"
 
     class Handler(BaseHTTPRequestHandler):
@@ -46,10 +60,16 @@ def gateway(upstream, *, login="", answer=None, port=0):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            context.load_verify_locations(tls[0])
+            context.verify_mode = ssl.CERT_REQUIRED
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
+            yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from base64 import b64encode
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -86,16 +88,47 @@ def _writes(model: ModelSpec) -> bool:
 def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:
     """Set the registry of the functions that are resolved from now on; its login stays in memory."""
     jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
-    url, authorization, authority = "", "", b""
+    urls, authorization, authority, identity, password = "", "", b"", b"", ""
     if registry.address is not None:
-        from millstream.registry.settings import client_settings
+        from millstream.registry.settings import client_settings, without_login
 
         settings = client_settings(registry.address)
-        url = settings["url"].split(",")[0].strip().rstrip("/")
-        if login := settings.get("basic.auth.user.info"):
+        given = [each.strip().rstrip("/") for each in settings["url"].split(",")]
+        urls = ",".join(map(without_login, given))
+        login = settings.get("basic.auth.user.info") or _login_in(given[0])
+        if login:
             authorization = f"Basic {b64encode(login.encode()).decode()}"
         if token := settings.get("bearer.auth.token"):
             authorization = f"Bearer {token}"
         if authority_path := settings.get("ssl.ca.location"):
             authority = Path(authority_path).read_bytes()
-    jvm.millstream.spark.Registry.use(url, authorization, bytearray(authority), registry.written)
+        if "ssl.certificate.location" in settings:
+            password = secrets.token_urlsafe()
+            identity = _pkcs12(settings, password)
+    jvm.millstream.spark.Registry.use(
+        urls, authorization, bytearray(authority), bytearray(identity), password, registry.written
+    )
+
+
+def _login_in(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
+
+
+def _pkcs12(settings: Mapping[str, str], password: str) -> bytes:
+    """Return the client's certificate with its chain and key in the form that Java reads."""
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        load_pem_private_key,
+        pkcs12,
+    )
+    from cryptography.x509 import load_pem_x509_certificates
+
+    certificate = Path(settings["ssl.certificate.location"]).read_bytes()
+    # A file may have both.
+    key = Path(settings.get("ssl.key.location", settings["ssl.certificate.location"])).read_bytes()
+    secret = settings.get("ssl.key.password")
+    own: Any = load_pem_private_key(key, secret.encode() if secret else None)
+    first, *chain = load_pem_x509_certificates(certificate)
+    encryption = BestAvailableEncryption(password.encode())
+    return pkcs12.serialize_key_and_certificates(b"millstream", own, first, chain, encryption)

@@ -18,7 +18,10 @@ import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
@@ -39,23 +42,33 @@ public final class Registry implements Serializable {
   private static final Map<String, Long> MISSING = new ConcurrentHashMap<>();
   private static volatile Registry current;
   private static volatile Map<String, Integer> written = Map.of();
-  private final String url;
+  /** Of one registry, or of a cluster: the next one is asked if one does not answer. */
+  private final String[] urls;
   private final String authorization;
   private final byte[] authority;
+  private final byte[] identity;
+  private final String password;
   private transient HttpClient client;
 
-  private Registry(String url, String authorization, byte[] authority) {
-    this.url = url;
+  private Registry(String[] urls, String authorization, byte[] authority, byte[] identity, String password) {
+    this.urls = urls;
     this.authorization = authorization;
     this.authority = authority;
+    this.identity = identity;
+    this.password = password;
   }
 
   /**
-   * Sets the registry of the functions that are resolved from now on; texts are empty if there is none. {@code ids} are
-   * those of the schemas that values are written with, by subject.
+   * Sets the registry of the functions that are resolved from now on.
+   *
+   * @param urls separated by commas; empty if there is no registry
+   * @param authority the certificates to trust, as PEM; empty for those of Java
+   * @param identity the certificate and the key of this client, as PKCS #12 with a password; empty if it needs none
+   * @param ids those of the schemas that values are written with, by subject
    */
-  public static void use(String url, String authorization, byte[] authority, Map<String, Integer> ids) {
-    current = url.isEmpty() ? null : new Registry(url, authorization, authority);
+  public static void use(
+      String urls, String authorization, byte[] authority, byte[] identity, String password, Map<String, Integer> ids) {
+    current = urls.isEmpty() ? null : new Registry(urls.split(","), authorization, authority, identity, password);
     written = Map.copyOf(ids);
   }
 
@@ -85,7 +98,7 @@ public final class Registry implements Serializable {
 
   /** Returns a schema, or null if there is none of this id. */
   Text schemaOf(int id) {
-    String key = url + " " + id;
+    String key = urls[0] + " " + id;
     Text found = KNOWN.get(key);
     if (found != null) {
       return found;
@@ -108,7 +121,7 @@ public final class Registry implements Serializable {
   private String complete(JsonNode answer, Schema.Parser parser) {
     String text = answer.path("schema").textValue();
     if (text == null || text.isEmpty()) { // a page of a proxy, for example: the record itself may be good
-      throw failure(" does not answer with a schema");
+      throw failure(urls[0], " does not answer with a schema");
     }
     if (!answer.path("schemaType").asText("AVRO").equals("AVRO")) {
       return text;
@@ -129,27 +142,30 @@ public final class Registry implements Serializable {
 
   /** Returns an answer, or null if there is nothing of that name. */
   private JsonNode get(String path) {
-    for (int attempt = 1; ; attempt++) {
-      try {
-        HttpResponse<byte[]> response = client().send(request(path), HttpResponse.BodyHandlers.ofByteArray());
-        if (response.statusCode() == 404 && isUnknown(response.body())) {
-          return null;
+    RuntimeException last = null;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      for (String url : urls) {
+        try {
+          HttpResponse<byte[]> response = client().send(request(url, path), HttpResponse.BodyHandlers.ofByteArray());
+          if (response.statusCode() == 404 && isUnknown(response.body())) {
+            return null;
+          }
+          if (response.statusCode() == 200) {
+            return JSON.readTree(response.body());
+          }
+          last = failure(url, " refuses " + path + ": HTTP " + response.statusCode());
+          if (response.statusCode() < 500) {
+            throw last;
+          }
+        } catch (IOException error) {
+          last = failure(url, " does not answer: " + error.getClass().getSimpleName());
+        } catch (InterruptedException error) {
+          Thread.currentThread().interrupt();
+          throw Failure.of("interrupted while asking the schema registry");
         }
-        if (response.statusCode() == 200) {
-          return JSON.readTree(response.body());
-        }
-        if (response.statusCode() < 500 || attempt == ATTEMPTS) {
-          throw failure(" refuses " + path + ": HTTP " + response.statusCode());
-        }
-      } catch (IOException error) {
-        if (attempt == ATTEMPTS) {
-          throw failure(" does not answer: " + error.getClass().getSimpleName());
-        }
-      } catch (InterruptedException error) {
-        Thread.currentThread().interrupt();
-        throw Failure.of("interrupted while asking the schema registry");
       }
     }
+    throw last;
   }
 
   /** Tells whether the registry itself says so, not a proxy that doesn't find the registry. */
@@ -162,13 +178,12 @@ public final class Registry implements Serializable {
     }
   }
 
-  /** Names the registry without a login that its URL may contain. */
-  private RuntimeException failure(String what) {
+  private static RuntimeException failure(String url, String what) {
     URI place = URI.create(url);
     return Failure.of("the schema registry at " + place.getHost() + ":" + place.getPort() + what);
   }
 
-  private HttpRequest request(String path) {
+  private HttpRequest request(String url, String path) {
     HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + path))
         .timeout(PATIENCE)
         .header("Accept", "application/vnd.schemaregistry.v1+json, application/json");
@@ -181,27 +196,42 @@ public final class Registry implements Serializable {
           .connectTimeout(PATIENCE)
           .followRedirects(HttpClient.Redirect.NEVER)
           .version(HttpClient.Version.HTTP_1_1);
-      client = (authority.length == 0 ? builder : builder.sslContext(trusting(authority))).build();
+      if (authority.length > 0 || identity.length > 0) {
+        builder.sslContext(context());
+      }
+      client = builder.build();
     }
     return client;
   }
 
-  /** Returns a context that trusts the certificates of a PEM file alone. */
-  private static SSLContext trusting(byte[] pem) {
+  /** Returns a context that trusts the given certificates alone, if there are any, and shows that of this client. */
+  private SSLContext context() {
     try {
-      KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
-      store.load(null, null);
-      int number = 0;
-      for (Certificate each : CertificateFactory.getInstance("X.509").generateCertificates(new ByteArrayInputStream(pem))) {
-        store.setCertificateEntry("ca" + number++, each);
-      }
-      TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-      trust.init(store);
       SSLContext context = SSLContext.getInstance("TLS");
-      context.init(null, trust.getTrustManagers(), null);
+      context.init(identity.length == 0 ? null : own(), authority.length == 0 ? null : trusted(), null);
       return context;
     } catch (GeneralSecurityException | IOException error) {
       throw Failure.of("the certificates of the schema registry can't be read: " + error.getMessage());
     }
+  }
+
+  private TrustManager[] trusted() throws GeneralSecurityException, IOException {
+    KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+    store.load(null, null);
+    int number = 0;
+    for (Certificate each : CertificateFactory.getInstance("X.509").generateCertificates(new ByteArrayInputStream(authority))) {
+      store.setCertificateEntry("ca" + number++, each);
+    }
+    TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    trust.init(store);
+    return trust.getTrustManagers();
+  }
+
+  private KeyManager[] own() throws GeneralSecurityException, IOException {
+    KeyStore store = KeyStore.getInstance("PKCS12");
+    store.load(new ByteArrayInputStream(identity), password.toCharArray());
+    KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+    keys.init(store, password.toCharArray());
+    return keys.getKeyManagers();
   }
 }
