@@ -9,6 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
+from support.bad import reason_of
 from support.loading import load, told
 
 from millstream.compile import compile_project
@@ -25,6 +26,7 @@ from millstream.topology import compiled_topology, physical_of
 from millstream.types import Field, parse_type
 from millstream.user_code import Source
 
+BAD_LIST = pa.list_(pa.struct([("column", pa.string()), ("reason", pa.string())]))
 FILE = """
 import json
 from dataclasses import dataclass, field
@@ -157,7 +159,7 @@ def test_bad_records_have_the_same_reasons_with_and_without_spark(project):
         [
             ("id", pa.int32()), ("total", pa.decimal128(10, 2)), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32()),
             ("items", pa.list_(pa.struct([("sku", pa.string()), ("count", pa.int64())]))),
-            ("sizes", pa.map_(pa.string(), pa.float64())), ("_bad", pa.string()),
+            ("sizes", pa.map_(pa.string(), pa.float64())), ("_bad", BAD_LIST),
         ]
     )  # fmt: skip
     call = decoding_call(
@@ -170,17 +172,18 @@ def test_bad_records_have_the_same_reasons_with_and_without_spark(project):
         "sizes": {"x": 2.0}, "_bad": None,
     }  # fmt: skip
     for (value, why), (row,) in zip(BAD.items(), found[1:-1], strict=True):
-        assert row["_bad"].startswith(why)
+        reason = reason_of(row["_bad"])
+        assert reason.startswith(why)
         with pytest.raises(UnfitError) as error:
             format_of(topic.format).local.decode(value, fields)
-        assert str(error.value) == row["_bad"]
-    assert found[-1][0]["_bad"] == "the record has no value"
+        assert str(error.value) == reason
+    assert found[-1][0]["_bad"] == [{"column": None, "reason": "the record has no value"}]
 
 
 def test_none_of_an_optional_row_is_no_record():
     source, arrow = (
         Source("macros/codecs.py", FILE, "optional"),
-        pa.struct([("name", pa.string()), ("_bad", pa.string())]),
+        pa.struct([("name", pa.string()), ("_bad", BAD_LIST)]),
     )
     fields = wanted_fields([Field("name", parse_type("string"), nullable=False)])
     call = decoding_call(source, "decode_event", fields, pa.list_(arrow), optional=True, single=False)
@@ -190,7 +193,7 @@ def test_none_of_an_optional_row_is_no_record():
 
 def test_workers_need_no_millstream(tmp_path):
     fields = wanted_fields([Field("name", parse_type("string"))])
-    arrow = pa.list_(pa.struct([("name", pa.string()), ("_bad", pa.string())]))
+    arrow = pa.list_(pa.struct([("name", pa.string()), ("_bad", BAD_LIST)]))
     assert functions.register_decoders  # its module tells pickle what to send
     call = decoding_call(
         Source("macros/codecs.py", FILE, "alone"), "decode_event", fields, arrow, optional=True, single=False

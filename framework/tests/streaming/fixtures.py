@@ -37,7 +37,12 @@ def read(
     project = Project(sources, seeds, tuple(_value(model) for model in said["models"]))
     rows = {source.name: [] for source in sources}
     rows |= {name: [Record(_bytes(k), _bytes(v)) for k, v in found] for name, found in said["rows"].items()}
-    return project, rows, [Corner(*corner) for corner in said["corners"]]
+    return project, rows, [_corner(*corner) for corner in said["corners"]]
+
+
+def _corner(*given: Any) -> Corner:
+    # JSON has no tuples.
+    return Corner(*(tuple(each) if isinstance(each, list) else each for each in given))
 
 
 def _text(value: bytes | None) -> str | None:

@@ -86,7 +86,7 @@ def test_a_unit_test_fails_where_the_query_of_production_is_refused(shop, first_
     shop.passes(TEST)
     session = TestSession(shop.root)
     try:
-        (_, checks), (unit,) = session._variant(Overrides()), session.main.project.unit_tests
+        (_, _, checks), (unit,) = session._variant(Overrides()), session.main.project.unit_tests
         queries = checks._queries
         checks.__dict__["_queries"] = tuple(
             over(q, FORMS["row_number"]) if "model.newest" in q.models else q for q in queries
