@@ -50,7 +50,8 @@ def test_a_missing_variable_is_named_with_its_place(run, shop, monkeypatch):
     assert "'BROKERS' is not set (profiles.yml:3:" in checks(found)["target"]["found"]
 
 
-def test_what_a_target_names_must_answer(run, shop):
+def test_what_a_target_names_must_answer(run, shop, monkeypatch):
+    monkeypatch.setattr("millstream.kafka.clients.PATIENCE", 2.0)
     closed = free_port()
     address = f"127.0.0.1:{closed}"
     (shop / "profiles.yml").write_text(

@@ -63,6 +63,7 @@ def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spar
         went_back(shop, first_spark)
 
 
+@pytest.mark.long
 def test_rows_that_differ_where_the_edit_changes_nothing_are_not_swapped(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))

@@ -174,6 +174,7 @@ KILLED = """
 """
 
 
+@pytest.mark.long
 def test_a_build_that_is_killed_after_its_backfill_loses_nothing(shop, first_spark):
     shop.model("plain", PLAIN)
     shop.send(*events(0, 1000))

@@ -99,6 +99,7 @@ def test_a_folder_may_say_what_only_some_of_its_models_obey(shop):
     assert compile_project(shop.root, use_cache=False).diagnostics == ()
 
 
+@pytest.mark.long
 def test_another_ttl_is_another_state(shop, first_spark):
     shop.write("macros/growing.py", GROWING)
     shop.model("totals", KEYED.format(state={}))
