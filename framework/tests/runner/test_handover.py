@@ -119,7 +119,8 @@ def test_topics_get_each_record_once_from_one_version_or_the_other(shop, first_s
         run.until(lambda: newest(shop, "kinds")[b"x"]["events"] == 34)
         run.until(lambda: len(shop.values("fresh")) == 4)
         # Two records of the old version, two of the new one when it took over, and one for the last event.
-        assert [each["events"] for each in once(shop, "kinds")] in ([2, 1, 22, 13, 34], [2, 1, 13, 22, 34])
+        sent = [each["events"] for each in once(shop, "kinds")]
+        assert (sorted(sent[:2]), sorted(sent[2:4]), sent[4:]) == ([1, 2], [13, 22], [34])
         assert {each["id"]: each["value"] for each in once(shop, "plain")} == {
             1: 1.0,
             2: 1.0,
