@@ -11,6 +11,7 @@ from millstream.project.values import Target
 pytest.register_assert_rewrite("support.plans", "support.written")
 
 from support.broker import broker, broker_server  # noqa: E402, F401 - fixtures
+from support.long import in_part  # noqa: E402
 from support.postgres import postgres, postgres_server  # noqa: E402, F401 - fixtures
 from support.registry import skipped_for_java  # noqa: E402
 
@@ -29,7 +30,12 @@ SETTINGS = {
 
 
 def pytest_collection_modifyitems(config, items):
-    """Let tests marked `long` take as long as they take, unless `--timeout` limits them."""
+    """Let tests marked `long` take as long as they take, unless `--timeout` limits them; leave out other parts."""
+    long = [each for each in items if each.get_closest_marker("long")]
+    others = {each for each in long if not in_part(each.location[0], each.originalname)}
+    if others:
+        config.hook.pytest_deselected(items=list(others))
+        items[:] = [each for each in items if each not in others]
     if config.getoption("timeout") is None:
         for item in items:
             if item.get_closest_marker("long"):

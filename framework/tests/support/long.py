@@ -1,6 +1,7 @@
 """How much the tests marked `long` do; CI does a part of it."""
 
 import os
+from zlib import crc32
 
 BUILDS = int(os.environ.get("MILLSTREAM_BUILDS", "4"))
 """Builds of one project; with 20, the example gets twenty thousand events."""
@@ -22,3 +23,11 @@ NATIVE = int(os.environ.get("MILLSTREAM_NATIVE_FUNCTIONS", "400"))
 """Random Python functions that are translated, and compared with Python."""
 NATIVE_ROWS = int(os.environ.get("MILLSTREAM_NATIVE_ROWS", "1000"))
 """Rows on which each construct of a translated function is compared with Python."""
+PART, PARTS = map(int, os.environ.get("MILLSTREAM_PART", "0/1").split("/"))
+"""Which long tests without a size of their own run: those of part 0 of 2, for example."""
+_DIVIDED = ("framework/tests/runner/", "framework/tests/edits/", "framework/tests/crash/")
+
+
+def in_part(path, name):
+    """Whether a long test of a file runs."""
+    return not path.startswith(_DIVIDED) or crc32(f"{path}::{name}".encode()) % PARTS == PART
