@@ -275,8 +275,10 @@ def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
         shop.bootstrap,
         {name: mixed(old_records(case, second), new_records(case, later)) for name, case in found.items()},
     )
-    # Sums of a column that is wider now are another state; counts keep theirs.
-    rebuild = Update(frozenset(f"model.{name}_totals" for name in found))
+    # Sums of a column that is wider now are another state. Counts keep theirs, unless their key is computed in another
+    # way, or share a query with sums of which the older version can't be planned with the new function.
+    others = {"model.avro_key_counts", "model.function_counts"}
+    rebuild = Update(frozenset(others | {f"model.{name}_totals" for name in found}))
     results, told = built(shop.root, first_spark, intent=rebuild)
     assert problems(told) == []
     assert set(statuses(results).values()) == {"success"}
