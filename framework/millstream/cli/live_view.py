@@ -65,7 +65,7 @@ def _row(seen: QueryStatus, rate: float, now: float) -> list[Text]:
         Text(f"{seen.rows:,}"),
         Text(f"{rate:,.0f}"),
         Text(f"{batch.seconds:.1f} s" if batch else ""),
-        Text(f"{batch.latency:.1f} s" if batch and batch.latency is not None else ""),
+        Text(_time(batch.latency) if batch and batch.latency is not None else ""),
         Text(f"{lag:,}" if batch else "", "yellow" if lag else "dim"),
         _number(seen.late, "yellow"),
         _number(_bad(seen), "yellow"),
@@ -98,6 +98,14 @@ def _status(seen: QueryStatus, now: float) -> str:
         return f"first batch: {now - seen.started:.0f} s" if seen.started else "starting"
     busy = now - seen.at
     return f"batch: {busy:.0f} s" if busy > _LONG and any(seen.lag.values()) else "running"
+
+
+def _time(seconds: float) -> str:
+    """Return a time in the unit that fits: old records may be years behind."""
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:.1f} s"
 
 
 def _bad(seen: QueryStatus) -> int:

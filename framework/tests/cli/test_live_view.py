@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 from support.reviews import physical_query
 
@@ -70,6 +71,15 @@ def test_numbers_of_queries_and_their_totals():
     assert second.split() == ["two", "first", "batch:", "37", "s", "0", "0"]
     assert total.split() == ["total", "1,000", "0", "1,250", "3", "6", "1", "7"]
     assert stage == "topics"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.04, "0.0 s"), (119.0, "119.0 s"), (150.0, "2 min"), (7300.0, "2 h"), (28307431.9, "328 d")],
+)
+def test_latencies_have_units_that_fit(seconds, said):
+    seen = status(last=structs.replace(BUSY, latency=seconds), at=time.time())
+    assert f"1.5 s {said} 1,250" in " ".join(lines(LiveView(), seen)[1].split())
 
 
 def test_rows_per_second_are_those_of_half_a_minute(monkeypatch):
