@@ -53,8 +53,8 @@ class LiveView:
         read.append((now, seen.rows))
         while now - read[0][0] > _RECENT:
             read.popleft()
-        (since, before), took = read[0], now - read[0][0]
-        return (seen.rows - before) / took if took > 1 and since else 0.0
+        since, before = read[0]
+        return (seen.rows - before) / (now - since) if now - since > 1 else 0.0
 
 
 def _row(seen: QueryStatus, rate: float, now: float) -> list[Text]:

@@ -83,18 +83,16 @@ def live_times(
     sent: dict[str, int] = {}
     for (name, _), found in bounds(admin, topics).items():
         sent[name] = sent.get(name, 0) + found.end
+    times = {name: event_time(topic) for name, topic in topics.items()}
     messages, _ = newest_records(admin, [*topics], _NEWEST)
     now = time.time() * 1000
     begin = dict.fromkeys(topics, now)
     for message in messages:
         topic = topics[str(message.topic())]
-        if (event := event_time(topic)) is not None:
+        if (event := times[topic.topic]) is not None:
             at = event.of(shown(message, of_source(topic), writers).value)
             begin[topic.topic] = max(begin[topic.topic], at or 0)
-    return {
-        name: LiveTimes(event_time(topic), begin[name], speed, sent.get(name, 0))
-        for name, topic in topics.items()
-    }
+    return {name: LiveTimes(event, begin[name], speed, sent.get(name, 0)) for name, event in times.items()}
 
 
 @contextmanager

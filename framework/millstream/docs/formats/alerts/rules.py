@@ -231,8 +231,8 @@ def _tests(watched: Watched) -> Iterator[Alert]:
             f"{series}{{test=~{quoted(fresh)}}} == 0 {watched.of_run}",
             "0s",
             f"no new rows: the test {{{{ $labels.test }}}} of {watched.title} fails",
-            "If the queries have read everything, whoever writes the topic has stopped: "
-            f"{watched.command('lag')}.",
+            f"See whether the queries are behind: {watched.command('lag')}. If they are not, "
+            "the topic gets no new records: check its producer.",
         )
     others = f"{{test!~{quoted(fresh)}}}" if fresh else ""
     yield Alert(
