@@ -20,17 +20,33 @@ Version = tuple[Catalog, Mapping[str, Node]]
 """A catalog, and the root of each model as written."""
 
 
-def same_rows(old: Version, new: Version, models: Iterable[str]) -> frozenset[str]:
-    """Return those models whose rows, columns and place are the same in both versions."""
-    before, after = _Equivalent(old[0]), _Equivalent(new[0])
-    return frozenset(
-        id_
-        for id_ in models
-        if (was := old[0].models.get(id_)) is not None
-        and (now := new[0].models.get(id_)) is not None
-        and _place(was) == _place(now)
-        and before.model(old[1][id_], was) == after.model(new[1][id_], now)
-    )
+class SameRows:
+    """Whether models have the same rows, columns and place in two versions."""
+
+    def __init__(self, old: Version, new: Version) -> None:
+        self._old, self._new = old, new
+        self._before, self._after = _Equivalent(old[0]), _Equivalent(new[0])
+        self._functions = _functions(old[0]) == _functions(new[0])
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, id_: str) -> bool:
+        if id_ not in self._known:
+            self._known[id_] = self._is_same(id_)
+        return self._known[id_]
+
+    def _is_same(self, id_: str) -> bool:
+        was, now = self._old[0].models.get(id_), self._new[0].models.get(id_)
+        if was is None or now is None or _place(was) != _place(now):
+            return False
+        if was == now and self._functions:
+            # The same SQL over the same rows needs no comparison, which takes much longer.
+            views = [each for each in was.reads if _is_view(self._old[0], each)]
+            others = [each for each in was.reads if each not in views]
+            if not all(each in self for each in views):
+                return False
+            if all(_declared(self._old[0], each) == _declared(self._new[0], each) for each in others):
+                return True
+        return self._before.model(self._old[1][id_], was) == self._after.model(self._new[1][id_], now)
 
 
 def _place(model: ModelSpec) -> object:
@@ -40,13 +56,28 @@ def _place(model: ModelSpec) -> object:
     return model.materialization, types, model.options, kept_out
 
 
+def _functions(catalog: Catalog) -> dict[str, str]:
+    return {name: function.digest for name, function in catalog.functions.items()}
+
+
+def _is_view(catalog: Catalog, relation: str) -> bool:
+    model = catalog.models.get(relation)
+    return model is not None and model.materialization.inlined
+
+
+def _declared(catalog: Catalog, relation: str) -> object:
+    """Return what can make the rows of a relation others, or the columns of what a model stores."""
+    if (model := catalog.models.get(relation)) is not None:
+        return model.columns
+    return catalog.topics.get(relation) or catalog.seeds.get(relation)
+
+
 class _Equivalent(Depths):
     """Meanings of columns as names of expressions, down to what is read from topics and tables."""
 
     def __init__(self, catalog: Catalog) -> None:
-        functions = {name: function.digest for name, function in catalog.functions.items()}
         seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
-        super().__init__(functions, {}, {}, leaves_of(catalog, seeds))
+        super().__init__(_functions(catalog), {}, {}, leaves_of(catalog, seeds))
         self._names = Equivalence()
 
     def model(self, root: Node, model: ModelSpec) -> object:

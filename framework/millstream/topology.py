@@ -118,7 +118,9 @@ def compiled_topology(
     return with_figures(found, measured(results, found.written, hints_of(catalog)))
 
 
-def topology_of(catalog: Catalog, apart: frozenset[str] = frozenset()) -> Topology:
+def topology_of(
+    catalog: Catalog, apart: frozenset[str] = frozenset(), kept: QueryCache | None = None
+) -> Topology:
     """Return the plan of a catalog without figures of builds; models that are `apart` share nothing."""
     written = written_models(catalog)
     plan = with_own_nodes(written.plan, apart) if apart else written.plan
@@ -129,7 +131,7 @@ def topology_of(catalog: Catalog, apart: frozenset[str] = frozenset()) -> Topolo
     built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
     deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
     optimized = optimize(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
-    return Topology(catalog, optimized, apart=apart, roots=written.roots, deferred=deferred)
+    return Topology(catalog, optimized, apart=apart, roots=written.roots, deferred=deferred, kept=kept)
 
 
 def with_figures(topology: Topology, figures: Measured) -> Topology:
@@ -151,7 +153,7 @@ def with_figures(topology: Topology, figures: Measured) -> Topology:
 
 def with_apart(topology: Topology, models: frozenset[str]) -> Topology:
     """Return the plan in which some models have nodes and queries of their own."""
-    return with_figures(topology_of(topology.catalog, models), topology.measured)
+    return with_figures(topology_of(topology.catalog, models, topology.kept), topology.measured)
 
 
 @collector_paused()

@@ -6,25 +6,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
-from millstream.deployment.former import relations
 from millstream.deployment.intents import Apply, FullRefresh, Intent, Regroup, Update, accepted_by
 from millstream.deployment.leaving import Split
 from millstream.deployment.records import Deployed
 from millstream.materialization import Sink
 from millstream.physical.plan import Physical
+from millstream.physical.query_cache import QueryCache
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, verdict
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.nodes import TopicScan
+from millstream.plan.nodes import Output, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.topology import Topology, groups_of, physical_of, topology_of
 
 
-def verdicts_alone(old: Catalog, new: Catalog, models: Collection[str]) -> dict[str, Verdict]:
+def verdicts_alone(
+    old: Catalog, new: Catalog, models: Collection[str], kept: QueryCache | None
+) -> dict[str, Verdict]:
     """Return what would become of the state and rows of models in queries of their own."""
     both = frozenset(id_ for id_ in models if id_ in old.models and id_ in new.models)
-    before, after = _queries_alone(old, both), _queries_alone(new, both)
+    before, after = _queries_alone(old, both, kept), _queries_alone(new, both, kept)
     return {
         id_: verdict(before[id_].signature, after[id_].signature)
         if id_ in before and id_ in after
@@ -33,11 +35,11 @@ def verdicts_alone(old: Catalog, new: Catalog, models: Collection[str]) -> dict[
     }
 
 
-def _queries_alone(catalog: Catalog, models: frozenset[str]) -> dict[str, Query]:
+def _queries_alone(catalog: Catalog, models: frozenset[str], kept: QueryCache | None) -> dict[str, Query]:
     upstream = _upstream(catalog, models)
     specs = {id_: each for id_, each in catalog.models.items() if id_ in upstream}
     target = catalog.target | {"grouping": "off"}
-    topology = topology_of(structs.replace(catalog, models=specs, target=target), models)
+    topology = topology_of(structs.replace(catalog, models=specs, target=target), models, kept)
     return {id_: query for query in physical_of(topology).queries for id_ in query.stored if id_ in models}
 
 
@@ -48,7 +50,7 @@ def _upstream(catalog: Catalog, models: Iterable[str]) -> set[str]:
         id_ = waiting.pop()
         if id_ in catalog.models and id_ not in found:
             found.add(id_)
-            waiting += relations(catalog.models[id_])
+            waiting += catalog.models[id_].reads
     return found
 
 
@@ -82,7 +84,7 @@ def leaving_models(
         case Apply():
             known = {model for name in unfit for model in running.records[name].stored}
             shared = {model for model in known if len(running.records[homes[model]].stored) > 1}
-            verdicts = verdicts_alone(old, new, shared) if shared else {}
+            verdicts = verdicts_alone(old, new, shared, topology.kept) if shared else {}
             accepted = accepted_by(intent)
             rebuilt.update(model for model in known - shared if model in new.models)
             rebuilt.update(id_ for id_, each in verdicts.items() if not accepted.covers(each))
@@ -102,6 +104,7 @@ def leaving_models(
 def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, str]) -> Iterator[str]:
     """Yield models with state that would count records twice which rebuilt models send again."""
     outputs = {output.model: output for output in topology.plan.outputs}
+    readers = _with_state(outputs.values()) if rebuilt else {}
     waiting, found = list(rebuilt), set(rebuilt)
     while waiting:
         sender = outputs.get(waiting.pop())
@@ -109,13 +112,22 @@ def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, s
             continue
         if traits_of(sender.input).mode == "upsert":
             continue
-        for model, output in outputs.items():
-            order = in_order((output,))
-            reads = any(isinstance(node, TopicScan) and node.relation == sender.model for node in order)
-            if reads and model in homes and model not in found and any(node.stateful for node in order):
+        for model in readers.get(sender.model, ()):
+            if model in homes and model not in found:
                 found.add(model)
                 waiting.append(model)
                 yield model
+
+
+def _with_state(outputs: Iterable[Output]) -> dict[str, list[str]]:
+    """Return the models with state that read a topic, by its relation."""
+    found: dict[str, list[str]] = {}
+    for output in outputs:
+        order = in_order((output,))
+        if any(node.stateful for node in order):
+            for relation in {node.relation for node in order if isinstance(node, TopicScan)}:
+                found.setdefault(relation, []).append(output.model)
+    return found
 
 
 def splits_of(

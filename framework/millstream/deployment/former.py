@@ -56,7 +56,7 @@ def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Form
     reads: dict[str, Columns] = dict(former.reads)
     for spec in added.values():
         names = {ref.column.lower() for ref in _refs(spec)}
-        for relation in relations(spec.query):
+        for relation in spec.reads:
             if relation not in added:
                 read = {name: type_ for name, type_ in columns_of(catalog, relation) if name in names}
                 reads[relation] = reads.get(relation, {}) | read
@@ -86,16 +86,14 @@ def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, Mod
 def with_specs(catalog: Catalog, specs: Mapping[str, ModelSpec]) -> Catalog:
     """Return a catalog with other or more models, in topological order."""
     models = {**catalog.models, **specs}
-    reads = {
-        id_: [read for read in relations(model.query) if read in models] for id_, model in models.items()
-    }
+    reads = {id_: [read for read in model.reads if read in models] for id_, model in models.items()}
     order = graphlib.TopologicalSorter(reads).static_order()
     return structs.replace(catalog, models={id_: models[id_] for id_ in order})
 
 
 def views_of(catalog: Catalog, model: ModelSpec) -> Iterator[str]:
     """Yield the views that a model reads, and those that they read."""
-    for id_ in dict.fromkeys(relations(model.query)):
+    for id_ in model.reads:
         read = catalog.models.get(id_)
         if read is not None and read.materialization.inlined:
             yield id_
@@ -111,13 +109,6 @@ def columns_of(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:
     spec = catalog.seeds.get(relation) or catalog.models.get(relation)
     columns = spec.columns if spec is not None else ()
     return frozenset((column.name.lower(), str(column.type)) for column in columns)
-
-
-def relations(value: object) -> Iterator[str]:
-    """Yield the relations that SQL reads, at any depth."""
-    for each in _values(value, Scan | Read):
-        assert isinstance(each, Scan | Read)
-        yield each.relation
 
 
 def _calls(value: object) -> Iterator[str]:
@@ -141,18 +132,12 @@ def _returns(catalog: Catalog, function: str) -> str:
 
 
 def _refs(value: object) -> Iterator[Ref]:
-    for each in _values(value, Ref):
-        assert isinstance(each, Ref)
-        yield each
-
-
-def _values(value: object, kind: object) -> Iterator[object]:
-    """Yield the values of a kind within another value, at any depth."""
-    if isinstance(value, kind):  # type: ignore[arg-type]
+    """Yield the references to columns within a value, at any depth."""
+    if isinstance(value, Ref):
         yield value
         return
     for each in _within(value):
-        yield from _values(each, kind)
+        yield from _refs(each)
 
 
 def _within(value: object) -> Collection[object]:

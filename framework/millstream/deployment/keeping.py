@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from millstream.deployment.alone import leaving_models, splits_of, verdicts_alone
 from millstream.deployment.definitions import running_catalog
-from millstream.deployment.former import columns_of, former_in, former_models, relations, views_of, with_specs
+from millstream.deployment.former import columns_of, former_in, former_models, views_of, with_specs
 from millstream.deployment.intents import CONTINUE, Apply, FullRefresh, Intent, Regroup, Update, accepted_by
 from millstream.deployment.leaving import Split, after_splits, without_removed
 from millstream.deployment.newer_models import newer_models
@@ -19,7 +19,7 @@ from millstream.physical.lock import Lock, restarted
 from millstream.physical.plan import Physical
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.from_sql.plan import build_models
-from millstream.same_rows import same_rows
+from millstream.same_rows import SameRows
 from millstream.topology import Topology, physical_of, topology_of, with_apart, with_figures, written_models
 
 
@@ -107,7 +107,7 @@ def _misfits(
     for name in unfit(found.physical, found.running):
         stored = found.running.records[name].stored
         if len(stored) > 1 and not _fits(found, name, intent):
-            verdicts = verdicts_alone(old, new, stored)
+            verdicts = verdicts_alone(old, new, stored, found.topology.kept)
             yield name, tuple(id_ for id_, each in verdicts.items() if not accepted.covers(each))
 
 
@@ -150,7 +150,9 @@ class _Written(Struct, frozen=True):
             known = lock == self.lock and not names
             physical = self.physical if known else physical_of(self.topology, lock, only)
             return Kept(self.topology, physical, running)
-        topology = topology_of(with_specs(self.topology.catalog, specs), self.topology.apart)
+        topology = topology_of(
+            with_specs(self.topology.catalog, specs), self.topology.apart, self.topology.kept
+        )
         topology = with_figures(topology, self.topology.measured)
         return Kept(topology, physical_of(topology, lock, only), running, tuple(same or ()))
 
@@ -204,15 +206,15 @@ def _with_splits(
         split = structs.replace(written.plan(after, staying, rebuilt, [*rebuilt, *leaving]), splits=splits)
         wrong = {name for name in leaving if not _splits_well(split, name, old, new, intent)}
         if not wrong:
-            return structs.replace(split, reasons=_reasons(splits, old, new))
+            return structs.replace(split, reasons=_reasons(split, old, new))
         leaving = {name: models for name, models in leaving.items() if name not in wrong}
     return found
 
 
-def _reasons(splits: Iterable[Split], old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
+def _reasons(kept: Kept, old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for split in splits:
-        verdicts = verdicts_alone(old, new, split.models).values()
+    for split in kept.splits:
+        verdicts = verdicts_alone(old, new, split.models, kept.topology.kept).values()
         found[split.name] = tuple(dict.fromkeys(why for each in verdicts for why in each.reasons))
     return found
 
@@ -227,7 +229,8 @@ def _splits_well(split: Kept, name: str, old: Catalog, new: Catalog, intent: Int
     if _fits(split, name, intent):
         return True
     accepted = accepted_by(intent)
-    return not all(accepted.covers(each) for each in verdicts_alone(old, new, stored).values())
+    verdicts = verdicts_alone(old, new, stored, split.topology.kept)
+    return not all(accepted.covers(each) for each in verdicts.values())
 
 
 def _fits(kept: Kept, name: str, intent: Intent) -> bool:
@@ -310,28 +313,27 @@ def _problems(catalog: Catalog) -> bool:
 
 def _same_sql(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, ModelSpec]:
     """Return the old SQL of models, and of the views that it reads, if all of them have the same rows."""
+    specs = new.catalog.models
+    edited = {id_ for id_, each in old.models.items() if each != specs.get(id_)}
     read = {id_: tuple(views_of(old, old.models[id_])) for id_ in models if id_ in old.models}
+    # Where no SQL was edited, there is nothing to keep.
+    read = {id_: views for id_, views in read.items() if not edited.isdisjoint((id_, *views))}
     if not read:
         return {}
-    candidates = {*read, *(view for views in read.values() for view in views)}
-    equal = same_rows((old, written_models(old).roots), (new.catalog, new.roots), sorted(candidates))
+    same = SameRows((old, written_models(old).roots), (new.catalog, new.roots))
     kept = [
         each
         for id_, views in read.items()
-        if equal.issuperset((id_, *views)) and all(_can_read(old, new.catalog, m) for m in (id_, *views))
+        if all(each in same and _can_read(old, new.catalog, each) for each in (*views, id_))
         for each in (id_, *views)
     ]
-    specs = new.catalog.models
     found = {id_: _in_form_of(specs[id_], old.models[id_]) for id_ in dict.fromkeys(kept)}
     return {id_: each for id_, each in found.items() if each != specs[id_]}
 
 
 def _can_read(old: Catalog, new: Catalog, id_: str) -> bool:
     """Return whether old SQL finds all columns of what it reads: some may not count for its rows."""
-    return all(
-        columns_of(old, relation) <= columns_of(new, relation)
-        for relation in relations(old.models[id_].query)
-    )
+    return all(columns_of(old, relation) <= columns_of(new, relation) for relation in old.models[id_].reads)
 
 
 def _in_form_of(new: ModelSpec, old: ModelSpec) -> ModelSpec:

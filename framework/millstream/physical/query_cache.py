@@ -36,7 +36,7 @@ class QueryCache:
         return not self.used.items() <= self.known.items()
 
     def built(self, key: bytes, make: Callable[[], BuiltQuery]) -> BuiltQuery:
-        if (cached := self.known.get(key)) is not None:
+        if (cached := self.known.get(key) or self.used.get(key)) is not None:
             with contextlib.suppress(msgspec.DecodeError, ValueError):
                 found = from_msgpack(cached, BuiltQuery)
                 self.used[key] = cached
@@ -46,7 +46,7 @@ class QueryCache:
         return found
 
     def text(self, key: bytes, make: Callable[[], str]) -> str:
-        cached = self.known.get(key)
+        cached = self.known.get(key) or self.used.get(key)
         found = make() if cached is None else cached.decode()
         self.used[key] = found.encode()
         return found

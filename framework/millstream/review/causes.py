@@ -10,7 +10,7 @@ from millstream.graph import reach
 from millstream.manifest import Manifest, ManifestNode
 from millstream.meaning import ModelMeaning, ModelMeanings, meanings
 from millstream.plan.nodes import Node
-from millstream.same_rows import same_rows
+from millstream.same_rows import SameRows
 from millstream.topology import Topology
 
 Causes = frozenset[str]
@@ -63,7 +63,8 @@ def compare_meanings(
             if change.changed or change.own:
                 changes[id_] = change
     versions = [(topology.catalog, topology.roots) for _, topology in (old, new)]
-    equal = same_rows(versions[0], versions[1], [id_ for id_ in changes if id_ in own])
+    same = SameRows(versions[0], versions[1])
+    equal = Causes(id_ for id_ in changes if id_ in own and id_ in same)
     return Comparison(_without(equal, changes) if equal else changes, before, after)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression
+from millstream.expressions import Expression, Read
 from millstream.formats import KEY, Encoding, format_of
 from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink, View
+from millstream.once import once
 from millstream.plan.nodes import Check, Column, Emit, Metering
 from millstream.project.names import Environment, named
-from millstream.sql.query import Query
+from millstream.sql.query import Query, Scan
 from millstream.types import STRING, Type
 
 RELAYS = "_millstream."
@@ -57,7 +59,7 @@ class SeedSpec(Struct, frozen=True):
     """Covers its rows."""
 
 
-class ModelSpec(Struct, frozen=True):
+class ModelSpec(Struct, frozen=True, dict=True):
     id: str
     name: str
     query: Query
@@ -76,6 +78,11 @@ class ModelSpec(Struct, frozen=True):
     promised: tuple[Check, ...] = ()
     """Checks that are not applied, but hold for the rows that production stores."""
 
+    @once
+    def reads(self) -> tuple[str, ...]:
+        """The relations that its SQL reads, at any depth."""
+        return tuple(dict.fromkeys(_relations(self.query)))
+
     @property
     def keys(self) -> tuple[str, ...]:
         """The key columns of its records or its table."""
@@ -86,6 +93,23 @@ class ModelSpec(Struct, frozen=True):
         """The model with only the tests that decide which rows are stored."""
         deciding = tuple(check for check in self.checks if check.keeps_out)
         return replace(self, checks=deciding, promised=self.checks, metrics=())
+
+
+def _relations(value: object) -> Iterator[str]:
+    match value:
+        case Expression(reads=relations):
+            yield from relations
+        case Scan(relation=relation) | Read(relation=relation):
+            yield relation
+        case Struct():
+            for name in value.__struct_fields__:
+                yield from _relations(getattr(value, name))
+        case tuple():
+            for each in value:
+                yield from _relations(each)
+        case dict():
+            for each in value.values():
+                yield from _relations(each)
 
 
 class FunctionSpec(Struct, frozen=True):
