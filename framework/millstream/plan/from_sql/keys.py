@@ -31,13 +31,12 @@ def checked_keys(builder: Builder, root: Node) -> Node:
             builder.problem("MS518", message, remedy, option="materialized")
         return root
     if not spec.keys:
-        if isinstance(stored, Table):
-            return root
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
-        key = f"config(key={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
+        key = f"config({option}={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
         name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
-        message = f"{name} gets {row} again when it changes, but has no key"
-        remedy = f"{'set ' if traits.keys else ''}{key}: a reader keeps the newest row per key"
+        message = f"{name} gets {row} again when it changes, but has no {option}"
+        keeper = "it" if isinstance(stored, Table) else "a reader"
+        remedy = f"{'set ' if traits.keys else ''}{key}: {keeper} keeps the newest row per key"
         builder.problem("MS518", message, remedy, option="materialized")
         return root
     problem = _local_time_error(builder, root, traits)
