@@ -172,7 +172,11 @@ def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Stat
 
 def _removed(was: Record, remaining: Collection[str]) -> QueryChange:
     moved = any(model in remaining for model in was.stored)
-    note = "its models run in other queries" if moved else "its checkpoint can be removed: `millstream clean`"
+    note = (
+        "its models run in other queries"
+        if moved
+        else "its checkpoint can be removed: `millstream clean --orphans`"
+    )
     return QueryChange(
         name=was.query, status="removed", models=plain(was.stored), notes=(note,),
         stateful=was.signature.stateful,

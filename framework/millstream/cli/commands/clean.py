@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import click
@@ -14,7 +15,8 @@ from msgspec import Struct, to_builtins
 from millstream.broker import stop_broker
 from millstream.cli.commands.query import target_of
 from millstream.cli.diagnostics import count
-from millstream.cli.options import Common, cli_command
+from millstream.cli.jobs import compiled_job
+from millstream.cli.options import Changes, Choice, Common, cli_command
 from millstream.cli.output import confirmed, finish
 from millstream.cli.project import root_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
@@ -35,6 +37,9 @@ from millstream.registry.local import stop_registry
 from millstream.stores.local import all_local_tables
 from millstream.target_folder import is_own
 
+if TYPE_CHECKING:
+    from millstream.runner.commands.orphans import Orphan
+
 
 class Removed(Struct, frozen=True):
     path: str
@@ -52,21 +57,35 @@ class Left(Struct, frozen=True):
 
 
 @cli_command(
-    "clean", "millstream clean", "millstream clean --artifacts", "millstream clean --target production --yes"
+    "clean",
+    "millstream clean",
+    "millstream clean --artifacts",
+    "millstream clean --orphans --target production",
+    "millstream clean --target production --yes",
 )
 @click.option("--artifacts", is_flag=True, help="Only remove what compile and build wrote into target/.")
+@click.option(
+    "--orphans", is_flag=True, help="Only remove checkpoints of models that the project no longer has."
+)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before removing data.")
 @click.option("--force", is_flag=True, help="Even if another command is using it.")
-def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
+def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force: bool) -> int:
     """Remove what this project has created on this machine.
 
     That is `target/` and `.millstream/`: the local broker with its topics, and the tables, checkpoints and
     logs of all targets. With --target, only that target's tables, checkpoints and logs in `.millstream/`.
     Nothing else is touched: no other Kafka, no database, no store named by `tables:` or `checkpoints:` of the
     target; what remains there is listed. On a terminal, it asks before removing data.
+
+    With --orphans, nothing but the checkpoints, with their states, of queries whose models are no longer in
+    the project, wherever the target's checkpoints are. The topics and tables of these models stay.
     """
     if artifacts and common.target:
         raise click.UsageError("--artifacts and --target exclude each other")
+    if orphans:
+        if artifacts or force:
+            raise click.UsageError("--orphans can't be combined with --artifacts or --force")
+        return _remove_orphans(common, yes=yes)
     root = root_of(common)
     if common.target:
         paths = [folder_of_target(common, root, common.target)]
@@ -95,6 +114,30 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
     result = {"removed": to_builtins(removed), "bytes": sum(each.bytes for each in removed)}
     result |= {"left": to_builtins(left)}
     return finish(common.style, result=result, text=None if common.style.quiet else text_of(removed, left))
+
+
+def _remove_orphans(common: Common, *, yes: bool) -> int:
+    root = root_of(common)
+    _, job, diagnostics = compiled_job(common, root, Choice(), Changes())
+    from millstream.runner.commands.orphans import orphans
+
+    with orphans(job) as all_of_them:
+        found = all_of_them.found
+        if found and not yes and not common.style.json:
+            click.echo("\n".join(map(_orphan_line, found)), err=True)
+            if not confirmed(f"Remove {count(len(found), 'checkpoint')}?"):
+                return finish(common.style, diagnostics, text="nothing was removed")
+        all_of_them.remove(found)
+    lines = [f"removed {_orphan_line(each)}" for each in found] or ["there is nothing to remove"]
+    result = {"removed": to_builtins(found), "bytes": sum(each.bytes for each in found)}
+    text = None if common.style.quiet else "\n".join(lines)
+    return finish(common.style, diagnostics, result=result, text=text)
+
+
+def _orphan_line(orphan: Orphan) -> str:
+    names = ", ".join(each.partition(".")[2] for each in orphan.stored)
+    what = f"the checkpoint {orphan.query}" if orphan.query else "what is recorded of dead letters"
+    return f"{what}{f' of {names}' if names else ''}: {size(orphan.bytes)}"
 
 
 def folder_of_target(common: Common, root: Path, name: str) -> Path:

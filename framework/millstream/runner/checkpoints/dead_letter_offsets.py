@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,14 +35,19 @@ class SentDeadLetters(Struct, frozen=True):
     """The end of the dead letter topic, at a time when it held only dead letters of records before `upto`."""
 
 
-def settle(files: Files, folder: str) -> None:
-    """Record how far dead letters were sent, before the checkpoints that know it can change."""
+def sources_in(files: Files, folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the sources of which something is stored, each with the path of its file."""
     for name in files.names(folder):
         if name.endswith(_ENDING):
-            source = name.removesuffix(_ENDING)
-            found = read(files, folder, source)
-            if found is not None and (now := settled(files, folder, found)) != found:
-                write(files, folder, source, now)
+            yield name.removesuffix(_ENDING), path_in(folder, name)
+
+
+def settle(files: Files, folder: str) -> None:
+    """Record how far dead letters were sent, before the checkpoints that know it can change."""
+    for source, _ in sources_in(files, folder):
+        found = read(files, folder, source)
+        if found is not None and (now := settled(files, folder, found)) != found:
+            write(files, folder, source, now)
 
 
 def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offsets]:

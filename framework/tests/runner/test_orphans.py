@@ -1,0 +1,63 @@
+"""`millstream clean --orphans` on checkpoints that Spark has written."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from support.runs import built, statuses, table_rows
+from support.shops import TOTALS, UNOPTIMIZED, event
+from support.spark import SPARK_WARNINGS
+
+from millstream.cli.group import millstream
+
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
+
+KINDS = TOTALS.replace("user", "kind")
+LETTERS = """
+    {{ config(materialized='sink') }} select id, user from {{ source('web', 'events') }}
+"""
+
+
+def clean(shop, *options):
+    """Run the command without a terminal, so that it does not ask."""
+    found = CliRunner().invoke(millstream, ["clean", "--orphans", "--project-dir", str(shop.root), *options])
+    assert found.exit_code == 0, found.stderr
+    return found
+
+
+def checkpoints(shop):
+    return {path.name for path in (shop.root / ".millstream/local/checkpoints").iterdir() if path.is_dir()}
+
+
+def totals(shop, name):
+    return {
+        row[name]: row["total"]
+        for row in table_rows(shop.root, f"model.{'totals' if name == 'user' else 'kinds'}")
+    }
+
+
+def test_only_what_the_project_no_longer_has_is_removed(shop, first_spark):
+    shop.write("profiles.yml", UNOPTIMIZED)
+    for name, sql in {"totals": TOTALS, "kinds": KINDS, "letters": LETTERS}.items():
+        shop.model(name, sql)
+    shop.send(event(1, value=2.0), event(2, "b", kind="y", value=3.0))
+    assert set(statuses(built(shop.root, first_spark)[0]).values()) == {"success"}
+    before = checkpoints(shop)
+    assert clean(shop).stdout == "there is nothing to remove\n"
+    assert checkpoints(shop) == before
+
+    (shop.root / "models/kinds.sql").unlink()
+    removed = json.loads(clean(shop, "--output", "json").stdout)["removed"]
+    assert [(each["query"], each["stored"]) for each in removed] == [("kinds", ["model.kinds"])]
+    assert checkpoints(shop) == before - {"kinds"}
+    assert totals(shop, "kind") == {"x": 2.0, "y": 3.0}  # the table stays
+
+    shop.send(event(3, value=7.0))
+    results, _ = built(shop.root, first_spark)
+    assert {each.id: each.rows_read for each in results.results} == {"model.totals": 1, "model.letters": 1}
+    assert totals(shop, "user") == {"a": 9.0, "b": 3.0}
+    assert [each["id"] for each in shop.values("letters")] == [1, 2, 3]
+
+    shop.model("kinds", KINDS)
+    assert statuses(built(shop.root, first_spark)[0])["kinds"] == "success"
+    assert totals(shop, "kind") == {"x": 9.0, "y": 3.0}
