@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream.errors import Diagnostic
-from millstream.physical.commands import accepting, rebuild_command
+from millstream.physical.commands import APPLY, accepting
 from millstream.physical.counted_twice import DoubleCount
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict
@@ -17,16 +17,15 @@ def refusal(query: Query, found: Verdict, models: Sequence[str] = ()) -> Diagnos
     title = query.title if len(own) == len(query.stored) else ", ".join(m.rpartition(".")[2] for m in own)
     # The only state of a query often has its name.
     reasons = "; ".join(reason.removeprefix(f"{title}: ") for reason in found.reasons)
-    rebuild = rebuild_command(own)
     others = [model.rpartition(".")[2] for model in query.stored if model not in own]
     shared = f"; {', '.join(others)} shares its query, and continues then" if len(others) == 1 else ""
     shared = f"; {', '.join(others)} share its query, and continue then" if len(others) > 1 else shared
     if found.kind in {"stored", "mixed"}:
         code = "MS871" if found.kind == "mixed" else "MS880"
-        remedy = f"continue from here with {accepting(found)}, or rebuild: {rebuild}"
+        remedy = f"continue from here with {accepting(found)}, or rebuild: {APPLY}"
         return Diagnostic(code, f"{title}: {reasons}", None, remedy)
     message = f"{title} can't continue from its checkpoint: {reasons}{shared}"
-    remedy = f"rebuild it alongside the running version, then swap: {rebuild}"
+    remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
     return Diagnostic("MS870", message, None, remedy)
 
 

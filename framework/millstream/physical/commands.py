@@ -12,6 +12,10 @@ from millstream.physical.verdict import Verdict
 _SAFE = re.compile(r"[\w.:-]+")
 
 
+APPLY = "millstream apply"
+"""Rebuilds what can't continue alongside the running version, compares and swaps it, also during `run`."""
+
+
 def rebuild_command(models: Iterable[str]) -> str:
     """Return the command that rebuilds models and everything that reads them."""
     return f"millstream build{_models(models, '--rebuild', '+')}"

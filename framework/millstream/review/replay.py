@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from millstream.manifest import Manifest
 from millstream.materialization import Sink
-from millstream.physical.commands import rebuild_command
+from millstream.physical.commands import APPLY
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query
 from millstream.results import RunResults
@@ -75,7 +75,7 @@ def replay(query: Query, others: Physical, known: Statistics) -> Replay:
     ]
     read_back = {each.partition(" ")[0] for each in again}
     return Replay(
-        command=rebuild_command(query.stored),
+        command=APPLY,
         models=plain(query.stored),
         reads=reads,
         sent_again=(*again, *(topic for topic in query.topics if topic not in read_back)),

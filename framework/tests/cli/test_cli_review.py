@@ -41,7 +41,7 @@ def test_a_rebuild_has_its_command(shop, run):
     edit(shop, BREAKS.replace("sum(amount) as sums", "max(amount) as total"))
     out = run("review", "--against", "main").out
     assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in out
-    assert "millstream build --rebuild totals+" in out
+    assert "millstream apply" in out
     assert "reads topic clicks from its start" in out
 
 

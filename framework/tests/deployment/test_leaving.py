@@ -83,7 +83,7 @@ def test_build_names_the_edited_model_alone(shop):
     (problem,) = (stage.problem for stage in listed if isinstance(stage, Refuse))
     assert problem.message.startswith("total can't continue from its checkpoint: ")
     assert problem.message.endswith("; last, number share its query, and continue then")
-    assert problem.help.endswith(": millstream build --rebuild total+")
+    assert problem.help.endswith(": millstream apply")
     kept, found, _ = planned(shop, deployed(shop), {}, Update(frozenset({"model.total"})))
     assert kept.splits == TOTAL_ALONE
     assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild swap"}

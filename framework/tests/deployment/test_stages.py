@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_refused_unless_it_is_rebuilt(physical):
     (refusal,) = (s for s in stages(found.queries, before, Update(), found.queries) if isinstance(s, Refuse))
     assert (refusal.problem.code, refusal.problem.help) == (
         "MS870",
-        "rebuild it alongside the running version, then swap: millstream build --rebuild totals+",
+        "rebuild it alongside the running version, then swap: millstream apply",
     )
     wanted = Update(frozenset({"model.totals"}))
     assert planned(found, before, wanted) == {"clean": "continue start", "totals": "rebuild swap"}

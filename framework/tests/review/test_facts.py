@@ -76,7 +76,7 @@ def test_a_model_that_is_renamed(tmp_path):
 def test_the_plan_of_a_rebuild(tmp_path):
     found = reviewed(tmp_path, MODELS, {"totals": MODELS["totals"].replace("sum(", "max(")})
     plan = query(found, "totals").replay
-    assert plan.command == "millstream build --rebuild totals+"
+    assert plan.command == "millstream apply"
     assert (plan.models, plan.tables, plan.sent_again) == (("totals",), ("totals",), ())
     assert [(read.topic, read.start, read.holds, read.records) for read in plan.reads] == [
         ("events", "its start", "", None)
