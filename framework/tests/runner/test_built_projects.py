@@ -190,10 +190,7 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     results, told = built(shop.root, first_spark)
     (problem,) = problems(told)
     assert (statuses(results), problem.code) == ({"totals": "error"}, "MS870")
-    assert (
-        problem.help
-        == "rebuild it alongside the running version, then swap: millstream apply"
-    )
+    assert problem.help == "rebuild it alongside the running version, then swap: millstream apply"
     built(shop.root, first_spark, intent=FullRefresh())
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
