@@ -69,7 +69,7 @@ class RecordEncoder:
             return None
         return KeyFormat(source.key.format, source.key.type).encode(_finite(value))
 
-    def _value(self, relation: str, row: GivenRow) -> bytes:
+    def _value(self, relation: str, row: GivenRow) -> bytes | None:
         catalog = self.relations.catalog
         topic = catalog.topics.get(relation)
         fields = topic.fields if topic else catalog.models[relation].columns
