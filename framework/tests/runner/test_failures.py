@@ -54,13 +54,17 @@ def test_an_error_of_java_has_no_place_in_python():
 )
 def test_a_compacted_topic_refuses_records_without_a_key(shop, spark, keys, said):
     topic = NewTopic("counts", 1, 1, config={"cleanup.policy": "compact"})
-    AdminClient({"bootstrap.servers": shop.bootstrap}).create_topics([topic])["counts"].result(10)
+    admin = AdminClient({"bootstrap.servers": shop.bootstrap})
+    admin.create_topics([topic])["counts"].result(10)
     rows = spark.sql(
         f"select cast(key as string) as key, 'x' as value from values ({keys}) as rows(key)"
     ).coalesce(1)
-    writing = (
-        rows.write.format("kafka").option("kafka.bootstrap.servers", shop.bootstrap).option("topic", "counts")
-    )
+    options = {
+        "kafka.bootstrap.servers": shop.bootstrap,
+        "topic": "counts",
+        "kafka.linger.ms": "500",  # one batch
+    }
+    writing = rows.write.format("kafka").options(**options)
     with pytest.raises(Py4JJavaError) as raised:
         writing.save()
     found = problem_of("counts", raised.value, "spark.log")
