@@ -207,7 +207,7 @@ def cases(message):
             f"{{name: k, type: '{STRUCT}', format: xml, format_options: {{envelope: Envelope/Body, row_tag: id, namespace: 'urn:shop'}}}}",
             "key='k', key_format='xml', key_format_options={'envelope': 'Envelope/Body', 'row_tag': 'id', 'namespace': 'urn:shop'}",
             IDS, soap, read_soap,
-            {xml(IDS[0]): "the key: the element 'id' is not Envelope"},
+            {xml(IDS[0]): "the key: 'id' is not the element 'Envelope'"},
         ),
     }  # fmt: skip
 
