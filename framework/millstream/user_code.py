@@ -123,8 +123,14 @@ def _listing(element: Convert | None, *, tuple_: bool) -> Convert | None:
     return convert
 
 
+_PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
+_SCALARS: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+
+
 def plain(value: Any) -> Any:
-    """Return a value for Arrow: structs become dicts, and times without a zone are in UTC."""
+    """Return a value for Arrow: structs become dicts, members of enums values, times without a zone UTC."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=timezone.utc)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -135,7 +141,7 @@ def plain(value: Any) -> Any:
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    return value
+    return next((bare(value) for kind, bare in _SCALARS.items() if isinstance(value, kind)), value)
 
 
 def failure(name: str, error: BaseException) -> str:

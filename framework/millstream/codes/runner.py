@@ -107,6 +107,10 @@ MS885 Kafka does not accept records
     A topic was deleted while a query wrote to it, or its brokers did not respond within the producer's
     timeout (`delivery.timeout.ms`, two minutes by default). `run` recreates a missing topic of a sink, and
     sends the records that were not sent.
+MS849 A record without a key in a compacted topic
+    A compacted topic, which a sink of rows that change has by default, holds the newest record of each key,
+    and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in
+    `where user_id is not null`, or give them a key with `coalesce`.
 MS882 A rebuild would count rows twice
     The rebuilt model sends its rows to a topic again, and a model with state reads that topic. Rebuild both:
     then it reads only the new rows. `--rebuild model+` names a model and everything downstream.

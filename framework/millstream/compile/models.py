@@ -328,10 +328,10 @@ class Models:
 
     def diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
         location, line, notes = self.renderer.locate(
-            rendered.spans, problem.start, problem.stop, problem.needle, problem.before
+            rendered, problem.start, problem.stop, problem.needle, problem.before
         )
         if problem.noticed is not None:
-            place, _, _ = self.renderer.locate(rendered.spans, problem.noticed, problem.noticed + 1)
+            place, _, _ = self.renderer.locate(rendered, problem.noticed, problem.noticed + 1)
             notes.append(Note("found here", place))
         return Diagnostic(problem.code, problem.message, location, problem.help, line, tuple(notes))
 

@@ -60,7 +60,8 @@ class LocalCodec(Struct, frozen=True):
     """The same conversions in Python, for `produce`, `consume` and unit tests."""
 
     decode: Callable[[bytes, Fields], Any]
-    encode: Callable[[Any, Fields], bytes]
+    encode: Callable[[Any, Fields], bytes | None]
+    """Returns None if the user's own function writes no value."""
 
 
 class SchemaError(Exception):

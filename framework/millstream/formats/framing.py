@@ -31,7 +31,8 @@ def framed(codec: LocalCodec, encoding: Encoding) -> LocalCodec:
             raise UnfitError("the value does not start with a zero byte and the id of a schema")
         return codec.decode(record[_HEADER:], fields)
 
-    def encode(value: Any, fields: Fields) -> bytes:
-        return header + codec.encode(value, fields)
+    def encode(value: Any, fields: Fields) -> bytes | None:
+        found = codec.encode(value, fields)
+        return None if found is None else header + found
 
     return LocalCodec(decode, encode)

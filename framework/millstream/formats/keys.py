@@ -37,7 +37,7 @@ class KeyFormat(Struct, frozen=True):
         """Return a key as a value; raise `UnfitError` if it doesn't have the type."""
         return format_of(self.encoding).local.decode(key, self.fields)
 
-    def encode(self, key: Any) -> bytes:
+    def encode(self, key: Any) -> bytes | None:
         single = format_of(self.encoding).single
         return format_of(self.encoding).local.encode({_NAME: key} if single else key, self.fields)
 

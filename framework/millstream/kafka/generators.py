@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.formats import format_of
+from millstream.formats import Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.kafka.event_time import event_time
 from millstream.kafka.keys import encode_key
@@ -27,6 +27,10 @@ from millstream.types import STRING, Field
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 """The default time of the first event: fixed, so that traffic can be repeated."""
+
+
+_NO_ID = "nothing could read it, because a schema from a file has no id, which its framing needs"
+_GIVE_ID = "take the schema from a registry, as in `schema: registry`, or yield bytes"
 
 
 class Record(NamedTuple):
@@ -70,6 +74,7 @@ def records(
 ) -> Iterator[Record]:
     encode = format_of(topic.format).local.encode
     fields = fields_of(topic)
+    no_id, no_id_of_key = _lacks_id(topic.format), topic.key is not None and _lacks_id(topic.key.format)
     time = event_time(topic)
     moved = live.moving() if live else None
     generated = partial(rows, project, generator, seed, start)
@@ -81,9 +86,19 @@ def records(
         try:
             value = moved(value) if moved else value
             data = value if value is None or type(value) is bytes else encode(value, fields)
+            if (data is not value and no_id) or (key is not None and type(key) is not bytes and no_id_of_key):
+                raise _unfit(project, generator, number, _NO_ID, remedy=_GIVE_ID)
             yield Record(encode_key(key, topic), data, time.of(value) if time else None)
         except UnfitError as error:
             raise _unfit(project, generator, number, str(error)) from None
+
+
+def _lacks_id(encoding: Encoding) -> bool:
+    """Whether values would have the id of no schema, although they can't be read without."""
+    schemas = format_of(encoding).schemas
+    return (
+        encoding.framing != "plain" and not encoding.schema_id and schemas is not None and schemas.by_writer
+    )
 
 
 def fields_of(topic: Topic) -> tuple[Field, ...]:
@@ -97,10 +112,14 @@ def fields_of(topic: Topic) -> tuple[Field, ...]:
 
 
 def _unfit(
-    project: Project, generator: Generator, number: int, why: str, code: str = "MS833"
+    project: Project,
+    generator: Generator,
+    number: int,
+    why: str,
+    code: str = "MS833",
+    remedy: str = "yield a key and a value for each record; the value has the columns of the source",
 ) -> MillstreamError:
     message = f"record {number:,} of the generator '{generator.name}' can't be sent: {why}"
-    remedy = "yield a key and a value for each record; the value has the columns of the source"
     location = generator.location
     content = Path(project.root, location.path).read_text(encoding="utf-8-sig", errors="replace")
     line = Text(location.path, content).line(location.line)

@@ -133,9 +133,20 @@ class SpanMap:
     def calls(self, position: int) -> frozenset[Call]:
         """Return the calls that rendered a character, directly or through others."""
         found = self.origin(position)
-        caller = found.caller if found else None
-        calls = set()
-        while caller:
-            calls.add(caller)
-            caller = caller.caller
-        return frozenset(calls)
+        return _with_outer(found.caller if found else None)
+
+    def beginning(self, position: int, call: Call) -> int:
+        """Return where the text begins that a call rendered, and of which the character at `position` is."""
+        index = bisect_right(self._starts, position) - 1
+        while index and call in _with_outer(self._segments[index - 1].caller):
+            index -= 1
+        return self._starts[index]
+
+
+def _with_outer(call: Call | None) -> frozenset[Call]:
+    """Return a call and those that led to it."""
+    calls = set()
+    while call:
+        calls.add(call)
+        call = call.caller
+    return frozenset(calls)

@@ -115,13 +115,15 @@ class Renderer:
     # -- locations
 
     def locate(
-        self, spans: SpanMap, start: int, stop: int, needle: str = "", before: int | None = None
+        self, rendered: Rendered, start: int, stop: int, needle: str = "", before: int | None = None
     ) -> tuple[Location, str, list[Note]]:
         """Return where rendered text was written, its line, and the calls that led there.
 
         A name that a caller passed to a macro is located in the call: that is where the mistake is. So is
-        text that does not go with the character at `before` if the macro did not write that.
+        text that does not go with the character at `before` if the macro did not write that, or if the word
+        before the call and the first one of the macro became one word.
         """
+        spans = rendered.spans
         origin = spans.origin(start, stop)
         if origin is None or not origin.path:
             return Location("", 1, 1, 2), "", []
@@ -135,7 +137,7 @@ class Renderer:
             begin, end = self.environment.tag_span(caller.path, caller.offset)
             calling = self.texts[caller.path]
             argument = _find(calling.content, needle, begin, end) if passed else None
-            if around is not None and caller not in around:
+            if around is not None and (caller not in around or _runs_on(rendered, start, caller)):
                 argument = (begin, end)
             if argument:
                 passed = False
@@ -263,6 +265,13 @@ def _template_frames(error: BaseException) -> list[tuple[str, int]]:
             positions.append(position)
         trace = trace.tb_next
     return positions
+
+
+def _runs_on(rendered: Rendered, position: int, call: Call) -> bool:
+    """Return whether the text of a call begins within a word, and `position` is behind that word."""
+    begin = rendered.spans.beginning(position, call)
+    word = re.compile(r"(?<=\w)\w+").match(rendered.sql, begin)
+    return word is not None and word.end() <= position
 
 
 def _find(content: str, needle: str, start: int, stop: int) -> tuple[int, int] | None:

@@ -128,6 +128,8 @@ MONEY = "{% macro money(cents) %}cast(({{ cents }}) / 100.0 as decimal(12, 2)){%
     ("columns", "line", "column", "message", "notes"),
     [
         ("c.kind,\n  rand() {{ money('1') }} as a", 2, 13, "unexpected 'cast'", ["macros/money.sql"]),
+        ("c.kind{{ money('1') }} as a", 1, 17, "expected ')' before '('", ["macros/money.sql"]),
+        ("c.kind as a_{{ money('1') }}", 1, 23, "unexpected '('", ["macros/money.sql"]),
         ("c.kind as a b.c", 1, 20, "unexpected 'b'", []),
         ("c.kind,\n  upper('a' {{ money('1') }}) as a", 2, 16, "expected ')' before 'cast'", ["macros/money.sql"]),
         ("c.kind,\n  (c.kind) + (1 {{ money('1') }}) as a", 2, 20, "expected ')' before '('", ["macros/money.sql"]),

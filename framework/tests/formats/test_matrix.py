@@ -38,7 +38,7 @@ MATRIX = {
     ),
     "json, framed": cells(
         f"{DAMAGED} json_framed", f"{REGISTERED} jsons", f"{KEYS} json_framed", f"{DAMAGED} json_framed",
-        f"{PRODUCED} json_framed", f"{UNITS} json_framed", f"{EVOLVED} json_schema",
+        f"{PRODUCED} json_framed", f"{UNITS} json_framed", f"{EVOLVED} json_framed",
     ),
     "csv": cells(
         f"{KAFKA} csv", f"{KAFKA} csv", f"{KEYS} csv", f"{DAMAGED} csv", f"{PRODUCED} csv", f"{UNITS} csv",
@@ -49,8 +49,8 @@ MATRIX = {
         f"{EVOLVED} xml",
     ),
     "xml in an envelope": cells(
-        f"{KAFKA} soap", f"{KAFKA} soap", f"{KEYS} xml", f"{DAMAGED} soap", f"{PRODUCED} soap", f"{UNITS} soap",
-        f"{EVOLVED} xml",
+        f"{KAFKA} soap", f"{KAFKA} soap", f"{KEYS} soap", f"{DAMAGED} soap", f"{PRODUCED} soap", f"{UNITS} soap",
+        f"{EVOLVED} soap",
     ),
     "avro": cells(
         f"{KAFKA} avro", f"{KAFKA} avro with a schema", f"{KEYS} avro_record", f"{DAMAGED} avro", f"{PRODUCED} avro",
@@ -66,7 +66,7 @@ MATRIX = {
     ),
     "protobuf, framed": cells(
         f"{DAMAGED} protobuf_framed", f"{REGISTERED} protos", f"{KEYS} protobuf_framed", f"{DAMAGED} protobuf_framed",
-        f"{PRODUCED} protobuf_framed", f"{UNITS} protobuf_framed", f"{EVOLVED} protobuf",
+        f"{PRODUCED} protobuf_framed", f"{UNITS} protobuf_framed", f"{EVOLVED} protobuf_framed",
     ),
     "string": cells(
         f"{ONE_COLUMN} texts", f"{ONE_COLUMN} texts", f"{KEYS} text", f"{DAMAGED} string", f"{PRODUCED} string",

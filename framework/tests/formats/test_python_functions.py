@@ -191,6 +191,114 @@ def test_none_of_an_optional_row_is_no_record():
     assert [[row["name"] for row in rows] for rows in found] == [["a"], [], ["b"], [None], []]
 
 
+AGAIN = """
+import os
+import sys
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+
+@dataclass
+class Row:
+    id: int
+    name: str
+    tags: list[str]
+
+
+class Number(IntEnum):
+    ONE = 1
+
+
+class Name(str, Enum):
+    A = "a"
+
+
+ROW = Row(0, "", [])
+
+
+def decode_again(value: bytes) -> Row:
+    if value == b"enums":
+        return Row(Number.ONE, Name.A, [Name.A])
+    if value == b"os":
+        os._exit(4)
+    if value == b"Ctrl-C":
+        raise KeyboardInterrupt
+    ROW.id, ROW.name = len(value), value.decode()
+    ROW.tags.append(ROW.name)
+    del ROW.tags[:-1]
+    return ROW
+
+
+def encode_again(row: Row) -> bytes | None:
+    match row.name:
+        case "none":
+            return None
+        case "bytearray":
+            return bytearray(b"x")
+        case "exit":
+            sys.exit(1)
+        case "Ctrl-C":
+            raise KeyboardInterrupt
+    return row.name.encode()
+"""
+AGAIN_TYPE = pa.struct(
+    [("id", pa.int64()), ("name", pa.string()), ("tags", pa.list_(pa.string())), ("_bad", BAD_LIST)]
+)
+
+
+def test_a_function_may_change_the_row_that_it_returned_before():
+    fields = [
+        Field("id", parse_type("bigint")),
+        Field("name", parse_type("string")),
+        Field("tags", parse_type("array<string>")),
+    ]
+    call = decoding_call(
+        Source("macros/codecs.py", AGAIN, "again"), "decode_again", wanted_fields(fields), pa.list_(AGAIN_TYPE),
+        optional=False, single=False,
+    )  # fmt: skip
+    found = call(pa.array([b"a", b"os", b"bcd", b"enums"], pa.binary())).to_pylist()
+    assert [(row["id"], row["name"], row["tags"]) for (row,) in found] == [
+        (1, "a", ["a"]), (None, None, None), (3, "bcd", ["bcd"]), (1, "a", ["a"]),
+    ]  # fmt: skip
+    reason = "decode_again(): RuntimeError: os._exit(4) would end the worker"
+    assert reason_of(found[1][0]["_bad"]).startswith(reason)
+
+
+@pytest.fixture
+def again(tmp_path):
+    topic = "{name: rows, format: 'python:decode_again', format_options: {encode: encode_again}}"
+    sources = f"sources:\n  - name: shop\n    topics:\n      - {topic}\n"
+    project, problems = load(tmp_path, {"macros/codecs.py": AGAIN, "models/shop.yml": sources})
+    assert problems == []
+    found = project.sources["shop.rows"]
+    return format_of(found.format).local, fields_of(found)
+
+
+def test_members_of_enums_are_their_values(again):
+    local, fields = again
+    found = local.decode(b"enums", fields)
+    assert found == {"id": 1, "name": "a", "tags": ["a"]}
+    assert [type(each) for each in (found["id"], found["name"], found["tags"][0])] == [int, str, str]
+
+
+def test_without_spark_functions_write_what_they_write_with_it(again):
+    local, fields = again
+    written = {
+        name: local.encode({"id": 1, "name": name, "tags": []}, fields) for name in ("none", "bytearray", "a")
+    }
+    assert written == {"none": None, "bytearray": b"x", "a": b"a"}
+    with pytest.raises(UnfitError, match=r"encode_again\(\): SystemExit: 1 \(macros/codecs.py:"):
+        local.encode({"id": 1, "name": "exit", "tags": []}, fields)
+
+
+def test_ctrl_c_ends_a_command_and_not_only_the_call_of_a_function(again):
+    local, fields = again
+    with pytest.raises(KeyboardInterrupt):
+        local.decode(b"Ctrl-C", fields)
+    with pytest.raises(KeyboardInterrupt):
+        local.encode({"id": 1, "name": "Ctrl-C", "tags": []}, fields)
+
+
 def test_workers_need_no_millstream(tmp_path):
     fields = wanted_fields([Field("name", parse_type("string"))])
     arrow = pa.list_(pa.struct([("name", pa.string()), ("_bad", BAD_LIST)]))

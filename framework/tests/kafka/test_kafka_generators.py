@@ -86,6 +86,27 @@ def test_keys_are_texts(tmp_path, key, written):
     assert first(tmp_path, f"yield {key}, {{}}")[0].key == written
 
 
+AVRO = "format: avro, schema: schemas/id.avsc, framing: confluent"
+
+
+@pytest.mark.parametrize("part", ["value", "key"])
+def test_no_record_has_the_id_of_no_schema(tmp_path, part):
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas/id.avsc").write_text('"long"' if part == "key" else RECORD)
+    source = {
+        "value": f"{{name: clicks, key: {{name: k}}, {AVRO}}}",
+        "key": f"{{name: clicks, key: {{name: k, {AVRO}}}, columns: [{{name: id, type: bigint}}]}}",
+    }[part]
+    found = refused(tmp_path, "yield 7, {'id': 1}", source=source)
+    assert (found.code, "a schema from a file has no id" in found.message) == ("MS833", True)
+    given = "yield b'x', {'id': 1}" if part == "key" else "yield 7, b'x'"
+    (sent,) = first(tmp_path, given, source=source)
+    assert b"x" in {sent.key, sent.value}
+
+
+RECORD = '{"type": "record", "name": "Id", "fields": [{"name": "id", "type": "long"}]}'
+
+
 @pytest.mark.parametrize(
     ("body", "code", "line", "said"),
     [

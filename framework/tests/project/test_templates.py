@@ -284,7 +284,7 @@ def test_a_name_given_to_a_macro_is_located_in_the_call() -> None:
     renderer = Renderer(project({"x": "{% macro cents(c) %}{{ c }} / 100{% endmacro %}"}, {}, {}))
     rendered = renderer.render(SqlFile("m", "models/m.sql", content, ""), {})
     start = rendered.sql.index("amuont")
-    location, line, notes = renderer.locate(rendered.spans, start, start + 6, "amuont")
+    location, line, notes = renderer.locate(rendered, start, start + 6, "amuont")
     assert line[location.column - 1 : location.end - 1] == "amuont"
     assert [str(note.location) for note in notes] == ["macros/x.sql:1:24"]
 

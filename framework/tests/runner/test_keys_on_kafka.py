@@ -67,6 +67,16 @@ def read_xml(data, _):
     return found | {"number": int(found["number"])}
 
 
+def soap(value):
+    return b"<Envelope><Body>" + xml(value) + b"</Body></Envelope>"
+
+
+def read_soap(data, schema):
+    (body,) = ET.fromstring(data)
+    (element,) = body
+    return read_xml(ET.tostring(element), schema)
+
+
 def written_schema(root, model):
     """Return the schema that a sink derived for its keys, which is in the manifest."""
     manifest = compile_project(root, use_cache=False).manifest
@@ -192,6 +202,12 @@ def cases(message):
                 b"<id xmlns='urn:other'/>": "the key: the element 'id' is not in the namespace urn:shop",
                 b"<id": "the key: not XML: ",
             },
+        ),
+        "soap": Case(
+            f"{{name: k, type: '{STRUCT}', format: xml, format_options: {{envelope: Envelope/Body, row_tag: id, namespace: 'urn:shop'}}}}",
+            "key='k', key_format='xml', key_format_options={'envelope': 'Envelope/Body', 'row_tag': 'id', 'namespace': 'urn:shop'}",
+            IDS, soap, read_soap,
+            {xml(IDS[0]): "the key: 'id' is not the element 'Envelope'"},
         ),
     }  # fmt: skip
 

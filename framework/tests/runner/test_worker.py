@@ -86,6 +86,31 @@ def ends(how: str) -> int:
         case "lines": raise ValueError("a\\nb \\ud800")
     return 1
 
+COUNTS: dict[str, int] = {}
+POINTS: list[dict[str, int]] = []
+
+def same_counts(name: str) -> dict[str, int]:
+    COUNTS.clear()
+    COUNTS[name] = len(name)
+    return COUNTS
+
+def same_points(x: int) -> Iterator[Typed]:
+    row = {"points": POINTS}
+    for each in range(x):
+        POINTS[:] = [{"x": each}]
+        yield row
+
+@dataclass
+class Exits:
+    x: int
+
+    def __post_init__(self):
+        if self.x == 3:
+            sys.exit(1)
+
+def of_exits(given: Exits | None) -> int:
+    return given.x if given else 0
+
 def given_int(which: str) -> int:
     return GIVEN[which]
 
@@ -158,6 +183,23 @@ def test_times_are_in_utc():
 
 def test_a_table_function_gives_a_list():
     assert call("words", pa.list_(pa.string()), pa.array(["a b"])) == [["a", "b"]]
+
+
+def test_a_function_may_change_what_it_returned_before():
+    assert call("same_counts", pa.map_(pa.string(), pa.int64()), pa.array(["a", "bc"])) == [
+        [("a", 1)],
+        [("bc", 2)],
+    ]
+    rows = call("same_points", pa.list_(TYPED), pa.array([2, 1]))
+    assert [[row["points"][0]["x"] for row in each] for each in rows] == [[0, 1], [0]]
+
+
+def test_a_class_that_exits_fails_its_row_alone():
+    given = POINTS.filter(pa.array([True, True, True])).flatten()[0]
+    column = pa.StructArray.from_arrays([given], names=["x"])
+    found = guarded_call(source(), "of_exits", pa.int64())(pa.array([True] * 3), column).to_pylist()
+    assert [each["value"] for each in found[:1]] == [1]
+    assert found[1]["error"].startswith("of_exits(): SystemExit: 1")
 
 
 def test_a_failing_call_names_function_line_and_error():

@@ -71,7 +71,7 @@ def format_of(encoding: Encoding) -> Format:
     def decode_value(value: bytes, fields: Fields) -> Any:
         return decode(codecs, value, fields, single=single)
 
-    def encode_value(value: Any, fields: Fields) -> bytes:
+    def encode_value(value: Any, fields: Fields) -> bytes | None:
         return encode(codecs, value, fields, single=single)
 
     return Format(

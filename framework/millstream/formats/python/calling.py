@@ -36,13 +36,18 @@ def decoder(source: Source, name: str, *, optional: bool, single: bool) -> Decod
     return Decoder(name, function, struct_of(hint), optional, single)
 
 
-def row_of(known: Decoder, value: bytes) -> Any:
+def row_of(known: Decoder, value: bytes, *, interruptible: bool = False) -> Any:
     """Return what a function makes of a record's bytes; raise `MisfitError` if it fails.
 
-    None stands for a record that has no row, unless the function returns single values.
+    None stands for a record that has no row, unless the function returns single values. If it is
+    `interruptible`, Ctrl-C ends the command and not only the call.
     """
     try:
         found = known.call(value)
+    except KeyboardInterrupt as error:
+        if interruptible:
+            raise
+        raise MisfitError(failure(known.name, error)) from None
     except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
         raise MisfitError(failure(known.name, error)) from None
     if found is None:

@@ -52,7 +52,7 @@ def shown(value: Any) -> str:
     """Return a value as text in one line: cut, and with control characters escaped."""
     try:
         text = str(value) if type(value) is Decimal else repr(value)
-    except Exception:  # noqa: BLE001 - whatever the user's class raises
+    except BaseException:  # noqa: BLE001 - whatever the user's class raises
         text = f"<{type(value).__name__}>"
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: _SHOWN + 1])
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -39,7 +39,7 @@ def decode(codecs: Codecs, value: bytes, fields: Fields, *, single: bool) -> Any
         raise UnfitError("no function decodes it: name one in format_options, such as decode: decode_order")
     known = decoder(_source(codecs.decode), codecs.decode.name, optional=codecs.optional, single=single)
     try:
-        found = row_of(known, value)
+        found = row_of(known, value, interruptible=True)
         if single:
             fitting(found, wanted(fields[0].type))
             return plain(found)
@@ -52,8 +52,8 @@ def decode(codecs: Codecs, value: bytes, fields: Fields, *, single: bool) -> Any
     return {field.name: plain(field_value(found, field.name)) for field in fields}
 
 
-def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes:
-    """Return a row, or a single value, as bytes."""
+def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes | None:
+    """Return a row, or a single value, as bytes; None if the function may write no value, and does not."""
     if codecs.encode is None:
         raise UnfitError("no function encodes it: name one in format_options, such as encode: encode_order")
     name = codecs.encode.name
@@ -71,11 +71,15 @@ def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes
         raise UnfitError(str(error)) from None
     try:
         found = function(argument)
-    except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
         raise UnfitError(failure(name, error)) from None
-    if type(found) is not bytes:
+    if found is None and type(None) in typing.get_args(hints["return"]):
+        return None
+    if not isinstance(found, bytes | bytearray | memoryview):
         raise UnfitError(f"{name}(): returned {shown(found)}, not bytes")
-    return found
+    return bytes(found)
 
 
 def _argument(value: Any, fields: Fields, hint: Any) -> Any:
@@ -99,7 +103,9 @@ def _argument(value: Any, fields: Fields, hint: Any) -> Any:
     assert convert is not None
     try:
         return convert(values)
-    except Exception as error:  # noqa: BLE001 - whatever the user's class raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the user's class raises, also SystemExit
         raise MisfitError(failure(struct.__name__, error)) from None
 
 

@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 class NotBuilt(NamedTuple):
     """An argument whose class raised an error."""
 
-    error: Exception
+    error: BaseException
 
 
 def values_of(column: Any, hint: Any) -> list[Any]:
@@ -47,7 +47,7 @@ def _structs(column: Any, struct: Any) -> list[Any]:
     if build is None and not column.null_count:
         try:
             return list(map(struct, *values))
-        except Exception:  # noqa: BLE001, S110 - below, each row has its own error
+        except BaseException:  # noqa: BLE001, S110 - below, each row has its own error
             pass
     build = build or (lambda row: struct(*row))
     found: list[Any] = []
@@ -55,7 +55,7 @@ def _structs(column: Any, struct: Any) -> list[Any]:
     for row, is_missing in zip(zip(*values, strict=True), missing, strict=True):
         try:
             found.append(None if is_missing else build(row))
-        except Exception as error:  # noqa: BLE001 - whatever the user's class raises
+        except BaseException as error:  # noqa: BLE001 - whatever the user's class raises, also SystemExit
             found.append(NotBuilt(error))
     return found
 

@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 
 from millstream.formats.python.calling import Decoder, decoder, row_of
 from millstream.formats.python.checks import EXACT, MisfitError, WantedField, field_value, fitting_field
+from millstream.runner.python.worker import traces
 from millstream.user_code import Source
 
 NO_VALUE = "the record has no value"
+_CHANGING = frozenset({"array", "map", "struct", "binary"})
+"""Types whose values in Python can change."""
 
 
 class Batch(NamedTuple):
-    """The rows of the records of a batch that could be decoded, and what became of the others."""
+    """The records of a batch that could be decoded, and what became of the others."""
 
-    rows: list[Any]
+    values: list[tuple[Any, ...]]
+    """The values of the columns of each row."""
     places: list[int | None]
     """For each record that is not dropped: the index of its row, None if it is bad."""
     kept: list[int]
@@ -37,9 +41,14 @@ def decoding_call(
 
     def call(values: Any, *place: Any) -> Any:
         known = decoder(source, name, optional=optional, single=single)
-        batch = _batch(values.to_pylist(), known)
+        with traces(name):
+            batch = _batch(values.to_pylist(), known, fields)
         struct = returns.value_type
-        columns = [_column(batch, each, struct.field(index), known) for index, each in enumerate(fields)]
+        by_column = zip(*batch.values, strict=True) if batch.values else ([] for _ in fields)
+        columns = [
+            _column(batch, list(each), fields[index], struct.field(index), known)
+            for index, each in enumerate(by_column)
+        ]
         missing = values.is_null() if values.null_count else None
         if place and (wrong := _first(batch, missing, place[4:])) is not None:
             raise RuntimeError(_failure(wrong, place))
@@ -48,62 +57,85 @@ def decoding_call(
     return call
 
 
-def _batch(values: Sequence[bytes | None], known: Decoder) -> Batch:
-    rows: list[Any] = []
+def _batch(records: Sequence[bytes | None], known: Decoder, fields: Sequence[WantedField]) -> Batch:
+    take = _taking(known, fields)
+    values: list[tuple[Any, ...]] = []
     places: list[int | None] = []
     kept: list[int] = []
     reasons: dict[int, dict[str | None, str]] = {}
-    for index, value in enumerate(values):
-        if value is None:
+    for index, record in enumerate(records):
+        if record is None:
             reasons[index] = {None: NO_VALUE}
         else:
             try:
-                row = row_of(known, value)
+                row = row_of(known, record)
             except MisfitError as error:
                 reasons[index] = {None: str(error)}
             else:
                 if row is None and not known.single:
                     continue
-                places.append(len(rows))
+                places.append(len(values))
                 kept.append(index)
-                rows.append(row)
+                values.append(take(row))
                 continue
         places.append(None)
         kept.append(index)
-    return Batch(rows, places, kept, reasons)
+    return Batch(values, places, kept, reasons)
 
 
-def _column(batch: Batch, field: WantedField, arrow: Any, known: Decoder) -> Any:
+def _taking(known: Decoder, fields: Sequence[WantedField]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that takes the values of a row, or the problem of a value.
+
+    They are taken before the next call, which may change and return the same object.
+    """
+    names = [field.name for field in fields]
+    changing = [index for index, field in enumerate(fields) if field.type.kind in _CHANGING]
+    get: Any = itemgetter(*names) if known.typed_dict else attrgetter(*names)
+
+    def taken(row: Any) -> tuple[Any, ...]:
+        try:
+            found = get(row) if len(names) > 1 else (get(row),)
+        except (AttributeError, KeyError):
+            found = tuple(field_value(row, name) for name in names)
+        return checked(found) if changing else found
+
+    def checked(found: Sequence[Any]) -> tuple[Any, ...]:
+        values = list(found)
+        for index in changing:
+            try:
+                values[index] = fitting_field(values[index], fields[index])
+            except MisfitError as error:
+                values[index] = error
+        return tuple(values)
+
+    if known.single:
+        return lambda row: checked((row,)) if changing else (row,)
+    return taken
+
+
+def _column(batch: Batch, values: list[Any], field: WantedField, arrow: Any, known: Decoder) -> Any:
     """Return the values of a column, and note the records in which one is wrong."""
     import pyarrow as pa
 
-    values = _values(batch.rows, field.name, known)
     exact = EXACT.get(field.type.kind) if field.type.text != "float" else None
     if exact and set(map(type, values)) <= (exact | {type(None)} if field.nullable else exact):
         try:
             return pa.array(values, arrow.type)
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             pass  # a value doesn't fit: each is checked below, which finds it
-    fitting: list[Any] = []
+    found: list[Any] = []
     indexes = [index for index, place in zip(batch.kept, batch.places, strict=True) if place is not None]
+    is_checked = field.type.kind in _CHANGING
     for index, value in zip(indexes, values, strict=True):
         try:
-            fitting.append(fitting_field(value, field))
+            if isinstance(value, MisfitError):
+                raise value
+            found.append(value if is_checked else fitting_field(value, field))
         except MisfitError as error:
             # A single value is all of its record.
             batch.reasons.setdefault(index, {})[None if known.single else field.name] = str(error)
-            fitting.append(None)
-    return pa.array(fitting, arrow.type)
-
-
-def _values(rows: list[Any], name: str, known: Decoder) -> list[Any]:
-    if known.single:
-        return rows
-    try:
-        get: Any = itemgetter(name) if known.typed_dict else attrgetter(name)
-        return list(map(get, rows))
-    except (AttributeError, KeyError):
-        return [field_value(row, name) for row in rows]
+            found.append(None)
+    return pa.array(found, arrow.type)
 
 
 def _first(batch: Batch, missing: Any, columns: Sequence[Any]) -> tuple[int, str] | None:
@@ -129,7 +161,7 @@ def _lists(batch: Batch, columns: Sequence[Any], returns: Any, count: int) -> An
 
     struct = returns.value_type
     parts = list(columns)
-    if len(batch.rows) < len(batch.kept):
+    if len(batch.values) < len(batch.kept):
         places = pa.array(batch.places, pa.int32())
         parts = [column.take(places) for column in columns]
     bad = struct.field(struct.num_fields - 1).type

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -233,7 +233,7 @@ def _listing(arrow: Any, element: Fit) -> Fit:
     wanted = _name(arrow)
 
     def fit(value: Any) -> Any:
-        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        if not isinstance(value, Sequence | Iterator) or isinstance(value, str | bytes):
             raise UnfitError(value, wanted)
         found = []
         for index, each in enumerate(value):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from millstream.runner.python.columns import NotBuilt, values_of
-from millstream.runner.python.fitting import Fit, fit_of, fitted, flat_classes, is_optional
+from millstream.runner.python.fitting import Fit, UnfitError, fit_of, fitted, flat_classes, is_optional
 from millstream.user_code import Source, converter, failure, module_of
 
 FAILED = "a function failed: "
@@ -78,15 +78,21 @@ def outcomes(
             spread(found.values, present), {places[at]: each for at, each in found.errors.items()}
         )
     known = callee(source, name)
+    fit, flat = known.fit(returns)
     values: list[Any] = []
     errors: dict[int, str] = {}
-    with _traces(name):
+    with traces(name):
         for index, row in enumerate(rows_of(columns, known) if columns else [()] * rows):
-            value, error = result(known, name, row)
+            # Values that can change are taken at once: the next call may change and return the same object.
+            value, error = result(known, name, row, None if flat else fit)
             values.append(value)
             if error is not None:
                 errors[index] = error
-    array, unfit = fitted(values, returns, *known.fit(returns))
+    if not flat:
+        import pyarrow as pa
+
+        return Outcomes(pa.array(values, returns), errors)
+    array, unfit = fitted(values, returns, fit, flat)
     errors |= {row: f"{name}(): {problem}" for row, problem in unfit.items() if row not in errors}
     return Outcomes(array, errors)
 
@@ -156,13 +162,17 @@ def spread(values: Any, called: Any) -> Any:
     return values.take(pa.array(indexes, pa.int64()))
 
 
-def result(known: Callee, name: str, row: Sequence[Any]) -> tuple[Any, str | None]:
-    """Return a function's result or its error."""
+def result(known: Callee, name: str, row: Sequence[Any], fit: Fit | None = None) -> tuple[Any, str | None]:
+    """Return a function's result, which is checked if `fit` is given, or its error."""
     if NotBuilt in map(type, row):
         return None, failure(name, next(each.error for each in row if type(each) is NotBuilt))
     try:
         value = known.call(*row)
+        if fit is not None:
+            return fit(value), None
         return (list(value) if isinstance(value, Iterator) else value), None
+    except UnfitError as error:
+        return None, f"{name}(): {error}"
     except BaseException as error:  # noqa: BLE001 -- whatever the user's function raises, also SystemExit
         return None, failure(name, error)
 
@@ -171,7 +181,7 @@ CALLS = "millstream-call-"
 """The prefix of a file that exists while a worker calls a function, and stays if the worker dies."""
 
 
-class _traces:  # noqa: N801 - used like a function
+class traces:  # noqa: N801 - used like a function
     """Leaves the function's name behind if the worker dies, and makes an error of `os._exit`."""
 
     def __init__(self, name: str) -> None:

@@ -45,6 +45,8 @@ _RAISED = (
     r"\][^\n]*?)(?: SQLSTATE|\n|$)"
 )
 
+_NULL_KEYS = "leave out rows whose key is NULL, or give them a key with coalesce"
+
 _KNOWN = (
     _KnownFailure(
         "MS861",
@@ -107,6 +109,19 @@ _KNOWN = (
         re.compile(r"Expiring \d+ record\(s\) for ([\w.-]+)-\d+:(\d+) ?ms"),
         lambda match: f"Kafka accepted no record of topic '{match[1]}' for {int(match[2]) // 1000} s",
         "check that the topic exists and its brokers answer; unsent records are sent again",
+    ),
+    _KnownFailure(
+        "MS849",
+        re.compile(r"Compacted topic cannot accept message without key in topic partition ([\w.-]+)-\d+"),
+        lambda match: f"topic '{match[1]}' is compacted, and the key of a record is NULL",
+        _NULL_KEYS,
+    ),
+    _KnownFailure(
+        "MS849",
+        # What Kafka's client says of the other records of the batch, often first.
+        re.compile(r"part of a batch which had one more more invalid records"),
+        lambda _: "Kafka refuses a record: its topic is compacted, and its key is NULL",
+        _NULL_KEYS,
     ),
     _KnownFailure(
         "MS884",

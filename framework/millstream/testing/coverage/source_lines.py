@@ -30,7 +30,7 @@ class SourceLines:
         if rendered is None or self._renderer is None or not expression.stop:
             return 0
         start = expression.start + offset
-        location, _, notes = self._renderer.locate(rendered.spans, start, start + 1)
+        location, _, notes = self._renderer.locate(rendered, start, start + 1)
         locations = [location, *(note.location for note in notes)]
         path = self._file(model).path
         return next((each.line for each in locations if each and each.path == path), 0)

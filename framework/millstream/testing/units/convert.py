@@ -46,30 +46,36 @@ class WrongValueError(ValueError):
         self.path = path
 
 
-def convert(value: Any, type_: Type, zone: ZoneInfo) -> Any:
-    """Convert a value to a type; times without a zone are in `zone`, results are in UTC."""
+def convert(value: Any, type_: Type, zone: ZoneInfo, *, partial: bool = False) -> Any:
+    """Convert a value to a type; times without a zone are in `zone`, results are in UTC.
+
+    Fields that a struct lacks are NULL in it, unless it may be `partial`.
+    """
     if value is None:
         return None
     match type_:
         case Array(element=element):
             if not isinstance(value, list | tuple):
                 raise _wrong(value, type_, "write [a, b]")
-            return [_within(i, each, element, zone) for i, each in enumerate(value)]
+            return [_within(i, each, element, zone, partial) for i, each in enumerate(value)]
         case Map(key=key, value=held):
             if not isinstance(value, Mapping):
                 raise _wrong(value, type_, "write {key: value}")
-            return {_key(each, key, zone): _within(each, given, held, zone) for each, given in value.items()}
+            return {
+                _key(each, key, zone): _within(each, given, held, zone, partial)
+                for each, given in value.items()
+            }
         case Row():
-            return _struct(value, type_, zone)
+            return _struct(value, type_, zone, partial)
         case Decimal():
             return _decimal(value, type_)
         case _:
             return _simple(value, type_, zone)
 
 
-def _within(step: str | int, value: Any, type_: Type, zone: ZoneInfo) -> Any:
+def _within(step: str | int, value: Any, type_: Type, zone: ZoneInfo, partial: bool) -> Any:
     try:
-        return convert(value, type_, zone)
+        return convert(value, type_, zone, partial=partial)
     except WrongValueError as error:
         raise WrongValueError(str(error), error.remedy, (step, *error.path)) from None
 
@@ -79,7 +85,7 @@ def _key(text: Any, type_: Type, zone: ZoneInfo) -> Any:
     return convert_text(text, type_, zone) if isinstance(text, str) else convert(text, type_, zone)
 
 
-def _struct(value: Any, type_: Row, zone: ZoneInfo) -> dict[str, Any]:
+def _struct(value: Any, type_: Row, zone: ZoneInfo, partial: bool) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise _wrong(value, type_, "write {field: value}")
     names = [field.name for field in type_.fields]
@@ -89,10 +95,11 @@ def _struct(value: Any, type_: Row, zone: ZoneInfo) -> dict[str, Any]:
             remedy = did_you_mean(str(name), names, f"fields: {', '.join(names)}")
             raise WrongValueError(f"there is no field '{name}'", remedy, (str(name),))
     return {
-        field.name: _within(field.name, value[folded[field.name.lower()]], field.type, zone)
-        if field.name.lower() in folded
+        field.name: _within(field.name, value[folded[name]], field.type, zone, partial)
+        if name in folded
         else None
         for field in type_.fields
+        if (name := field.name.lower()) in folded or not partial
     }
 
 

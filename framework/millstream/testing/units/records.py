@@ -69,7 +69,7 @@ class RecordEncoder:
             return None
         return KeyFormat(source.key.format, source.key.type).encode(_finite(value))
 
-    def _value(self, relation: str, row: GivenRow) -> bytes:
+    def _value(self, relation: str, row: GivenRow) -> bytes | None:
         catalog = self.relations.catalog
         topic = catalog.topics.get(relation)
         fields = topic.fields if topic else catalog.models[relation].columns
@@ -119,7 +119,7 @@ def arrow_value(value: Any, type_: Type) -> Any:
         case Array(element=element) if isinstance(value, list):
             return [arrow_value(each, element) for each in value]
         case Row() if isinstance(value, Mapping):
-            return {field.name: arrow_value(value[field.name], field.type) for field in type_.fields}
+            return {field.name: arrow_value(value.get(field.name), field.type) for field in type_.fields}
         case _:
             return value
 

@@ -107,7 +107,8 @@ class RowReader:
                 found = self._metadata(name, value, (*path, name), texts=texts)
                 good, metadata[name] = good and found is not _WRONG, found
                 continue
-            column, found = self._value(name, value, path, relation, texts=texts)
+            # An encoder knows best what a field is that a struct in a record lacks.
+            column, found = self._value(name, value, path, relation, texts=texts, partial=True)
             good = good and found is not _WRONG
             values[column] = found
         return GivenRow(values, metadata) if good else None
@@ -148,7 +149,14 @@ class RowReader:
         return None
 
     def _value(
-        self, name: str, value: Any, path: NodePath, relation: Relation, *, texts: bool
+        self,
+        name: str,
+        value: Any,
+        path: NodePath,
+        relation: Relation,
+        *,
+        texts: bool,
+        partial: bool = False,
     ) -> tuple[str, Any]:
         """Return the name of the column as the relation spells it, and its value."""
         column = self._column(str(name), path, relation)
@@ -158,7 +166,7 @@ class RowReader:
         try:
             if texts and value is not None:
                 return column, convert_text(value, type_, self.zone)
-            return column, convert(value, type_, self.zone)
+            return column, convert(value, type_, self.zone, partial=partial)
         except WrongValueError as error:
             self.problem((*path, name, *error.path), "MS651", f"column '{column}': {error}", error.remedy)
             return column, _WRONG

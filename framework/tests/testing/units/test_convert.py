@@ -31,6 +31,12 @@ def test_values_of_types(value, wanted, found):
     assert math.isnan(made) if value == "NaN" else made == found
 
 
+def test_structs_of_records_need_not_be_complete():
+    wanted = parse_type("struct<a: int, b: array<struct<c: int, d: int>>>")
+    assert convert({"b": [{"D": 1}]}, wanted, UTC, partial=True) == {"b": [{"d": 1}]}
+    assert convert({"b": [{"D": 1}]}, wanted, UTC) == {"a": None, "b": [{"c": None, "d": 1}]}
+
+
 def test_a_time_without_zone_is_in_that_of_the_target():
     found = convert("2026-07-01 12:00:00", parse_type("timestamp"), AMSTERDAM)
     assert found == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)

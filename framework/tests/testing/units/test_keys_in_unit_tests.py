@@ -10,7 +10,11 @@ pytestmark = [pytest.mark.usefixtures("first_spark"), SPARK_WARNINGS]
 ID = {
     "type": "record",
     "name": "Id",
-    "fields": [{"name": "shop", "type": "string"}, {"name": "n", "type": "long"}],
+    "fields": [
+        {"name": "shop", "type": "string"},
+        {"name": "n", "type": "long"},
+        {"name": "kind", "type": "int", "default": 7},
+    ],
 }
 SOURCES = """
 sources:
@@ -28,7 +32,7 @@ def test_given_rows_have_keys_in_their_format_and_rows_of_sinks_too(shop):
     (shop.root / "models/keyed.yml").write_text(SOURCES)
     (shop.root / "models/joined.sql").write_text(
         "{{ config(materialized='sink', key=['shop', 'n'], key_format='avro') }}\n"
-        "select v.id.shop, v.id.n, v.value, p.price from {{ source('keyed', 'visits') }} v\n"
+        "select v.id.shop, v.id.n, v.id.kind, v.value, p.price from {{ source('keyed', 'visits') }} v\n"
         "left join {{ source('keyed', 'prices') }} p on p.n = v.id.n\n"
     )
     (shop.root / "models/added.sql").write_text(
@@ -43,7 +47,7 @@ def test_given_rows_have_keys_in_their_format_and_rows_of_sinks_too(shop):
             - input: source('keyed', 'visits')
               rows: [{id: {shop: a, n: 1}, value: 5}, {id: {shop: b, n: 2}, value: 6}]
             - {input: "source('keyed', 'prices')", rows: [{n: 2, price: 7}]}
-          expect: [{shop: a, n: 1, value: 5, price: null}, {shop: b, n: 2, value: 6, price: 7}]
+          expect: [{shop: a, n: 1, kind: 7, value: 5, price: null}, {shop: b, n: 2, value: 6, price: 7}]
         - name: sums
           model: added
           steps:

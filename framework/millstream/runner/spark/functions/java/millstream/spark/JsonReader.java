@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -46,6 +47,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /** Reads the value at which a parser stands, as a type; NULL is handled before. */
 interface JsonReader {
   String TWICE = "the object has it twice";
+  /** What messages of the parser say of its own options. */
+  Pattern PARSER_DETAILS = Pattern.compile(" \\(start marker at .*|: enable `.*");
 
   Object read(JsonParser parser, JsonToken token) throws IOException, BadValue;
 
@@ -250,7 +253,7 @@ interface JsonReader {
     String text = error instanceof JsonProcessingException
         ? ((JsonProcessingException) error).getOriginalMessage()
         : String.valueOf(error.getMessage());
-    return text.split("\n", 2)[0];
+    return PARSER_DETAILS.matcher(text.split("\n", 2)[0]).replaceFirst("");
   }
 
   /** The fields of an object. */
