@@ -116,6 +116,20 @@ MS541 State with several event times
 MS542 Columns next to a function with state
     A Python function with keyed state yields its own rows, one for each input row or one for many. So only
     its columns can be selected. Let it yield the input columns you need, such as the key.
+MS543 It is unknown which rows of a table a change touches
+    A table over tables is kept equal to its SQL: the changed rows of its inputs determine which keys are
+    touched, and only the rows with these keys are computed again. This needs a key whose columns are known
+    before aggregates are computed, joins that compare columns by `=`, and no subquery in an expression. With
+    `refresh='full'`, all rows are computed for each change, by any SQL; only the differences are stored.
+MS544 An option does not apply to a table over tables
+    Such a table is kept equal to its SQL. `order_by`, `delete_when`, `retention`, `dedupe`, `watermark`,
+    `emit` and `state` are for rows that arrive one by one; write conditions and choices in the SQL.
+MS545 A table over tables needs a store with a change feed
+    The table and its inputs need a store that records changes and keeps versions. Delta does; PostgreSQL does
+    not.
+MS546 A table over tables calls a function that gives other values each time
+    `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
+    not stay equal to its SQL. Compute such a value where a row is first stored, and read its column.
 MS547 A metric that can't be computed
     A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
     a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and

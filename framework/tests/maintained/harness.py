@@ -1,0 +1,153 @@
+"""Maintains the tables of a random project in memory, with the SQL and the comparison that a run uses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import duckdb
+from support.runs import job_of
+
+from millstream.compile import compile_project
+from millstream.plan.nodes.maintenance import view_of
+from millstream.runner.queries.maintained import STORED, differences, views
+from millstream.runner.samples.trial import ddl
+
+SOURCES = """
+sources:
+  - name: web
+    topics:
+"""
+TOPIC = """
+      - name: e{0}
+        columns:
+          - {{name: id, type: bigint}}
+          - {{name: k, type: string}}
+          - {{name: r, type: bigint}}
+          - {{name: v, type: bigint}}
+"""
+
+
+class Maintained:
+    """The tables of a project, each brought up to date after every batch, and an oracle that starts from nothing."""
+
+    def __init__(self, spark, root, sequence):
+        self.spark = spark
+        self.sequence = sequence
+        (root / "models").mkdir(parents=True, exist_ok=True)
+        (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
+        (root / "profiles.yml").write_text(
+            "shop: {target: local, outputs: {local: {master: 'local[2]', kafka: embedded}}}\n"
+        )
+        topics = "".join(TOPIC.format(number) for number in range(len(sequence.base)))
+        (root / "models/sources.yml").write_text(SOURCES + topics.strip("\n") + "\n")
+        for number, each in enumerate(sequence.base):
+            config = "{{ config(materialized='table', unique_key='id') }}"
+            sql = f"{config} select id, k, r, v from {{{{ source('web', 'e{number}') }}}}"
+            (root / f"models/{each.name}.sql").write_text(sql)
+        for each in sequence.made:
+            (root / f"models/{each.name}.sql").write_text(each.model())
+        refused = {e.location.path for e in compile_project(root).diagnostics if e.code == "MS543"}
+        sequence.made[:] = [
+            replace(each, full=each.full or f"models/{each.name}.sql" in refused) for each in sequence.made
+        ]
+        for each in sequence.made:
+            (root / f"models/{each.name}.sql").write_text(each.model())
+        queries = job_of(root).physical.queries
+        self.plans = {q.maintaining.target.model: q.maintaining for q in queries if q.maintaining is not None}
+        columns = {t.model: t.columns for q in queries for t in q.tables}
+        self.columns = {model: ddl(columns[model]) for model in columns}
+        self.names = {model: [c.name for c in columns[model]] for model in columns}
+        self.rows = {model: {} for model in columns}
+        """By model and key, the rows."""
+        self.computed = set()
+
+    def apply(self, batch):
+        changes = {}
+        for name, rows in batch.items():
+            model, found = f"model.{name}", []
+            own = self.rows[model]
+            for key, row in rows:
+                before = own.pop((key,), None)
+                after = None if row is None else (key, *row)
+                if after is not None:
+                    own[(key,)] = after
+                found += changed(before, after)
+            changes[model] = found
+        for made in self.sequence.made:
+            self._maintain(made, changes)
+
+    def _maintain(self, made, changes):
+        model = f"model.{made.name}"
+        plan = self.plans.get(model)
+        assert plan is not None, f"{made.name} is not maintained: {made.for_spark()}"
+        assert bool(plan.maintenance.by) != made.full
+        session = self.spark
+        for index, relation in enumerate(plan.maintenance.relations):
+            self._frame(self.rows[relation].values(), self.columns[relation]).createOrReplaceTempView(
+                view_of("now", index)
+            )
+            feed = changes.get(relation)
+            given = self._frame(feed, f"{self.columns[relation]}, _change_type string") if feed else None
+            views(session, index, given)
+        own = self.rows[model]
+        self._frame(own.values(), self.columns[model]).createOrReplaceTempView(STORED)
+        inputs = {relation for relation in plan.maintenance.relations if changes.get(relation)}
+        if model in self.computed and not inputs:
+            return
+        found = []
+        with differences(session, plan, inputs if model in self.computed else None) as made_now:
+            rows = made_now.rows.collect()
+        self.computed.add(model)
+        positions = [self.names[model].index(key) for key in made.keys]
+        for *row, deleted in map(tuple, rows):
+            key = tuple(row[position] for position in positions)
+            before = own.pop(key, None)
+            after = None if deleted else tuple(row)
+            assert before != after, f"{made.name}: {row} is no difference"
+            if after is not None:
+                own[key] = after
+            found += changed(before, after)
+        changes[model] = found
+
+    def _frame(self, rows, columns):
+        return self.spark.createDataFrame(list(rows), columns)
+
+    def check(self):
+        """Compare all tables with DuckDB's answer over the base tables."""
+        with duckdb.connect() as oracle:
+            for each in self.sequence.base:
+                oracle.execute(f"create table {each.name} (id bigint, k varchar, r bigint, v bigint)")
+                rows = list(self.rows[f"model.{each.name}"].values())
+                if rows:
+                    oracle.executemany(f"insert into {each.name} values (?, ?, ?, ?)", rows)
+            for each in self.sequence.made:
+                oracle.execute(f"create table {each.name} as {each.for_duckdb()}")
+                names = ", ".join(self.names[f"model.{each.name}"])
+                wanted = oracle.execute(f"select {names} from {each.name}").fetchall()
+                found = list(self.rows[f"model.{each.name}"].values())
+                assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
+
+
+def changed(before, after):
+    if before is None and after is None:
+        return []
+    if before is None:
+        return [(*after, "insert")]
+    if after is None:
+        return [(*before, "delete")]
+    return [(*before, "update_preimage"), (*after, "update_postimage")]
+
+
+def ordered(rows):
+    return sorted((tuple(map(_value, row)) for row in rows), key=repr)
+
+
+def _value(value):
+    return (
+        None
+        if isinstance(value, float) and math.isnan(value)
+        else float(value)
+        if isinstance(value, int | float)
+        else value
+    )
