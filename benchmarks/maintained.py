@@ -16,15 +16,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "framework/tests"))
 
-from support.runs import job_of  # noqa: E402 -- of the tests' folder
+from support.runs import job_of
 
-from millstream.project.values import Target  # noqa: E402
-from millstream.runner.queries.deliveries import Stores  # noqa: E402
-from millstream.runner.queries.start import QueryContext, _maintained  # noqa: E402
-from millstream.runner.queries.tables import Tables  # noqa: E402
-from millstream.runner.spark.jars import jars_for  # noqa: E402
-from millstream.runner.spark.session import start_spark  # noqa: E402
-from millstream.stores.spark import MAINTAINED, Batch  # noqa: E402
+from millstream.project.values import Target
+from millstream.runner.queries.deliveries import Stores
+from millstream.runner.queries.start import QueryContext, _maintained
+from millstream.runner.queries.tables import Tables
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import start_spark
+from millstream.stores.spark import MAINTAINED, Batch
 
 SOURCES = """
 sources:
@@ -139,7 +139,7 @@ def work(job, tables, query):
 
 def cpu(spark) -> float:
     """Return the CPU seconds of the JVM."""
-    pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())
+    pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -13,7 +13,9 @@ from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.values import BuiltModel, Surroundings
 from millstream.plan.maintained import NotDerivedError, Relation, derive, derived_keys, in_full
 from millstream.plan.nodes import Maintained, Node, TableScan
+from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits
+from millstream.sql.query import OpaqueBody
 from millstream.stores.registry import STORES, declaration
 from millstream.types import has_equality
 
@@ -56,7 +58,7 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
             maintenance = derive(spec.query, keys, relations)
         except NotDerivedError as error:
             message = f"it is unknown which rows of '{spec.name}' a change touches: {error.why}"
-            problems.append(PlanProblem(spec.id, "MS543", message, _FULL, error.start, error.stop))
+            problems.append(PlanProblem(spec.id, "MS543", message, _FULL, *_span(spec, error)))
     node = Maintained(
         table=spec.id,
         reads=tuple(read for each in nodes.values() for read in _reads(each)),
@@ -69,6 +71,16 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
     )
     known.of(node)
     return BuiltModel(node, problems)
+
+
+def _span(spec: ModelSpec, error: NotDerivedError) -> tuple[int, int]:
+    """Return where an error is reported: in opaque SQL, at the construct because of which it is opaque."""
+    if isinstance(spec.query.body, OpaqueBody):
+        for form in spec.query.forms:
+            if not REFUSALS[form.kind].only_opaque and form.stop > form.start:
+                return form.start, form.stop
+        return 0, len("select")
+    return error.start, error.stop
 
 
 def _reads(node: Node) -> Iterator[Node]:

@@ -95,7 +95,9 @@ def _type(body: Body, name: str) -> Type:
 
 
 def opaque(body: OpaqueBody) -> NotDerivedError:
-    reason = body.reasons[0].partition(" (line ")[0].partition(": a stream has no end")[0]
+    reason = body.reasons[0].partition(" (line ")[0]
+    for of_streams in (": a stream has no end", " on a stream"):
+        reason = reason.partition(of_streams)[0]
     return NotDerivedError(f"{reason} is not analyzed", body.start, body.stop)
 
 

@@ -241,7 +241,7 @@ class _Select:
         for target in sorted(targets, key=self.place.__getitem__):
             if target not in reached:
                 given = self.by_alias[target]
-                why = "this join has no comparison by = through which every change reaches the key"
+                why = "this join has no comparison by = that connects each change with the key"
                 raise NotDerivedError(why, given.start, given.stop)
             path: list[str] = []
             at: str | None = target

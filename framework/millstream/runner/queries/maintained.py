@@ -59,10 +59,10 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
     touched: int | None = None
     stored = session.table(STORED)
     try:
-        if changed is None or not maintenance.by:
+        parts = [each.sql for each in maintenance.touched if changed and each.relation in changed]
+        if not parts:
             new = session.sql(maintenance.whole)
         else:
-            parts = [each.sql for each in maintenance.touched if each.relation in changed]
             keys = session.sql("\nunion\n".join(f"({part})" for part in parts)).persist()
             kept.append(keys)
             keys.createOrReplaceTempView(TOUCHED)

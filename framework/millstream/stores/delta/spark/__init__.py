@@ -75,6 +75,9 @@ class DeltaTables(Struct, frozen=True):
         return versions.newest(session, self.folder.read(relation))
 
     def record_changes(self, session: SparkSession, relation: str) -> None:
+        environment = self.folder.environment
+        if environment is not None and environment.defers(relation):
+            return  # production's tables are only read
         versions.record_changes(session, self.folder.read(relation))
 
     def rows_at(self, session: SparkSession, relation: str, version: int) -> DataFrame:
