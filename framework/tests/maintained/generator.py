@@ -160,6 +160,15 @@ def joined(draw, known, kinds=("join", "left join", "right join", "full join")):
         clause += f" {draw(st.sampled_from(kinds))} {alias(right, name)} on {left_name}.{a} = {name}.{b}"
         if draw(st.integers(0, 3)) == 0:
             clause += f" and {draw(conditions(name, right))}"
+        if draw(st.integers(0, 3)) == 0:
+            # A condition on relations that are joined before, or a comparison that is no equality.
+            first_name, first = draw(st.sampled_from(sources))
+            second_name, second = draw(st.sampled_from([*sources, (name, right)]))
+            if comparable(first, second) and first_name != second_name:
+                c, d = draw(pairs(first, second))
+                clause += (
+                    f" and {first_name}.{c} {draw(st.sampled_from(['=', '<=', '<>']))} {second_name}.{d}"
+                )
         sources.append((name, right))
         reads.append(right.name)
     return clause, sources, reads

@@ -6,11 +6,12 @@ import math
 from dataclasses import replace
 
 import duckdb
+import sqlglot
 from support.runs import job_of
 
 from millstream.compile import compile_project
-from millstream.plan.nodes.maintenance import view_of
-from millstream.runner.queries.maintained import STORED, differences, views
+from millstream.plan.nodes.maintenance import TOUCHED, touched_column, view_of
+from millstream.runner.queries.maintained import NEW, STORED, differences, differences_sql, views
 from millstream.runner.samples.trial import ddl
 
 SOURCES = """
@@ -82,23 +83,13 @@ class Maintained:
         plan = self.plans.get(model)
         assert plan is not None, f"{made.name} is not maintained: {made.for_spark()}"
         assert bool(plan.maintenance.by) != made.full
-        session = self.spark
-        for index, relation in enumerate(plan.maintenance.relations):
-            self._frame(self.rows[relation].values(), self.columns[relation]).createOrReplaceTempView(
-                view_of("now", index)
-            )
-            feed = changes.get(relation)
-            given = self._frame(feed, f"{self.columns[relation]}, _change_type string") if feed else None
-            views(session, index, given)
-        own = self.rows[model]
-        self._frame(own.values(), self.columns[model]).createOrReplaceTempView(STORED)
         inputs = {relation for relation in plan.maintenance.relations if changes.get(relation)}
         if model in self.computed and not inputs:
             return
         found = []
-        with differences(session, plan, inputs if model in self.computed else None) as made_now:
-            rows = made_now.rows.collect()
+        rows = self.differences(plan, inputs if model in self.computed else None, changes)
         self.computed.add(model)
+        own = self.rows[model]
         positions = [self.names[model].index(key) for key in made.keys]
         for *row, deleted in map(tuple, rows):
             key = tuple(row[position] for position in positions)
@@ -109,6 +100,22 @@ class Maintained:
                 own[key] = after
             found += changed(before, after)
         changes[model] = found
+
+    def differences(self, plan, changed_inputs, changes):
+        """Return the rows to store, with `_deleted` as their last column."""
+        for index, relation in enumerate(plan.maintenance.relations):
+            now = self._frame(self.rows[relation].values(), self.columns[relation])
+            now.createOrReplaceTempView(view_of("now", index))
+            feed = changes.get(relation)
+            views(
+                self.spark,
+                index,
+                self._frame(feed, f"{self.columns[relation]}, _change_type string") if feed else None,
+            )
+        model = plan.target.model
+        self._frame(self.rows[model].values(), self.columns[model]).createOrReplaceTempView(STORED)
+        with differences(self.spark, plan, changed_inputs) as found:
+            return found.rows.collect()
 
     def _frame(self, rows, columns):
         return self.spark.createDataFrame(list(rows), columns)
@@ -127,6 +134,52 @@ class Maintained:
                 wanted = oracle.execute(f"select {names} from {each.name}").fetchall()
                 found = list(self.rows[f"model.{each.name}"].values())
                 assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
+
+
+class InDuckDB(Maintained):
+    """Runs the same statements in DuckDB, translated, which takes a hundredth of the time."""
+
+    def __init__(self, root, sequence):
+        super().__init__(None, root, sequence)
+        self.duckdb = duckdb.connect()
+
+    def differences(self, plan, changed_inputs, changes):
+        for index, relation in enumerate(plan.maintenance.relations):
+            now, feed = self.rows[relation].values(), changes.get(relation, [])
+            self._table(view_of("now", index), relation, now)
+            self._table(view_of("changed", index), relation, [row[:-1] for row in feed])
+            before = [row[:-1] for row in feed if row[-1] in {"update_preimage", "delete"}]
+            self._table(view_of("either", index), relation, [*now, *before])
+        model, maintenance = plan.target.model, plan.maintenance
+        self._table(STORED, model, self.rows[model].values())
+        kept, sql = f"select * from {STORED}", maintenance.whole
+        parts = [
+            each.sql for each in maintenance.touched if changed_inputs and each.relation in changed_inputs
+        ]
+        if parts:
+            self._create(TOUCHED, "\nunion\n".join(f"({part})" for part in parts))
+            sql = maintenance.restricted
+            on = " and ".join(
+                f"s.{name} <=> t.{touched_column(index)}" for index, name in enumerate(maintenance.by)
+            )
+            kept += f" as s left semi join {TOUCHED} as t on {on}"
+        names = ", ".join(self.names[model])
+        self._create(NEW, f"select {names} from ({sql})")
+        self._create(f"{STORED}_touched", kept)
+        return self._run(differences_sql(plan.target)).fetchall()
+
+    def _table(self, name, relation, rows):
+        self._run(f"create or replace table {name} ({self.columns[relation]})")
+        if rows:
+            marks = ", ".join("?" for _ in self.names[relation])
+            self.duckdb.executemany(f"insert into {name} values ({marks})", [list(row) for row in rows])
+
+    def _create(self, name, sql):
+        self._run(f"create or replace table {name} as {sql}")
+
+    def _run(self, sql):
+        (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+        return self.duckdb.execute(found)
 
 
 def changed(before, after):

@@ -23,7 +23,7 @@ NATIVE = int(os.environ.get("MILLSTREAM_NATIVE_FUNCTIONS", "400"))
 """Random Python functions that are translated, and compared with Python."""
 NATIVE_ROWS = int(os.environ.get("MILLSTREAM_NATIVE_ROWS", "1000"))
 """Rows on which each construct of a translated function is compared with Python."""
-MAINTAINED = int(os.environ.get("MILLSTREAM_MAINTAINED", "10"))
+MAINTAINED = int(os.environ.get("MILLSTREAM_MAINTAINED", "100"))
 """Random sequences of changes of tables that other tables are computed from."""
 MAINTAINED_FIRST = int(os.environ.get("MILLSTREAM_MAINTAINED_FIRST", "0"))
 """The seed of these sequences."""

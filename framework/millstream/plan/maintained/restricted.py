@@ -150,9 +150,9 @@ def _pushed(
         if alias in optional or by_alias[alias].join in HIDDEN:
             continue
         wanted = names.type(by_alias[alias], column)
-        for _, (one, other) in compared:
+        for each, (one, other) in compared:
             for here, there in ((one, other), (other, one)):
-                if here.relation == alias and here.column.lower() == column:
+                if here.relation == alias and here.column.lower() == column and _implies(each, here, there):
                     add(there, touched, wanted)
     result: dict[str, list[tuple[str, str]]] = {}
     for alias, column, touched in found:
@@ -160,3 +160,19 @@ def _pushed(
         if touched not in {each for _, each in pairs}:
             pairs.append((column, touched))
     return result
+
+
+def _implies(given: From, here: Ref, there: Ref) -> bool:
+    """Return whether rows of `there` only matter if they equal `here`, by a condition in ON of a relation.
+
+    A condition of an outer, semi or anti join decides whether that relation has a match, and nothing else.
+    """
+    match given.join:
+        case "inner" | "cross":
+            return True
+        case "right":
+            return here.relation == given.alias
+        case "full":
+            return False
+        case _:
+            return there.relation == given.alias

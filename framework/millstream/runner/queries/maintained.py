@@ -7,6 +7,7 @@ stream has read only decides when a batch begins.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
@@ -26,6 +27,7 @@ from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
 from millstream.types import has_equality
 
+_log = logging.getLogger(__name__)
 NEW, STORED = "_millstream_new", "_millstream_stored"
 """The views of the rows that the SQL gives, and of those in the table."""
 _PRESENT = "_present"
@@ -67,6 +69,9 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
             kept.append(keys)
             keys.createOrReplaceTempView(TOUCHED)
             touched = keys.count()
+            if not touched:
+                yield Differences(stored.withColumn("_deleted", f.lit(False)).where("false"), 0, 0, 0)
+                return
             new = session.sql(maintenance.restricted)
             pairs = [
                 f.col(f"s.{quoted(name)}").eqNullSafe(f.col(f"t.{touched_column(index)}"))
@@ -78,7 +83,7 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
         new.createOrReplaceTempView(NEW)
         computed = _check_keys(session, plan.target)
         stored.createOrReplaceTempView(f"{STORED}_touched")
-        rows = session.sql(_differences_sql(plan.target)).persist()
+        rows = session.sql(differences_sql(plan.target)).persist()
         kept.append(rows)
         yield Differences(rows, touched, computed, rows.count())
     finally:
@@ -103,7 +108,7 @@ def _check_keys(session: SparkSession, target: TableOutput) -> int:
     return int(total)
 
 
-def _differences_sql(target: TableOutput) -> str:
+def differences_sql(target: TableOutput) -> str:
     names = [quoted(column.name) for column in target.columns]
     on = " and ".join(f"n.{quoted(key)} <=> s.{quoted(key)}" for key in target.keys)
     compared = all(has_equality(column.type) for column in target.columns)
@@ -123,7 +128,6 @@ def maintained(
     tables: Tables,
     sql: Callable[[SparkSession], DataFrame],
     store: Callable[[DataFrame, int], None],
-    tell: Callable[[Differences], None] = lambda _: None,
 ) -> Callable[[DataFrame, int], None]:
     """Return a function that brings a table up to date when a batch begins.
 
@@ -147,7 +151,11 @@ def maintained(
         own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
         note = msgspec.json.encode(Note(plan.digest, now))
         with differences(session, plan, changed) as found:
-            tell(found)
+            name = plan.target.model.partition(".")[2]
+            keys = "all" if found.touched is None else found.touched
+            _log.info(
+                "%s: %s keys touched, %d rows computed, %d stored", name, keys, found.computed, found.stored
+            )
             if not found.stored and before is not None:
                 # The rows are those of the new versions as well.
                 own.note(session, plan.target, noted.number, note)
