@@ -77,6 +77,11 @@ def test_a_projection_of_one_table_still_runs_row_by_row(tmp_path):
     )
 
 
+def test_a_wrong_key_of_a_projection_stays_an_error(tmp_path):
+    root = compiled(tmp_path, config("type") + f"select type, amount from {ORDER}")
+    assert [each.code for each in compile_project(root).diagnostics] == ["MS511"]
+
+
 def test_a_store_without_a_change_feed_is_refused(tmp_path):
     root = compiled(tmp_path, config("type") + f"select type, count(*) as n from {ORDER} group by type")
     (root / "profiles.yml").write_text(POSTGRES)

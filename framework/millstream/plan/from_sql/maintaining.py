@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -27,8 +27,17 @@ _RANDOM = re.compile(
     re.IGNORECASE,
 )
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
+_NOT_ROW_BY_ROW = frozenset(
+    ("MS510", "MS513", "MS514", "MS516", "MS527", *(refusal.code for refusal in REFUSALS.values()))
+)
 _OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit", "state")
 """Options of rows that come one by one."""
+
+
+def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanProblem]) -> bool:
+    """Return whether SQL can't run row by row, but could over rows at rest; a wrong key stays wrong."""
+    together = any(form.kind in {"grouping", "distinct", "union"} for form in spec.query.forms)
+    return bool(problems) and (together or any(each.code in _NOT_ROW_BY_ROW for each in problems))
 
 
 def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:

@@ -11,7 +11,7 @@ from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
-from millstream.plan.from_sql.maintaining import build_maintained, can_be_maintained
+from millstream.plan.from_sql.maintaining import build_maintained, can_be_maintained, needs_rows_at_rest
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
@@ -52,7 +52,7 @@ def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Bu
     found = None
     if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
         found = _streamed(spec, around, known)
-        if not found.problems:
+        if not needs_rows_at_rest(spec, found.problems):
             return found
     if can_be_maintained(spec, around):
         return build_maintained(spec, around, known)
