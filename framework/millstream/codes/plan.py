@@ -31,7 +31,7 @@ MS526 A second watermark in the flow of a row
 MS527 A join of two tables
     Each change of the left table looks up the newest row of the right one, so a change of the right table
     alone would never reach the result. Join the events that the left table is built from with the right
-    table, or join both tables where they are read.
+    table, or make the join a table, too: see [tables over tables](maintained.md).
 MS528 Windows close over a join without time bounds
     A join without time bounds keeps rows forever and produces rows that are older than the watermark; a
     closing window above it would drop them as late. Compare the event times of both sides in ON, such as
@@ -43,7 +43,8 @@ MS529 Two steps can't share a streaming query
 MS510 Rows that change later are read as if they were final
     A relation holds either events, which are only added, or the newest row per key, like an aggregate without
     `emit='on_close'`. An aggregate, a dedupe, a UNION or an expansion over the latter would count old
-    versions of a row as well as new ones. Read the events, or let windows emit on close.
+    versions of a row as well as new ones. Read the events, let windows emit on close, or make both models
+    tables: see [tables over tables](maintained.md).
 MS511 The key of rows that change is lost
     A changed row replaces the one with its key. So every SELECT over such rows must keep the key columns, or
     columns that determine them: the start of a window, `unix_millis(window.start)`, a lossless cast, or one

@@ -13,7 +13,7 @@ from maintained.generator import Made, Sequence, sequences
 from maintained.harness import InDuckDB, Maintained
 
 pytestmark = SPARK_WARNINGS
-SHORT = 25
+SHORT = 10
 
 
 def maintained(folders, examples, tables_of):
@@ -47,7 +47,7 @@ def test_many_random_tables_over_tables_equal_their_sql(tmp_path_factory):
 @pytest.mark.long
 def test_random_tables_over_tables_equal_their_sql_on_spark(spark, tmp_path_factory):
     maintained(
-        tmp_path_factory, max(4, MAINTAINED // 25), lambda root, sequence: Maintained(spark, root, sequence)
+        tmp_path_factory, max(2, MAINTAINED // 25), lambda root, sequence: Maintained(spark, root, sequence)
     )
 
 

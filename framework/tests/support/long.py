@@ -29,7 +29,12 @@ MAINTAINED_FIRST = int(os.environ.get("MILLSTREAM_MAINTAINED_FIRST", "0"))
 """The seed of these sequences."""
 PART, PARTS = map(int, os.environ.get("MILLSTREAM_PART", "0/1").split("/"))
 """Which long tests without a size of their own run: those of part 0 of 2, for example."""
-_DIVIDED = ("framework/tests/runner/", "framework/tests/edits/", "framework/tests/crash/")
+_DIVIDED = (
+    "framework/tests/runner/",
+    "framework/tests/edits/",
+    "framework/tests/crash/",
+    "framework/tests/maintained/",
+)
 
 
 def in_part(path, name):
