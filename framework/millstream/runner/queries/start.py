@@ -73,6 +73,9 @@ def start(
     if listener is not None:
         session.streams.addListener(listener)
     rows = counting.with_counts(_records(session, query, context), query)
+    if query.maintaining is not None:
+        # After an edit, or over empty inputs, there is something to compute before the first change.
+        _work(query, context)(session.range(0), -1)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
     return _to(writer, query, context).start()
@@ -101,6 +104,13 @@ def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Ma
         made = [session.sql(each.sql) for each in query.deliver.deliveries]
     for each in made:
         each.write.format("noop").mode("overwrite").save()
+
+
+def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
+    """Return what a batch of a maintained table's query does."""
+    assert query.maintaining is not None
+    assert isinstance(query.deliver, PerBatch)
+    return in_turn(_maintained(query, query.maintaining, query.deliver, context), context.stores)
 
 
 def _maintained(
@@ -229,8 +239,8 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
 def _to(writer: DataStreamWriter, query: Query, context: QueryContext) -> DataStreamWriter:
     stores = context.stores
     match query.deliver:
-        case PerBatch() as how if query.maintaining is not None:
-            return writer.foreachBatch(in_turn(_maintained(query, query.maintaining, how, context), stores))
+        case PerBatch() if query.maintaining is not None:
+            return writer.foreachBatch(_work(query, context))
         case PerBatch() as how:
             return writer.foreachBatch(in_turn(deliver(how, stores), stores))
         case ToKafka() as how if how.numbered_by_batch:
