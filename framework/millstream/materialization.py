@@ -221,6 +221,8 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     """An SQL condition; rows that match it are deleted."""
     retention: str | None = None
     store: str | None = None
+    refresh: str | None = None
+    """How a table over tables is kept equal to its SQL: `full`, or by touched keys."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 

@@ -31,7 +31,7 @@ MS526 A second watermark in the flow of a row
 MS527 A join of two tables
     Each change of the left table looks up the newest row of the right one, so a change of the right table
     alone would never reach the result. Join the events that the left table is built from with the right
-    table, or join both tables where they are read.
+    table, or make the join a table, too: see [tables over tables](maintained.md).
 MS528 Windows close over a join without time bounds
     A join without time bounds keeps rows forever and produces rows that are older than the watermark; a
     closing window above it would drop them as late. Compare the event times of both sides in ON, such as
@@ -43,7 +43,8 @@ MS529 Two steps can't share a streaming query
 MS510 Rows that change later are read as if they were final
     A relation holds either events, which are only added, or the newest row per key, like an aggregate without
     `emit='on_close'`. An aggregate, a dedupe, a UNION or an expansion over the latter would count old
-    versions of a row as well as new ones. Read the events, or let windows emit on close.
+    versions of a row as well as new ones. Read the events, let windows emit on close, or make both models
+    tables: see [tables over tables](maintained.md).
 MS511 The key of rows that change is lost
     A changed row replaces the one with its key. So every SELECT over such rows must keep the key columns, or
     columns that determine them: the start of a window, `unix_millis(window.start)`, a lossless cast, or one
@@ -116,6 +117,20 @@ MS541 State with several event times
 MS542 Columns next to a function with state
     A Python function with keyed state yields its own rows, one for each input row or one for many. So only
     its columns can be selected. Let it yield the input columns you need, such as the key.
+MS543 It is unknown which rows of a table a change touches
+    A table over tables is kept equal to its SQL: the changed rows of its inputs determine which keys are
+    touched, and only the rows with these keys are computed again. This needs a key whose columns are known
+    before aggregates are computed, joins that compare columns by `=`, and no subquery in an expression. With
+    `refresh='full'`, all rows are computed for each change, by any SQL; only the differences are stored.
+MS544 An option does not apply to a table over tables
+    Such a table is kept equal to its SQL. `order_by`, `delete_when`, `retention`, `dedupe`, `watermark`,
+    `emit` and `state` are for rows that arrive one by one; write conditions and choices in the SQL.
+MS545 A table over tables needs a store with a change feed
+    The table and its inputs need a store that records changes and keeps versions. Delta does; PostgreSQL does
+    not.
+MS546 A table over tables calls a function that gives other values each time
+    `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
+    not stay equal to its SQL. Compute such a value where a row is first stored, and read its column.
 MS547 A metric that can't be computed
     A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
     a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and

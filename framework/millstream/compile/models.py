@@ -22,7 +22,7 @@ from millstream.compile.sink_pins import sink_pins
 from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
-from millstream.materialization import Sink, materialization_of
+from millstream.materialization import Sink, Table, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
@@ -305,11 +305,12 @@ class Models:
         rendered = self._rendered_again(model)
         if rendered.failed:
             return Analysis(open=True)
-        analysis = self.analysed(rendered)
+        stored = materialization_of(model.file.name, model.config)
+        analysis = self.analysed(rendered, text=isinstance(stored, Table))
         model.diagnostics += [self.diagnostic(rendered, problem) for problem in analysis.problems]
         return analysis
 
-    def analysed(self, rendered: Rendered) -> Analysis:
+    def analysed(self, rendered: Rendered, *, text: bool = False) -> Analysis:
         known = {reference.id for reference in rendered.references}
 
         def find(parts: tuple[str, ...]) -> InputRelation | None:
@@ -318,13 +319,17 @@ class Models:
             unplaced = found is not None and found.id.startswith("model.") and found.id not in known
             return None if unplaced else found
 
-        return self._analyze(rendered.sql, find, lambda: [*self.project.models, *self.project.seeds])
+        return self._analyze(
+            rendered.sql, find, lambda: [*self.project.models, *self.project.seeds], text=text
+        )
 
-    def _analyze(self, sql: str, find: Find, names: Callable[[], list[str]]) -> Analysis:
+    def _analyze(
+        self, sql: str, find: Find, names: Callable[[], list[str]], *, text: bool = False
+    ) -> Analysis:
         # Imports sqlglot, which an unchanged project does not need.
         from millstream.sql.analyze import analyze
 
-        return analyze(sql, find, names, self.project.functions)
+        return analyze(sql, find, names, self.project.functions, text=text)
 
     def diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
         location, line, notes = self.renderer.locate(

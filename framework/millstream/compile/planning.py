@@ -10,7 +10,7 @@ from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
 from millstream.expressions import Expression
-from millstream.materialization import materialization_of
+from millstream.materialization import Table, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
@@ -38,6 +38,8 @@ class Planning:
         self.catalog = base_catalog(project, relations, derived)
         self.tables: set[str] = set()
         self.inlined: set[str] = set()
+        self.stores: dict[str, str] = {}
+        """Of tables with a store of their own."""
         self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
         for id_, topic in self.catalog.topics.items():
             self.traits[id_] = KnownTraits().of(topic_node(topic))
@@ -62,7 +64,12 @@ class Planning:
             return spec, None, []  # its inputs have errors
         known = KnownTraits()
         around = Surroundings(
-            self._given, self._can_rest, self.catalog.keyed, self._relayed, zone_of(self.catalog)
+            self._given,
+            self._can_rest,
+            self.catalog.keyed,
+            self._relayed,
+            self._store_of,
+            zone_of(self.catalog),
         )
         found = build_model(spec, around, known)
         problems = found.problems
@@ -93,9 +100,14 @@ class Planning:
             self.inlined.add(model.id)
         if stored.at_rest:
             self.tables.add(model.id)
+            if isinstance(stored, Table) and stored.store:
+                self.stores[model.id] = stored.store
 
     def _can_rest(self, relation: str) -> bool:
         return relation in self.tables or self.catalog.can_rest(relation)
+
+    def _store_of(self, relation: str) -> str:
+        return self.stores.get(relation) or self.catalog.store_of(relation)
 
     def _given(self, relation: str, at_rest: bool) -> Node:
         return self._seen(relation, Traits("static") if at_rest else self._traits_of(relation))

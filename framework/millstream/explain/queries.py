@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from millstream.explain.names import plain
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
+from millstream.physical.maintaining import statements
 from millstream.physical.values import DeadLetters, PerBatch, Separation
 from millstream.physical.values import Query as Physical
 
@@ -60,11 +61,18 @@ def explain_query(query: Physical) -> Query:
 def _sql(query: Physical) -> Iterable[str]:
     """Yield the views and statements of a query in execution order."""
     yield from map(_step, query.steps)
+    if (plan := query.maintaining) is not None:
+        yield from map(_maintaining, statements(plan))
     yield query.sql
     if isinstance(query.deliver, PerBatch):
         for each in query.deliver.deliveries:
             name = plain(each.target.model) if not isinstance(each.target, DeadLetters) else each.target.topic
             yield f"-- {name}, of each batch as {query.deliver.view}\n{each.sql}"
+
+
+def _maintaining(statement: tuple[str, str]) -> str:
+    title, sql = statement
+    return f"-- {title}\n{sql}"
 
 
 def _step(step: Step) -> str:

@@ -21,6 +21,7 @@ from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.format_functions import decoders, encoders
 from millstream.physical.former import input_without_rows, is_former, of_models
 from millstream.physical.lock import Assigned, Member
+from millstream.physical.maintaining import maintaining_functions, maintaining_of
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
 from millstream.physical.shared import write_shared
@@ -166,6 +167,9 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     # Dead letters keep the headers of their records.
     with_headers = frozenset(each.relation for each in dead_letters)
     reads = sources(order, views, with_headers, recipe.good)
+    at_rest = static_reads(order, views)
+    maintaining = maintaining_of(order, targets, at_rest, views, settings)
+    called = maintaining_functions(order)
     decoding, encoding = decoders(order, fails_by), encoders(recipe.outputs)
     functions = _functions(order, decoding)
     # Stored models come first.
@@ -185,18 +189,18 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         kind=recipe.kind,
         models=tuple(model for model in models if not is_former(model)),
         sources=reads,
-        reads=static_reads(order, views),
+        reads=at_rest,
         steps=steps,
         sql=sql,
         deliver=deliver,
         output_mode="update" if recipe.update else "append",
         signature=of_models(signature, frozenset(each.model for each in live)),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
-        functions=functions,
+        functions=tuple(dict.fromkeys((*functions, *called))),
         decoders=decoding,
         encoders=encoding,
         chained=has_chain(order),
-        nested_calls=nested_calls(order),
+        nested_calls=tuple(dict.fromkeys((*nested_calls(order), *called))),
         realtime=realtime_obstacles(
             order,
             reads,
@@ -204,6 +208,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             deliver=deliver,
             sides=len(recipe.parts) + _unions(order),
         ),
+        maintaining=maintaining,
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
     )
     return BuiltQuery(query, _members(recipe))

@@ -19,6 +19,7 @@ from millstream.plan.nodes import (
     Dedupe,
     Expand,
     Filter,
+    Maintained,
     Node,
     Output,
     Project,
@@ -113,6 +114,8 @@ class Dependencies:
                 return _NONE
             case TopicScan() if (output := self._written.get(node.relation)) is not None:
                 return self.rows(output.input) | self._tests(output, output.input)
+            case TableScan(changes=True) if self._is_maintained(node.relation):
+                return _NONE  # after an edit, its differences come as changes
             case TableScan() | SeedScan():
                 return self._relation(node.relation)
             case Binary():
@@ -138,6 +141,10 @@ class Dependencies:
         ]
         kept_out = (each.wrong for each in deciding if each.keeps_out)
         return self.expressions(root, kept_out).union(tests)
+
+    def _is_maintained(self, id_: str) -> bool:
+        output = self._written.get(id_)
+        return output is not None and isinstance(output.input, Maintained)
 
     def _relation(self, id_: str) -> Found:
         """Return what the rows of a relation at rest depend on."""
@@ -220,6 +227,8 @@ class Dependencies:
 
     def _read(self, node: Node, name: str) -> Found:
         output = self._written.get(node.relation)
+        if isinstance(node, TableScan) and node.changes and self._is_maintained(node.relation):
+            output = None
         if output is not None and name.lower() in output.input.by_name:
             return self._column(output.input, name)
         found = node.column(name)

@@ -16,7 +16,7 @@ from millstream.physical.emit.names import node_name
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Dependency, Operator, PhysicalSettings, Stored
-from millstream.plan.nodes import Aggregate, Filter, Join, Node, Output, Plan, Project
+from millstream.plan.nodes import Aggregate, Filter, Join, Maintained, Node, Output, Plan, Project
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 
@@ -85,6 +85,8 @@ class Signatures:
 
     def _stored(self, output: Output) -> Stored:
         root, stored = self._written.get(output.model, output.input), output.materialization
+        if isinstance(root, Maintained):
+            return self._maintained(output)
         return Stored(
             output.model,
             tuple(key.lower() for key in output.keys),
@@ -94,6 +96,13 @@ class Signatures:
             self._places.get(stored.store or "", "") if isinstance(stored, Table) else "",
             _written(stored) if isinstance(stored, Sink) else "",
         )
+
+    def _maintained(self, output: Output) -> Stored:
+        """Describe a table that is kept equal to its SQL, which computes all rows again after an edit."""
+        stored = output.materialization
+        assert isinstance(stored, Table)
+        keys = tuple(key.lower() for key in output.keys)
+        return Stored(output.model, keys, "", (), "", self._places.get(stored.store or "", ""), "")
 
     def _rows(self, output: Output, root: Node) -> str:
         parts = [self._passing.rows(root)]

@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
 from millstream.physical.emit.steps import Step
-from millstream.plan.nodes import Column, Good, Meter
+from millstream.plan.nodes import Column, Good, Maintenance, Meter
 from millstream.types import STRING, Type
 
 Kind = Literal["stateless", "stateful", "single"]
@@ -241,6 +241,22 @@ class Memory(Struct, frozen=True):
     why: str
 
 
+class Maintaining(Struct, frozen=True):
+    """How the batches of a query get the changes of a table that is kept equal to its SQL.
+
+    The query's sources only tell that something changed.
+    """
+
+    view: str
+    """The view of the table's differences, which the query's SQL reads."""
+    target: TableOutput
+    maintenance: Maintenance
+    inputs: tuple[StaticRead, ...]
+    """By the order of `maintenance.relations`."""
+    digest: str
+    """Of all that decides which rows the SQL gives, besides the rows of tables."""
+
+
 class Query(Struct, frozen=True):
     """One streaming query."""
 
@@ -267,6 +283,7 @@ class Query(Struct, frozen=True):
     """The functions that are called by their plain names, within an aggregate or a join condition."""
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode; empty if it is possible."""
+    maintaining: Maintaining | None = None
     dead_letter_source: str = ""
     """The source whose undecodable records it alone sends to dead letters."""
 

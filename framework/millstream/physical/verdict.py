@@ -81,6 +81,8 @@ def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str]]:
     session = [] if old.stateful else list(_session(old, new))
     for name, was, now in _both(old, new):
         model = now.model
+        if not now.rows:
+            continue  # a maintained table: all of its rows are computed again
         changed = [*session, *([] if was.depends is None else changes(was.depends, now.depends or ()))]
         if was.rows != now.rows:
             yield model, f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.physical.emit.bad_records import bad_by
 from millstream.physical.emit.fuse import unused
 from millstream.physical.values import SourceRead, StaticRead
-from millstream.plan.nodes import Column, Decode, Node, SeedScan, TableScan, TopicScan
+from millstream.plan.nodes import Column, Decode, Maintained, Node, SeedScan, TableScan, TopicScan
 
 
 class Views:
@@ -36,6 +36,8 @@ class Views:
                 return self.of(node.relation, "records")
             case TableScan(changes=True):
                 return self.of(node.relation, "changes")
+            case Maintained():
+                return self.of(node.table, "differences")
             case TableScan() | SeedScan() if node.relation:
                 return self.of(node.relation)
         return None

@@ -25,8 +25,13 @@ def analyze(
     relation: Callable[[tuple[str, ...]], InputRelation | None],
     known_relations: Callable[[], list[str]],
     functions: Mapping[str, Function],
+    *,
+    text: bool = False,
 ) -> Analysis:
-    """Analyze rendered SQL; `relation` returns what `models.x`, `seeds.x` or `sources.s.t` means."""
+    """Analyze rendered SQL; `relation` returns what `models.x`, `seeds.x` or `sources.s.t` means.
+
+    With `text`, the whole SQL is part of the result.
+    """
     parsed = parse(sql)
     if not isinstance(parsed, Parsed):
         return Analysis(open=True, problems=parsed)
@@ -50,21 +55,24 @@ def analyze(
             for clause in parsed.tokens.watermarks
         ),
         problems=tuple(problems),
-        query=None if problems else _query(binder, result),
+        query=None if problems else _query(binder, result, text=text),
     )
 
 
-def _query(binder: Binder, result: Result) -> Query:
+def _query(binder: Binder, result: Result, *, text: bool) -> Query:
     """Return the SQL clause by clause, or unchanged where it can't be split reliably."""
-    findings, text = binder.findings, binder.text
-    if text.watermarks:
+    findings, tokens = binder.findings, binder.text
+    if tokens.watermarks:
         findings.marks.not_split("a WATERMARK that does not follow a relation")
     reasons = tuple(findings.opaque or findings.marks.not_split_reasons)
+    called = tuple(sorted(findings.called)) if text else ()
     if result.body is not None and not reasons:
-        return replace(query(result.body, binder.bodies), forms=findings.forms)
-    pieces = opaque_pieces(text.source, findings.marks)
+        whole = opaque_pieces(tokens.source, findings.marks) if text else ()
+        return replace(query(result.body, binder.bodies), forms=findings.forms, text=whole, called=called)
+    pieces = opaque_pieces(tokens.source, findings.marks)
     reasons = reasons or ("a query that is not analyzed",)
-    return Query(OpaqueBody(pieces, reasons, 0, len(findings.sql)), forms=findings.forms)
+    body = OpaqueBody(pieces, reasons, 0, len(findings.sql))
+    return Query(body, forms=findings.forms, text=pieces if text else (), called=called)
 
 
 def _word(sql: str, start: int) -> str:

@@ -165,3 +165,7 @@ class Query(Struct, frozen=True, array_like=True):
     """By a unique name, ordered so that each only reads earlier ones."""
     forms: tuple[Form, ...] = ()
     """Those of the whole SQL, including opaque parts."""
+    text: tuple[Piece, ...] = ()
+    """The whole SQL, for tables: all of their rows can be computed from tables at any time."""
+    called: tuple[str, ...] = ()
+    """With `text`: the Python functions that it calls."""

@@ -22,6 +22,9 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.registry import STORES, declaration, part
 
+MAINTAINED = "millstream/maintained"
+"""The writer of differences of maintained tables."""
+
 
 class Batch(Struct, frozen=True):
     writer: str
@@ -31,6 +34,22 @@ class Batch(Struct, frozen=True):
     """The rows have a column `_deleted`."""
     new: bool
     """The table is still empty, so there is nothing to merge with."""
+
+
+class Version(Struct, frozen=True):
+    """A version of a table."""
+
+    table: str
+    """Identifies the table: a table that was dropped and created again is another one."""
+    number: int
+
+
+class Noted(Struct, frozen=True):
+    """What is noted of the last differences that a table has."""
+
+    number: int
+    """-1 if there are none."""
+    content: bytes | None
 
 
 class SparkTables(Protocol):
@@ -69,6 +88,27 @@ class StreamedTables(SparkTables, Protocol):
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         """Return a stream of the newest version of each changed row; `_deleted` marks deleted rows."""
+
+    def newest(self, session: SparkSession, relation: str) -> Version:
+        """Return the newest version of a table."""
+
+    def record_changes(self, session: SparkSession, relation: str) -> None:
+        """Let a table record its changes from now on, if it does not yet."""
+
+    def rows_at(self, session: SparkSession, relation: str, version: int) -> DataFrame:
+        """Return the rows of a version."""
+
+    def changed_rows(self, session: SparkSession, relation: str, after: int, until: int) -> DataFrame:
+        """Return the rows that changed after a version, each as it was and as it is.
+
+        The column `_change_type` is `insert`, `update_preimage`, `update_postimage` or `delete`.
+        """
+
+    def noted(self, session: SparkSession, table: TableOutput) -> Noted:
+        """Return the note of a maintained table that was committed with its newest differences."""
+
+    def note(self, session: SparkSession, table: TableOutput, number: int, content: bytes) -> None:
+        """Store a note, to be committed by a batch of the writer `MAINTAINED` with this number."""
 
 
 def spark_tables(store: str, target: Target, root: Path, session: SparkSession) -> SparkTables:

@@ -27,7 +27,7 @@ from support.plans import (
 
 from millstream.expressions import Expression
 from millstream.materialization import Sink
-from millstream.plan.nodes import AnyNode, Check, Given, Item, Node, Stateful
+from millstream.plan.nodes import AnyNode, Check, Given, Item, Maintained, Maintenance, Node, Stateful
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, kind_of
 from millstream.plan.traits import reads_event_time
@@ -53,6 +53,13 @@ EXAMPLES: list[Node] = [
     lookup(EVENTS, seed("a"), "a = r_a"),
     union(EVENTS, EVENTS),
     opaque(EVENTS),
+    Maintained(
+        table="model.m",
+        reads=(table("a"),),
+        maintenance=Maintenance(("model.t",), "select a from _millstream_now_0"),
+        keys=("a",),
+        columns=EVENTS.columns[:1],
+    ),
     type(STORED)(
         input=STORED.input,
         model="model.m",

@@ -23,9 +23,18 @@ NATIVE = int(os.environ.get("MILLSTREAM_NATIVE_FUNCTIONS", "400"))
 """Random Python functions that are translated, and compared with Python."""
 NATIVE_ROWS = int(os.environ.get("MILLSTREAM_NATIVE_ROWS", "1000"))
 """Rows on which each construct of a translated function is compared with Python."""
+MAINTAINED = int(os.environ.get("MILLSTREAM_MAINTAINED", "100"))
+"""Random sequences of changes of tables that other tables are computed from."""
+MAINTAINED_FIRST = int(os.environ.get("MILLSTREAM_MAINTAINED_FIRST", "0"))
+"""The seed of these sequences."""
 PART, PARTS = map(int, os.environ.get("MILLSTREAM_PART", "0/1").split("/"))
 """Which long tests without a size of their own run: those of part 0 of 2, for example."""
-_DIVIDED = ("framework/tests/runner/", "framework/tests/edits/", "framework/tests/crash/")
+_DIVIDED = (
+    "framework/tests/runner/",
+    "framework/tests/edits/",
+    "framework/tests/crash/",
+    "framework/tests/maintained/",
+)
 
 
 def in_part(path, name):

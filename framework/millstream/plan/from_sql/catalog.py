@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Read
 from millstream.formats import KEY, Encoding, format_of
-from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink, View
+from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink, Table, View
 from millstream.once import once
 from millstream.plan.nodes import Check, Column, Emit, Metering
 from millstream.project.names import Environment, named
 from millstream.sql.query import Query, Scan
+from millstream.stores.registry import DEFAULT
 from millstream.types import STRING, Type
 
 RELAYS = "_millstream."
@@ -157,6 +158,17 @@ class Catalog(Struct, frozen=True):
     def references(self) -> dict[str, TopicSpec]:
         """Return the topics that can be stored as tables of their newest rows."""
         return {id_: topic for id_, topic in self.topics.items() if not self.defers(id_)}
+
+    def store_of(self, relation: str) -> str:
+        """Return the name of the store that keeps a table; reference topics are kept in the default one."""
+        model = self.models.get(relation)
+        stored = model.materialization if model is not None else None
+        if isinstance(stored, Table) and stored.store:
+            return stored.store
+        if model is None and relation in self.topics:
+            return DEFAULT
+        places: dict[str, str] = self.target.get("places") or {}
+        return places.get("", DEFAULT).partition(" ")[0]
 
     def relay_topic(self, view: str) -> str:
         """Return the topic between a view and readers that can't share its query."""

@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec.structs import replace
 
 from millstream.expressions import Read
+from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
+from millstream.plan.from_sql.maintaining import build_maintained, can_be_maintained, needs_rows_at_rest
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
@@ -43,7 +45,21 @@ from millstream.sql.query import Union as UnionOf
 
 
 def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
-    """Return a model over its inputs, with relay topics before steps that need a separate query."""
+    """Return a model over its inputs, with relay topics before steps that need a separate query.
+
+    A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
+    """
+    found = None
+    if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
+        found = _streamed(spec, around, known)
+        if not needs_rows_at_rest(spec, found.problems):
+            return found
+    if can_be_maintained(spec, around):
+        return build_maintained(spec, around, known)
+    return found or _streamed(spec, around, known)
+
+
+def _streamed(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
     builder = ModelBuilder(spec, around, known)
     root = builder.build_with_keys()
     if not builder.cuts:

@@ -84,7 +84,9 @@ class _Building:
     def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn]) -> None:
         self.catalog = catalog
         self.stand_ins = stand_ins
-        self.around = Surroundings(self.provide, self.can_rest, catalog.keyed, self.relayed, zone_of(catalog))
+        self.around = Surroundings(
+            self.provide, self.can_rest, catalog.keyed, self.relayed, catalog.store_of, zone_of(catalog)
+        )
         self.problems: list[PlanProblem] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}

@@ -13,6 +13,7 @@ from millstream.plan.nodes import Node
 from millstream.plan.streaming import SeparateQueryError
 from millstream.plan.unbounded import StatefulStep
 from millstream.sql.query import OpaqueBody, Select, Union
+from millstream.stores.registry import DEFAULT
 
 
 class Span(Protocol):
@@ -44,6 +45,8 @@ class Surroundings(Struct, frozen=True):
     """Python functions that keep state by key."""
     relayed: Callable[[str], Node | None] = lambda _: None
     """Returns the node of a view that is read from a relay topic; None if it can't have one."""
+    store_of: Callable[[str], str] = lambda _: DEFAULT
+    """Returns the name of the store of a table, by its id."""
     zone: str = "UTC"
     """The time zone of the session."""
 

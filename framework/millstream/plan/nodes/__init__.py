@@ -6,6 +6,7 @@ Columns of a node have unique names, ignoring case. Its expressions read the col
 
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.leaves import Given, SeedScan, TableScan, TopicScan
+from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
     GOOD_TEXT,
     METADATA,
@@ -35,6 +36,7 @@ from millstream.plan.nodes.stateless import (
     Expand,
     Filter,
     Lookup,
+    Maintained,
     Opaque,
     Output,
     Project,
@@ -62,6 +64,7 @@ AnyNode = (
     | Lookup
     | Union
     | Opaque
+    | Maintained
     | Output
 )
 """All kinds of nodes."""
@@ -87,6 +90,8 @@ __all__ = [
     "JoinColumn",
     "JoinKind",
     "Lookup",
+    "Maintained",
+    "Maintenance",
     "Measure",
     "Meter",
     "Metering",

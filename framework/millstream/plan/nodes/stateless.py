@@ -12,6 +12,7 @@ from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
 from millstream.materialization import Materialization, Sink
 from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
+from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
     METADATA,
     Check,
@@ -244,6 +245,37 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
     @once
     def deterministic(self) -> bool:
         return False  # its calls are unknown
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.reads
+
+    def with_inputs(self, *inputs: Node) -> Node:
+        if all(a is b for a, b in zip(inputs, self.reads, strict=True)):
+            return self
+        return replace(self, reads=inputs)
+
+
+class Maintained(Node, frozen=True, eq=False, kw_only=True):
+    """The changes of a table that is kept equal to its SQL over tables (`plan/maintained`)."""
+
+    table: str
+    """The id of the model: only this table is compared with the rows that the SQL gives now."""
+    reads: tuple[Node, ...]
+    """Its inputs: their changes, and their rows at rest."""
+    maintenance: Maintenance
+    keys: tuple[str, ...]
+    called: tuple[str, ...] = ()
+    """The Python functions that it calls."""
+
+    operator = "maintained"
+    noun = "maintenance"
+    participle = "maintained"
+
+    @property
+    def summary(self) -> str:
+        by = ", ".join(self.maintenance.by)
+        return f"maintained by {by}" if by else "maintained in full"
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -13,6 +13,7 @@ from millstream.plan.nodes import (
     Given,
     Join,
     Lookup,
+    Maintained,
     Node,
     Opaque,
     Output,
@@ -106,6 +107,8 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             return joined_streams(node, inputs[0], inputs[1])
         case Opaque():
             return _opaque(node, inputs)
+        case Maintained():
+            return Traits("upsert", node.keys, below=("table changes",))
         case _:
             raise TypeError(type(node))
 

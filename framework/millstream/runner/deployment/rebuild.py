@@ -69,4 +69,7 @@ def _to_new_tables(query: Query, found: PendingSwap) -> Query:
         replace(each, target=found.new_version(each.target)) if isinstance(each.target, TableOutput) else each
         for each in query.deliver.deliveries
     )
-    return replace(query, deliver=replace(query.deliver, deliveries=deliveries))
+    maintaining = query.maintaining
+    if maintaining is not None:
+        maintaining = replace(maintaining, target=found.new_version(maintaining.target))
+    return replace(query, deliver=replace(query.deliver, deliveries=deliveries), maintaining=maintaining)

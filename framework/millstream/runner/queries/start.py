@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -18,6 +19,7 @@ from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
 from millstream.physical.values import (
+    Maintaining,
     OutputMode,
     PerBatch,
     Query,
@@ -27,10 +29,12 @@ from millstream.physical.values import (
 from millstream.project.values import Project
 from millstream.runner.python import functions, keyed
 from millstream.runner.queries import counts as counting
+from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, write_records
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.tables import Tables
+from millstream.stores.spark import MAINTAINED
 
 _DELAY = "spark.watermarkDelayMs"
 """Spark's metadata of an event time column."""
@@ -69,9 +73,12 @@ def start(
     if listener is not None:
         session.streams.addListener(listener)
     rows = counting.with_counts(_records(session, query, context), query)
+    if query.maintaining is not None:
+        # After an edit, or over empty inputs, there is something to compute before the first change.
+        _work(query, context)(session.range(0), -1)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
-    return _to(writer, query, context.stores).start()
+    return _to(writer, query, context).start()
 
 
 def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
@@ -99,6 +106,26 @@ def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Ma
         each.write.format("noop").mode("overwrite").save()
 
 
+def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
+    """Return what a batch of a maintained table's query does."""
+    assert query.maintaining is not None
+    assert isinstance(query.deliver, PerBatch)
+    return in_turn(_maintained(query, query.maintaining, query.deliver, context), context.stores)
+
+
+def _maintained(
+    query: Query, plan: Maintaining, how: PerBatch, context: QueryContext
+) -> Callable[[DataFrame, int], None]:
+    """Return a function that stores the differences between a table and its SQL when something changed."""
+
+    def rows(session: SparkSession) -> DataFrame:
+        _make_views(session, query, context.project)
+        return session.sql(query.sql)
+
+    stores = replace(context.stores, identity=MAINTAINED, again=None)
+    return maintained.maintained(plan, context.tables, rows, deliver(how, stores))
+
+
 def _records(session: SparkSession, query: Query, context: QueryContext) -> DataFrame:
     found = session.sql(query.sql)
     return found if context.without_sent is None else context.without_sent(found)
@@ -124,6 +151,8 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
         session.conf.set(name, value)
     functions.register(session, context.project, query.functions, query.nested_calls, query.encoders)
     functions.register_decoders(session, context.project, query.decoders)
+    if query.maintaining is not None:
+        maintained.record_changes(session, query.maintaining, context.tables)
     for source in query.sources:
         read(session, source)
     for each in query.reads:
@@ -132,9 +161,16 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
             reading.seed(session, each.view, context.project, context.project.seeds[name])
         else:
             context.tables.view(session, each)
-    for step in query.steps:
-        make_view(session, step, context.project, query.output_mode)
+    if query.maintaining is not None:
+        changes = [source.view for source in query.sources]
+        maintained.waking(session, query.maintaining, changes).createOrReplaceTempView(query.maintaining.view)
+    _make_views(session, query, context.project)
     return session
+
+
+def _make_views(session: SparkSession, query: Query, project: Project) -> None:
+    for step in query.steps:
+        make_view(session, step, project, query.output_mode)
 
 
 def _streamed(context: QueryContext, trigger: Mapping[str, object], *, timed: bool) -> Read:
@@ -200,8 +236,11 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
     )
 
 
-def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWriter:
+def _to(writer: DataStreamWriter, query: Query, context: QueryContext) -> DataStreamWriter:
+    stores = context.stores
     match query.deliver:
+        case PerBatch() if query.maintaining is not None:
+            return writer.foreachBatch(_work(query, context))
         case PerBatch() as how:
             return writer.foreachBatch(in_turn(deliver(how, stores), stores))
         case ToKafka() as how if how.numbered_by_batch:

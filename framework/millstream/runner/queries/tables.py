@@ -73,6 +73,10 @@ class Tables(Struct, frozen=True, eq=False):
         columns = (f.col(quoted(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
 
+    def versioned(self, relation: str) -> StreamedTables:
+        """Return the store of a relation whose versions can be read."""
+        return self._streamed(relation)
+
     def _check(self, table: TableOutput) -> None:
         if (environment := self.project.target.environment) is not None:
             environment.check(table.model)

@@ -25,16 +25,18 @@ from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.format_functions import decoders
+from millstream.physical.maintaining import maintaining_functions
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.nodes import Output, Plan, reads_of
+from millstream.plan.nodes import Maintained, Output, Plan, reads_of
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
 from millstream.project.values import Project
 from millstream.runner.python import functions
+from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.queries.reads import Ranges
@@ -98,12 +100,18 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
     found = in_steps((output,), views.leaf, reads=views.of, how=how)
     order = in_order((output,))
     called = (name for node in order for each in node.expressions for name in each.functions)
-    functions.register(session, question.project, dict.fromkeys(called), nested_calls(order))
+    whole = maintaining_functions(order)
+    names = dict.fromkeys((*called, *whole))
+    functions.register(session, question.project, names, (*nested_calls(order), *whole))
     functions.register_decoders(session, question.project, decoders(order, fails_by))
     for source in sources(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):
         _at_rest(session, read, question)
+    for node in order:
+        if isinstance(node, Maintained):
+            rows = maintained.whole(session, node.maintenance, static_reads(order, views))
+            rows.createOrReplaceTempView(views.of(node.table, "differences"))
     for step in found.steps:
         make_view(session, step, question.project, "append")
     rows = session.sql(found.emitted.statement())

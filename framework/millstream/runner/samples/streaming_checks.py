@@ -30,15 +30,15 @@ def check_streaming(
     spark: SparkSession, project: Project, catalog: Catalog, plan: Plan, query: Query, log: str
 ) -> None:
     """Raise the reason if Spark would not start a query; queries without streams are not checked."""
-    if not query.sources:
-        return
+    if not query.sources or query.maintaining is not None:
+        return  # the SQL of a maintained table runs over rows at rest
     references = {each.model: each.columns for each in reference_outputs(plan, catalog.topics)}
     own = Trial(
         project,
         query,
         tuple(_feed(source.view, source.topic, source.relation, catalog) for source in query.sources),
         tuple(_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
-        state_settings(query, catalog),
+        settings=state_settings(query, catalog),
     )
     with (
         reporting_spark_errors(query.title, log),

@@ -18,11 +18,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from millstream.expressions import quoted
-from millstream.physical.values import PerBatch, Query, TableOutput
+from millstream.physical.values import Maintaining, PerBatch, Query, TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
+from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.queries.latest import latest_rows
@@ -77,6 +78,8 @@ class Trial(Struct, frozen=True):
     query: Query
     feeds: tuple[Feed, ...]
     at_rest: tuple[AtRest, ...] = ()
+    earlier: tuple[AtRest, ...] = ()
+    """For a maintained table: the rows of `at_rest` before the batch."""
     settings: Mapping[str, str] = {}
     reached: tuple[int | None, ...] = ()
     """The minimum watermark after each micro-batch, in milliseconds."""
@@ -173,9 +176,24 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
     functions.register_decoders(session, trial.project, query.decoders)
     for each in trial.at_rest:
         _at_rest(session, trial.project, each)
+    if query.maintaining is not None:
+        _differences(session, trial, query.maintaining)
     for step in query.steps:
         make_view(session, step, trial.project, query.output_mode)
     return counting.with_counts(session.sql(query.sql), query)
+
+
+def _differences(session: SparkSession, trial: Trial, plan: Maintaining) -> None:
+    """Create the view of the differences between the rows after all batches, and those before the last."""
+    for each in trial.earlier:
+        _at_rest(session, trial.project, each)
+    before = maintained.whole(session, plan.maintenance, plan.inputs).localCheckpoint()
+    for each in trial.at_rest:
+        _at_rest(session, trial.project, each)
+    before.createOrReplaceTempView(maintained.STORED)
+    maintained.whole(session, plan.maintenance, plan.inputs)
+    with maintained.differences(session, plan, None) as found:
+        found.rows.localCheckpoint().createOrReplaceTempView(plan.view)
 
 
 def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:

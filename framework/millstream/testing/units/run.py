@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,7 @@ from millstream.testing.units.records import RecordEncoder, arrow_rows, decode_r
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.schedule import Batch, schedule
 from millstream.testing.units.streaming_checks import StreamingChecks
-from millstream.testing.units.values import DELETED, UnitTestCase
+from millstream.testing.units.values import DELETED, GivenRow, UnitTestCase
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,8 +113,9 @@ class UnitTestRun:
         return Trial(
             project=self.context.project,
             query=query,
-            feeds=self._feeds(query, batches),
-            at_rest=tuple(self._at_rest(read.view, read.relation, known) for read in query.reads),
+            feeds=() if query.maintaining else self._feeds(query, batches),
+            at_rest=self._all_at_rest(query, known),
+            earlier=self._all_at_rest(query, known[: -len(batches)]) if query.maintaining else (),
             settings=state_settings(query, self.context.relations.catalog),
             reached=tuple(batch.reached for batch in batches),
         )
@@ -134,7 +135,11 @@ class UnitTestRun:
                 feeds.append(Feed(source.view, f"{ddl(columns)}, {DELETED} boolean", tuple(arrow)))
         return tuple(feeds)
 
-    def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
+    def _all_at_rest(self, query: Query, known: Sequence[Batch]) -> tuple[AtRest, ...]:
+        newest = query.maintaining is not None
+        return tuple(self._at_rest(read.view, read.relation, known, newest=newest) for read in query.reads)
+
+    def _at_rest(self, view: str, relation: str, known: Sequence[Batch], *, newest: bool) -> AtRest:
         from millstream.runner.samples.trial import OwnSeed, Reference, Rows, ddl
 
         rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
@@ -146,6 +151,8 @@ class UnitTestRun:
             topic = catalog.topics[relation].topic
             query = self.plan.references[relation]
             return Reference(view, self.encoder.records(relation, topic, rows), query)
+        if newest and kind == "model":
+            rows = _newest_given(rows, catalog.models[relation].keys)
         columns = catalog.seeds[relation].columns if kind == "seed" else catalog.models[relation].columns
         return Rows(view, ddl(columns), arrow_rows(rows, columns, deletes=False))
 
@@ -184,6 +191,14 @@ class UnitTestRun:
             rows = [row for made in tried.made for row in made.rows if row["topic"] in topics]
             found += map(_dead_letter, rows)
         return found
+
+
+def _newest_given(rows: Iterable[GivenRow], keys: Sequence[str]) -> tuple[GivenRow, ...]:
+    """Return the newest row of each key that is not deleted, as a table holds them."""
+    found: dict[str, GivenRow] = {}
+    for row in rows:
+        found[repr([row.values.get(key) for key in keys])] = row
+    return tuple(row for row in found.values() if not row.metadata.get(DELETED))
 
 
 def _dead_letter(record: Row) -> Row:

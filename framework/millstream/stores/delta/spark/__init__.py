@@ -14,10 +14,10 @@ from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.stores.delta.spark import swap, table
+from millstream.stores.delta.spark import swap, table, versions
 from millstream.stores.files import files_of
 from millstream.stores.retention import Newest, with_retention
-from millstream.stores.spark import Batch, StreamedTables
+from millstream.stores.spark import Batch, Noted, StreamedTables, Version
 
 _ROWS = "_millstream_rows"
 """The view of a batch."""
@@ -70,6 +70,27 @@ class DeltaTables(Struct, frozen=True):
         newest = feed.load(self.folder.read(relation)).where("_change_type <> 'update_preimage'")
         deleted = (f.col("_change_type") == "delete").alias("_deleted")
         return newest.select(*(f.col(quoted(column.name)) for column in columns), deleted)
+
+    def newest(self, session: SparkSession, relation: str) -> Version:
+        return versions.newest(session, self.folder.read(relation))
+
+    def record_changes(self, session: SparkSession, relation: str) -> None:
+        environment = self.folder.environment
+        if environment is not None and environment.defers(relation):
+            return  # production's tables are only read
+        versions.record_changes(session, self.folder.read(relation))
+
+    def rows_at(self, session: SparkSession, relation: str, version: int) -> DataFrame:
+        return versions.rows_at(session, self.folder.read(relation), version)
+
+    def changed_rows(self, session: SparkSession, relation: str, after: int, until: int) -> DataFrame:
+        return versions.changes(session, self.folder.read(relation), after, until)
+
+    def noted(self, session: SparkSession, output: TableOutput) -> Noted:
+        return versions.noted(session, self.folder.written(output.model))
+
+    def note(self, session: SparkSession, output: TableOutput, number: int, content: bytes) -> None:
+        versions.note(session, self.folder.written(output.model), number, content)
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:

@@ -1,0 +1,79 @@
+"""How the query of a maintained table gets its rows: the differences between the table and its SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from millstream.physical.meanings import digest
+from millstream.physical.values import (
+    Maintaining,
+    PhysicalSettings,
+    StaticRead,
+    TableOutput,
+    Target,
+)
+from millstream.physical.view_names import Views
+from millstream.plan.nodes import Maintained, Node
+
+
+def maintaining_of(
+    order: Iterable[Node],
+    targets: Sequence[Target],
+    reads: Iterable[StaticRead],
+    views: Views,
+    settings: PhysicalSettings,
+) -> Maintaining | None:
+    """Return how a query's table is maintained; None if its rows come from its sources."""
+    node = next((each for each in order if isinstance(each, Maintained)), None)
+    if node is None:
+        return None
+    (target,) = targets
+    assert isinstance(target, TableOutput)
+    by_relation = {read.relation: read for read in reads}
+    return Maintaining(
+        views.of(node.table, "differences"),
+        target,
+        node.maintenance,
+        tuple(by_relation[relation] for relation in node.maintenance.relations),
+        _digest(node, target, settings),
+    )
+
+
+def maintaining_functions(order: Iterable[Node]) -> tuple[str, ...]:
+    return tuple(name for node in order if isinstance(node, Maintained) for name in node.called)
+
+
+def statements(plan: Maintaining) -> Iterator[tuple[str, str]]:
+    """Yield what a change of an input makes the query run, each statement with a title."""
+    maintenance, name = plan.maintenance, plan.target.model.rpartition(".")[2]
+    keys = ", ".join(maintenance.by)
+    for each in maintenance.touched:
+        read = each.relation.rpartition(".")[2]
+        yield f"the values of {keys} in {name} that changes of {read} touch", each.sql
+    if maintenance.restricted:
+        yield f"the rows of {name} with these values", maintenance.restricted
+    yield (
+        (
+            f"all rows of {name}, at first and after an edit"
+            if keys
+            else f"all rows of {name}, for each change"
+        ),
+        (maintenance.whole),
+    )
+
+
+def _digest(node: Maintained, target: TableOutput, settings: PhysicalSettings) -> str:
+    """Return a digest that changes whenever all rows must be computed again."""
+    parts = [
+        node.maintenance.whole,
+        ", ".join(f"{column.name} {column.type}" for column in target.columns),
+        ", ".join(node.keys),
+        settings.timezone,
+        msgspec.json.encode(sorted(settings.spark.items())).decode(),
+        *(settings.seeds.get(relation, "") for relation in node.maintenance.relations),
+        *(settings.functions.get(name, "") for name in node.called),
+        *(str(sorted(settings.libraries.get(name, {}).items())) for name in node.called),
+    ]
+    return digest("\n".join(parts))

@@ -1,0 +1,149 @@
+"""Tables over tables: kept equal to their SQL, which runs over rows at rest, instead of row by row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from millstream.expressions import Read
+from millstream.materialization import Table
+from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.values import BuiltModel, Surroundings
+from millstream.plan.maintained import NotDerivedError, Relation, derive, derived_keys, in_full
+from millstream.plan.nodes import Maintained, Node, TableScan
+from millstream.plan.refusals import REFUSALS
+from millstream.plan.traits import KnownTraits
+from millstream.sql.query import OpaqueBody
+from millstream.stores.registry import STORES, declaration
+from millstream.types import has_equality
+
+_FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
+_RANDOM = re.compile(
+    r"\b(rand|random|randn|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id|"
+    r"input_file_name|current_timestamp|current_date|current_time|curdate|now|localtimestamp)\b\s*(?=\()"
+    r"|\b(current_timestamp|current_date|current_time|localtimestamp)\b",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
+_NOT_ROW_BY_ROW = frozenset(
+    ("MS510", "MS513", "MS514", "MS516", "MS527", *(refusal.code for refusal in REFUSALS.values()))
+)
+_OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit", "state")
+"""Options of rows that come one by one."""
+
+
+def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanProblem]) -> bool:
+    """Return whether SQL can't run row by row, but could over rows at rest; a wrong key stays wrong."""
+    together = any(form.kind in {"grouping", "distinct", "union"} for form in spec.query.forms)
+    return bool(problems) and (together or any(each.code in _NOT_ROW_BY_ROW for each in problems))
+
+
+def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
+    """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
+    read = inputs_of(spec)
+    return (
+        isinstance(spec.materialization, Table)
+        and any(not relation.startswith("seed.") for relation in read)
+        and all(map(around.can_rest, read))
+    )
+
+
+def inputs_of(spec: ModelSpec) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(p.relation for p in spec.query.text if isinstance(p, Read)))
+
+
+def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
+    """Return a model whose table is kept equal to its SQL."""
+    nodes = {relation: around.provide(relation, True) for relation in inputs_of(spec)}
+    relations = {id_: Relation(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
+    assert isinstance(spec.materialization, Table)
+    keys = spec.keys
+    maintenance = in_full(spec.query, relations)
+    problems = [*_problems(spec, around, tuple(nodes), keys)]
+    if not problems and spec.materialization.refresh != "full":
+        try:
+            maintenance = derive(spec.query, keys, relations)
+        except NotDerivedError as error:
+            message = f"it is unknown which rows of '{spec.name}' a change touches: {error.why}"
+            problems.append(PlanProblem(spec.id, "MS543", message, _FULL, *_span(spec, error)))
+    node = Maintained(
+        table=spec.id,
+        reads=tuple(read for each in nodes.values() for read in _reads(each)),
+        maintenance=maintenance,
+        keys=keys,
+        called=spec.query.called,
+        columns=spec.columns,
+        label=spec.name,
+        models=(spec.id,),
+    )
+    known.of(node)
+    return BuiltModel(node, problems)
+
+
+def _span(spec: ModelSpec, error: NotDerivedError) -> tuple[int, int]:
+    """Return where an error is reported: in opaque SQL, at the construct because of which it is opaque."""
+    if isinstance(spec.query.body, OpaqueBody):
+        for form in spec.query.forms:
+            if not REFUSALS[form.kind].only_opaque and form.stop > form.start:
+                return form.start, form.stop
+        return 0, len("select")
+    return error.start, error.stop
+
+
+def _reads(node: Node) -> Iterator[Node]:
+    """Yield what is read of an input: its changes, and its rows at rest."""
+    if isinstance(node, TableScan):
+        yield replace(node, changes=True)
+    yield node
+
+
+def _problems(
+    spec: ModelSpec, around: Surroundings, read: tuple[str, ...], keys: tuple[str, ...]
+) -> Iterator[PlanProblem]:
+    def problem(code: str, message: str, remedy: str, option: str) -> PlanProblem:
+        return PlanProblem(spec.id, code, message, remedy, option=option)
+
+    if not keys:
+        message = f"table '{spec.name}' has no unique_key"
+        known = [f"'{key}'" for key in derived_keys(spec.query)]
+        written = known[0] if len(known) == 1 else f"[{', '.join(known)}]" if known else "'…'"
+        remedy = f"set the columns that identify a row: config(unique_key={written})"
+        yield problem("MS518", message, remedy, "materialized")
+    for name in _OPTIONS:
+        if name in _given(spec):
+            message = f"'{name}' does not apply to '{spec.name}', which is kept equal to its SQL over tables"
+            yield problem("MS544", message, f"remove '{name}', and write what it does in the SQL", name)
+    for relation in (spec.id, *read):
+        if relation.startswith("seed."):
+            continue
+        store = declaration(around.store_of(relation))
+        if not store.change_feed:
+            name = relation.rpartition(".")[2]
+            message = (
+                f"'{name}' is stored in {store.title}, which has no change feed: '{spec.name}' needs one"
+            )
+            others = " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
+            yield problem("MS545", message, f"give '{name}' {others}", "store")
+    for key in keys:
+        column = next((c for c in spec.columns if c.name.lower() == key.lower()), None)
+        if column is not None and not has_equality(column.type):
+            message = f"'{key}' can't identify a row: values of type {column.type} can't be compared"
+            yield problem("MS518", message, "choose other columns", "unique_key")
+    text = "".join(p if isinstance(p, str) else " " for p in spec.query.text)
+    if called := _RANDOM.search(_TEXT.sub(" ", text)):
+        name = called.group().lower()
+        message = f"{name} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
+        remedy = f"compute {name} in the model that first stores the row, and read its column"
+        yield problem("MS546", message, remedy, "materialized")
+
+
+def _given(spec: ModelSpec) -> set[str]:
+    assert isinstance(spec.materialization, Table)
+    stored = spec.materialization
+    found = {name for name in ("order_by", "delete_when", "retention") if getattr(stored, name)}
+    found |= {"dedupe"} if spec.dedupe else set()
+    found |= {"watermark"} if spec.watermark else set()
+    found |= {"emit"} if spec.emit != "on_change" else set()
+    return found | ({"state"} if spec.options.get("state") else set())

@@ -1,0 +1,88 @@
+"""Derives how a table is maintained from its SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from millstream.expressions import Read, quoted
+from millstream.plan.maintained.names import Names, NotDerivedError, Relation, relations_of, resolved
+from millstream.plan.maintained.restricted import restricted
+from millstream.plan.maintained.touched import relaxed
+from millstream.plan.nodes.maintenance import Maintenance, Touching, touched_column, view_of
+from millstream.sql.query import Body, Query, Select, Union
+
+
+def in_full(query: Query, relations: Mapping[str, Relation]) -> Maintenance:
+    """Return how a table is maintained by computing all of its rows."""
+    parts = []
+    for piece in query.text:
+        if isinstance(piece, Read):
+            parts.append(view_of("now", relations[piece.relation].index))
+        else:
+            parts.append(piece if isinstance(piece, str) else quoted(piece.column))
+    return Maintenance(tuple(relations), "".join(parts).strip())
+
+
+def derive(query: Query, keys: Sequence[str], relations: Mapping[str, Relation]) -> Maintenance:
+    """Return how a table is maintained by touched keys; raise `NotDerivedError` if they can't be derived."""
+    names = Names(relations, query.ctes)
+    by = _touched_keys(query.body, keys, names)
+    found = relaxed(query.body, by, names)
+    renamed = ", ".join(f"{quoted(name)} as {touched_column(index)}" for index, name in enumerate(by))
+    select = f"select {renamed} from"
+    touched = tuple(Touching(each.relation, f"{select} (\n{each.sql}\n)") for each in found.changed)
+    pairs = [(name, touched_column(index)) for index, name in enumerate(by)]
+    whole = in_full(query, relations)
+    return Maintenance(whole.relations, whole.whole, tuple(by), touched, restricted(query.body, pairs, names))
+
+
+def _touched_keys(body: Body, keys: Sequence[str], names: Names) -> list[str]:
+    """Return the columns of the key that are known of changed rows, at least one."""
+    found: list[str] = []
+    first: NotDerivedError | None = None
+    for key in keys:
+        try:
+            relaxed(body, [key], names)
+        except NotDerivedError as error:
+            first = first or error
+        else:
+            if not _is_constant(body, key):
+                found.append(key)
+    if found:
+        return found
+    if first is not None:
+        raise first
+    why = "every change touches all rows: the key is a constant"
+    raise NotDerivedError(why, body.start, body.start + len("select"))
+
+
+def _is_constant(body: Body, key: str) -> bool:
+    match body:
+        case Select():
+            return not relations_of(resolved(body, key))
+        case Union():
+            return False
+        case _:
+            return True
+
+
+def derived_keys(query: Query) -> tuple[str, ...]:
+    """Return the columns that identify a row, if the SQL says so; empty if they have to be declared."""
+    body = query.body
+    match body:
+        case Select(keys=None, distinct=True) | Select(distinct=True):
+            return tuple(item.name for item in body.items)
+        case Select(keys=groups) if groups:
+            named = {
+                item.expression.column.lower(): item.name
+                for item in body.items
+                if item.expression.column and not relations_of(item.expression) - {""}
+            }
+            if all(group.name.lower() in named for group in groups):
+                return tuple(named[group.name.lower()] for group in groups)
+            return ()
+        case Union(distinct=True):
+            first = body.sides[0]
+            return tuple(item.name for item in first.items) if isinstance(first, Select) else ()
+        case _:
+            return ()

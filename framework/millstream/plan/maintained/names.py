@@ -1,0 +1,141 @@
+"""The relations of a query: their columns, types, and the expressions that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from millstream.expressions import Expression, Ref, replace_columns
+from millstream.plan.nodes import Column
+from millstream.sql.query import Body, Cte, Derived, From, Generated, OpaqueBody, Scan, Select, Union
+from millstream.types import Type
+
+
+class NotDerivedError(Exception):
+    """Touched keys can't be derived from a part of the SQL."""
+
+    def __init__(self, why: str, start: int = 0, stop: int = 0) -> None:
+        super().__init__(why)
+        self.why = why
+        self.start = start
+        self.stop = stop
+
+
+class Relation(Struct, frozen=True):
+    """An input of the model."""
+
+    index: int
+    columns: tuple[Column, ...]
+
+
+class Names(Struct, frozen=True):
+    """What the relations of a query mean."""
+
+    relations: Mapping[str, Relation]
+    """The inputs, by id."""
+    ctes: Mapping[str, Body]
+
+    def body(self, given: From) -> Body | None:
+        """Return the query of a relation; None if it is an input of the model."""
+        match given.input:
+            case Cte(name=name):
+                return self.ctes[name]
+            case Derived(query=query):
+                return query
+            case Scan():
+                return None
+            case Generated():
+                raise NotDerivedError(
+                    "rows that a function generates have no key of their own", given.start, given.stop
+                )
+
+    def sources(self, given: From) -> Sequence[str]:
+        """Return the names of a relation's columns where they come from, in the order of `given.columns`."""
+        body = self.body(given)
+        if body is not None:
+            return outputs(body)
+        assert isinstance(given.input, Scan)
+        return [column.name for column in self.relations[given.input.relation].columns]
+
+    def source(self, given: From, column: str) -> str:
+        """Return the name that a relation's column has where it comes from."""
+        pairs = zip(given.columns, self.sources(given), strict=False)
+        return next(source for name, source in pairs if name.lower() == column.lower())
+
+    def type(self, given: From, column: str) -> Type:
+        body, source = self.body(given), self.source(given, column)
+        if body is not None:
+            return _type(body, source)
+        assert isinstance(given.input, Scan)
+        columns = self.relations[given.input.relation].columns
+        return next(each.type for each in columns if each.name == source)
+
+
+def outputs(body: Body) -> tuple[str, ...]:
+    """Return the names of a query's columns."""
+    match body:
+        case Select():
+            return tuple(item.name for item in body.items)
+        case Union():
+            return outputs(body.sides[0])
+        case OpaqueBody():
+            raise opaque(body)
+
+
+def _type(body: Body, name: str) -> Type:
+    position = [each.lower() for each in outputs(body)].index(name.lower())
+    match body:
+        case Select():
+            return body.items[position].expression.type
+        case Union():
+            return body.types[position] if body.types else _type(body.sides[0], name)
+        case OpaqueBody():
+            raise opaque(body)
+
+
+def opaque(body: OpaqueBody) -> NotDerivedError:
+    reason = body.reasons[0].partition(" (line ")[0]
+    for of_streams in (": a stream has no end", " on a stream"):
+        reason = reason.partition(of_streams)[0]
+    return NotDerivedError(f"{reason} is not analyzed", body.start, body.stop)
+
+
+def resolved(query: Select, name: str) -> Expression:
+    """Return an item as an expression over columns of the FROM clause."""
+    item = next(item for item in query.items if item.name.lower() == name.lower())
+    return _over_from(query, item.expression, item.name)
+
+
+def _over_from(query: Select, expression: Expression, name: str) -> Expression:
+    def found(ref: Ref) -> Expression | None:
+        if ref.relation:
+            return None
+        for key in query.keys or ():
+            if key.name.lower() == ref.column.lower():
+                return key.expression
+        if any(measure.name.lower() == ref.column.lower() for measure in query.measures):
+            start = expression.start or query.start
+            why = f"'{name}' is the result of an aggregate, so it is unknown which rows a change touches"
+            raise NotDerivedError(why, start, expression.stop or query.start + len("select"))
+        if query.keys is None and ref.column.lower() != name.lower():
+            return resolved(query, ref.column)
+        return None
+
+    return replace_columns(expression, found)
+
+
+def equality(condition: Expression) -> tuple[Ref, Ref] | None:
+    """Return the columns of two relations that a condition compares by `=`."""
+    match condition.pieces:
+        case (Ref() as one, " = ", Ref() as other) if one.relation and other.relation != one.relation:
+            return one, other
+    return None
+
+
+def relations_of(expression: Expression) -> frozenset[str]:
+    """Return the aliases of the relations that an expression reads."""
+    return frozenset(ref.relation for ref in expression.refs)
+
+
+Find = Callable[[str], Relation]

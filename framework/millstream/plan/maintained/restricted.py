@@ -1,0 +1,178 @@
+"""SQL that computes only the rows with touched keys.
+
+A condition on a key of a group, or of a row, can be applied before the rows are grouped: no other row has a
+part in these. The same keys are looked up in each input that is compared with them by `=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from millstream.expressions import Expression, Ref, quoted, render
+from millstream.plan.maintained.names import (
+    Names,
+    NotDerivedError,
+    equality,
+    opaque,
+    outputs,
+    resolved,
+)
+from millstream.plan.maintained.outer import HIDDEN, nullable
+from millstream.plan.maintained.touched import renamed_columns
+from millstream.plan.nodes.maintenance import TOUCHED, view_of
+from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
+from millstream.types import Type
+
+Keys = Sequence[tuple[str, str]]
+"""Columns of a query, and the columns of `TOUCHED` that have their touched values."""
+
+_KEYS = "_millstream_keys"
+_JOINS = {None: "cross join", "semi": "left semi join", "anti": "left anti join"}
+
+
+def restricted(body: Body, by: Keys, names: Names) -> str:
+    """Return the SQL of a query with all of its columns, and only the rows with touched keys."""
+    match body:
+        case Select():
+            return _select(body, by, names)
+        case Union():
+            first = [each.lower() for each in outputs(body)]
+            positions = [(first.index(name.lower()), touched) for name, touched in by]
+            sides = []
+            for side in body.sides:
+                own = outputs(side)
+                sql = restricted(side, [(own[position], touched) for position, touched in positions], names)
+                sides.append(f"({sql})")
+            return f"\nunion{'' if body.distinct else ' all'}\n".join(sides)
+        case OpaqueBody():
+            raise opaque(body)
+
+
+def _select(query: Select, by: Keys, names: Names) -> str:
+    keys = [(resolved(query, name), touched) for name, touched in by]
+    pushed = _pushed(query, keys, names)
+    lines = ["".join(_from(query, pushed, names))]
+    if keys:
+        on = " and ".join(f"{_KEYS}.{touched} <=> ({render(each)})" for each, touched in keys)
+        lines.append(f"left semi join {TOUCHED} as {_KEYS} on {on}")
+    if query.where:
+        lines.append("where " + _all(query.where))
+    distinct = "distinct " if query.distinct else ""
+    items = ", ".join(f"{render(item.expression)} as {quoted(item.name)}" for item in query.items)
+    if query.keys is None:
+        return "\n".join([f"select {distinct}{items}", *lines])
+    made = [f"{render(key.expression)} as {quoted(key.name)}" for key in query.keys]
+    for measure in query.measures:
+        only = f" filter (where {render(measure.condition)})" if measure.condition is not None else ""
+        made.append(f"{render(measure.call)}{only} as {quoted(measure.name)}")
+    groups = ", ".join(str(index + 1) for index, _ in enumerate(query.keys))
+    inner = [f"select {', '.join(made) or '1'}", *lines] + ([f"group by {groups}"] if groups else [])
+    having = [f"where {_all(query.having)}"] if query.having else []
+    return "\n".join([f"select {distinct}{items} from (", *inner, ")", *having])  # noqa: S608 -- names are quoted
+
+
+def _all(conditions: Sequence[Expression]) -> str:
+    return " and ".join(f"({render(each)})" for each in conditions)
+
+
+def _from(query: Select, pushed: Mapping[str, list[tuple[str, str]]], names: Names) -> Iterator[str]:
+    for index, each in enumerate(query.relations):
+        source = _source(each, pushed.get(each.alias, []), names)
+        if not index:
+            yield f"from {source}"
+            continue
+        on = " on " + _all(each.on) if each.on else ""
+        kind = _JOINS.get(each.join, f"{each.join} join")
+        yield f"\n{'inner join' if kind == 'cross join' and on else kind} {source}{on}"
+
+
+def _source(given: From, keys: list[tuple[str, str]], names: Names) -> str:
+    body = names.body(given)
+    if body is not None:
+        own = [(names.source(given, name), touched) for name, touched in keys]
+        sql = restricted(body, [pair for pair in own if _is_key(body, pair[0], names)], names)
+        pairs = zip(outputs(body), given.columns, strict=False)
+        renamed = ", ".join(f"{quoted(source)} as {quoted(name)}" for source, name in pairs)
+        return f"(select {renamed} from ({sql})) as {quoted(given.alias)}"  # noqa: S608 -- names are quoted
+    assert isinstance(given.input, Scan)
+    view = view_of("now", names.relations[given.input.relation].index)
+    sql = f"select {renamed_columns(given, names)} from {view}"  # noqa: S608 -- names are quoted
+    if keys:
+        on = " and ".join(
+            f"{_KEYS}.{touched} <=> {view}.{quoted(names.source(given, name))}" for name, touched in keys
+        )
+        sql += f" left semi join {TOUCHED} as {_KEYS} on {on}"
+    return f"({sql}) as {quoted(given.alias)}"
+
+
+def _is_key(body: Body, name: str, names: Names) -> bool:
+    """Return whether rows of a query can be left out by a column before its aggregates are computed."""
+    match body:
+        case Select():
+            try:
+                resolved(body, name)
+            except NotDerivedError:
+                return False
+            return True
+        case Union():
+            position = [each.lower() for each in outputs(body)].index(name.lower())
+            return all(_is_key(side, outputs(side)[position], names) for side in body.sides)
+        case OpaqueBody():
+            return False
+
+
+def _pushed(
+    query: Select, keys: Sequence[tuple[Expression, str]], names: Names
+) -> dict[str, list[tuple[str, str]]]:
+    """Return the columns of each relation that must have touched values.
+
+    A relation that an outer join can leave without a match is only restricted by what it is compared with:
+    without its own row, the row of the other side would have no match, instead of no part in the result.
+    """
+    by_alias = {each.alias: each for each in query.relations}
+    optional = nullable(query)
+    found: dict[tuple[str, str, str], None] = {}
+    waiting: list[tuple[str, str, str]] = []
+
+    def add(ref: Ref, touched: str, wanted: Type) -> None:
+        at = (ref.relation, ref.column.lower(), touched)
+        if at not in found and names.type(by_alias[ref.relation], ref.column) == wanted:
+            found[at] = None
+            waiting.append(at)
+
+    for expression, touched in keys:
+        ref = expression.pieces[0]
+        if expression.column and isinstance(ref, Ref) and ref.relation not in optional:
+            add(ref, touched, expression.type)
+    compared = [(each, pair) for each in query.relations for c in each.on if (pair := equality(c))]
+    while waiting:
+        alias, column, touched = waiting.pop(0)
+        if alias in optional or by_alias[alias].join in HIDDEN:
+            continue
+        wanted = names.type(by_alias[alias], column)
+        for each, (one, other) in compared:
+            for here, there in ((one, other), (other, one)):
+                if here.relation == alias and here.column.lower() == column and _implies(each, here, there):
+                    add(there, touched, wanted)
+    result: dict[str, list[tuple[str, str]]] = {}
+    for alias, column, touched in found:
+        pairs = result.setdefault(alias, [])
+        if touched not in {each for _, each in pairs}:
+            pairs.append((column, touched))
+    return result
+
+
+def _implies(given: From, here: Ref, there: Ref) -> bool:
+    """Return whether rows of `there` only matter if they equal `here`, by a condition in ON of a relation.
+
+    A condition of an outer, semi or anti join decides whether that relation has a match, and nothing else.
+    """
+    match given.join:
+        case "inner" | "cross":
+            return True
+        case "right":
+            return here.relation == given.alias
+        case "full":
+            return False
+        case _:
+            return there.relation == given.alias

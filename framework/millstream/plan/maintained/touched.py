@@ -1,0 +1,323 @@
+"""The keys that changes of the inputs can touch.
+
+A row of the result is computed from rows of the inputs. It can only appear, change or disappear if one of
+these was added, changed or removed. So the SQL is evaluated for its keys alone, once for each place where it
+reads an input, with only the changed rows there, and with all others before or after the changes elsewhere.
+What only removes rows, such as HAVING, is left out where it can't be evaluated: that touches more keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+
+from msgspec import Struct
+
+from millstream.expressions import Expression, Ref, quoted, render, windows
+from millstream.plan.maintained.names import (
+    Names,
+    NotDerivedError,
+    equality,
+    opaque,
+    outputs,
+    relations_of,
+    resolved,
+)
+from millstream.plan.maintained.outer import always, is_possible, nullable
+from millstream.plan.nodes.maintenance import Touching, view_of
+from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
+from millstream.types import has_equality
+
+
+class Relaxed(Struct, frozen=True):
+    """Some columns of a query, for rows before and after the changes."""
+
+    either: str
+    changed: tuple[Touching, ...]
+    """The same columns of the rows that are computed from a changed row."""
+
+
+def relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
+    match body:
+        case Select():
+            return _Select(body, names).relaxed(columns)
+        case Union():
+            return _union(body, columns, names)
+        case OpaqueBody():
+            raise opaque(body)
+
+
+def _union(body: Union, columns: Sequence[str], names: Names) -> Relaxed:
+    positions = [[each.lower() for each in outputs(body)].index(name.lower()) for name in columns]
+    sides = []
+    for side in body.sides:
+        own = outputs(side)
+        found = relaxed(side, [own[position] for position in positions], names)
+        renamed = ", ".join(
+            f"{quoted(own[position])} as {quoted(name)}"
+            for position, name in zip(positions, columns, strict=True)
+        )
+        sides.append((found, renamed))
+    return Relaxed(
+        "\nunion all\n".join(f"select {renamed} from ({found.either})" for found, renamed in sides),  # noqa: S608 -- names are quoted
+        tuple(
+            Touching(each.relation, f"select {renamed} from ({each.sql})")  # noqa: S608 -- names are quoted
+            for found, renamed in sides
+            for each in found.changed
+        ),
+    )
+
+
+class _Select:
+    def __init__(self, query: Select, names: Names) -> None:
+        self.query = query
+        self.names = names
+        self.by_alias = {each.alias: each for each in query.relations}
+        self.nullable = nullable(query)
+        self.place = {each.alias: index for index, each in enumerate(query.relations)}
+        _check(query)
+
+    def relaxed(self, columns: Sequence[str]) -> Relaxed:
+        expressions = [self._key(name) for name in columns]
+        read = frozenset(alias for each in expressions for alias in relations_of(each))
+        changed = tuple(
+            Touching(relation, sql)
+            for each in self.query.relations
+            for relation, sql in self._anchored(each.alias, columns, expressions, read)
+        )
+        first = next((each.alias for each in self.query.relations if each.alias in read), None)
+        parts = list(self._patterns(None, first, columns, expressions, read))
+        return Relaxed("\nunion all\n".join(parts), changed)
+
+    def _key(self, name: str) -> Expression:
+        found = resolved(self.query, name)
+        start, stop = found.start or self.query.start, found.stop or self.query.start + len("select")
+        if windows(found):
+            raise NotDerivedError(f"'{name}' is a window of time", start, stop)
+        if not has_equality(found.type):
+            raise NotDerivedError(f"values of type {found.type} can't be compared", start, stop)
+        return found
+
+    def _anchored(
+        self, alias: str, columns: Sequence[str], expressions: Sequence[Expression], read: frozenset[str]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the keys of rows that are computed from changed rows of one relation."""
+        given = self.by_alias[alias]
+        body = self.names.body(given)
+        if body is None:
+            assert isinstance(given.input, Scan)
+            relation = given.input.relation
+            if not relation.startswith("seed."):
+                for sql in self._patterns("changed", alias, columns, expressions, read):
+                    yield relation, sql
+            return
+        # A query in FROM is read for what its own changed rows contribute.
+        wanted = self._read_columns(alias, expressions)
+        for each in relaxed(body, [self.names.source(given, name) for name in wanted], self.names).changed:
+            for sql in self._patterns(each.sql, alias, columns, expressions, read):
+                yield each.relation, sql
+
+    def _patterns(
+        self,
+        how: str | None,
+        anchor: str | None,
+        columns: Sequence[str],
+        expressions: Sequence[Expression],
+        read: frozenset[str],
+    ) -> Iterator[str]:
+        """Yield a SELECT for each set of relations that outer joins can leave without a match."""
+        optional = sorted(read & self.nullable)
+        for size in range(len(optional) + 1):
+            for missing in map(frozenset, combinations(optional, size)):
+                if not is_possible(self.query, read - missing, missing):
+                    continue  # no such row exists
+                yield self._select(how, anchor, columns, expressions, read, missing)
+
+    def _select(
+        self,
+        how: str | None,
+        anchor: str | None,
+        columns: Sequence[str],
+        expressions: Sequence[Expression],
+        read: frozenset[str],
+        missing: frozenset[str],
+    ) -> str:
+        targets = read - missing
+        if how is None and anchor in missing:
+            anchor = next((alias for alias in self.place if alias in targets), None)
+        items = ", ".join(
+            f"{self._rendered(each, missing)} as {quoted(name)}"
+            for name, each in zip(columns, expressions, strict=True)
+        )
+        if anchor is None:
+            return f"select {items}"
+        order = self._linked(anchor, targets, missing)
+        conditions = [each for each in self._conditions(frozenset(order)) if relations_of(each)]
+        lines, done, placed = [f"select distinct {items}"], set[str](), set[int]()
+        for alias in order:
+            done.add(alias)
+            ready = [
+                c for c in conditions if id(c) not in placed and relations_of(c) <= done and alias != order[0]
+            ]
+            placed.update(map(id, ready))
+            source = self._relation(alias, how if alias == anchor else None, expressions)
+            on = " and ".join(f"({render(c)})" for c in ready)
+            lines.append(
+                f"from {source}" if alias == order[0] else f"join {source}" + (f" on {on}" if on else "")
+            )
+        rest = [c for c in conditions if id(c) not in placed]
+        if rest:
+            lines.append("where " + " and ".join(f"({render(c)})" for c in rest))
+        return "\n".join(lines)
+
+    def _rendered(self, expression: Expression, missing: frozenset[str]) -> str:
+        def ref(each: Ref) -> str:
+            if each.relation in missing:
+                found = self.names.type(self.by_alias[each.relation], each.column)
+                return f"cast(null as {found})"
+            return f"{quoted(each.relation)}.{quoted(each.column)}"
+
+        return render(expression, ref)
+
+    # -- which relations, and by which conditions
+
+    def _conditions(self, present: frozenset[str]) -> list[Expression]:
+        """Return the conditions that hold for rows in which these relations have a match.
+
+        A condition that is left out only adds rows.
+        """
+        found: list[Expression] = []
+        for each in self.query.relations:
+            earlier = [alias for alias in present if self.place[alias] < self.place[each.alias]]
+            if each.alias in present and (each.join not in {"right", "full"} or earlier):
+                found += [
+                    c
+                    for c in each.on
+                    if relations_of(c) <= present
+                    and (equality(c) or not (relations_of(c) - {each.alias}) & self.nullable)
+                    and self._available(c)
+                ]
+        found += [
+            c
+            for c in self.query.where
+            if relations_of(c) <= present and not relations_of(c) & self.nullable and self._available(c)
+        ]
+        return found
+
+    def _available(self, condition: Expression) -> bool:
+        """Return whether the columns of a condition exist before aggregates are computed."""
+        if not condition.deterministic:
+            return False
+        return all(self._exists(ref) for ref in condition.refs)
+
+    def _exists(self, ref: Ref) -> bool:
+        if not ref.relation:
+            return False
+        given = self.by_alias[ref.relation]
+        body = self.names.body(given)
+        if body is None:
+            return True
+        try:
+            relaxed(body, [self.names.source(given, ref.column)], self.names)
+        except NotDerivedError:
+            return False
+        return True
+
+    def _linked(self, anchor: str, targets: frozenset[str], missing: frozenset[str]) -> list[str]:
+        """Return the relations that connect the anchor with the others, each after one that it joins."""
+        present = self._present(anchor, targets, missing)
+        edges = [relations_of(c) for c in self._conditions(present) if len(relations_of(c)) > 1]
+        reached: dict[str, str | None] = {anchor: None}
+        waiting = [anchor]
+        while waiting:
+            here = waiting.pop(0)
+            for edge in edges:
+                if here in edge and len(edge) == 2:
+                    for other in edge - {here}:
+                        if other not in reached:
+                            reached[other] = here
+                            waiting.append(other)
+        order: list[str] = [anchor]
+        for target in sorted(targets, key=self.place.__getitem__):
+            if target not in reached:
+                given = self.by_alias[target]
+                why = "this join has no comparison by = that connects each change with the key"
+                raise NotDerivedError(why, given.start, given.stop)
+            path: list[str] = []
+            at: str | None = target
+            while at is not None and at not in order:
+                path.append(at)
+                at = reached[at]
+            order += reversed(path)
+        return order
+
+    def _present(self, anchor: str, targets: frozenset[str], missing: frozenset[str]) -> frozenset[str]:
+        """Return the relations that a row certainly has if it has the anchor and the targets.
+
+        If the anchor itself is missing, its change has removed the match: the row had all of them before.
+        """
+        removed = anchor in missing
+        kinds = {"inner", "left", "semi", "anti"} | ({"right", "full"} if removed else set())
+        found = targets | {anchor} | always(self.query)
+        while True:
+            joins = (self.by_alias[alias] for alias in found if self.by_alias[alias].join in kinds)
+            pairs = (pair for each in joins for c in each.on if (pair := equality(c)))
+            more = {ref.relation for pair in pairs for ref in pair} - found - (set() if removed else missing)
+            if not more:
+                return found
+            found |= more
+
+    # -- what is read
+
+    def _read_columns(self, alias: str, expressions: Iterable[Expression]) -> list[str]:
+        """Return the columns of a relation that keys or conditions read, one of them if none are."""
+        given = self.by_alias[alias]
+        conditions = [c for each in self.query.relations for c in each.on] + list(self.query.where)
+        refs = [ref for each in expressions for ref in each.refs if ref.relation == alias]
+        refs += [ref for c in conditions if self._available(c) for ref in c.refs if ref.relation == alias]
+        wanted = {ref.column.lower() for ref in refs}
+        found = [name for name in given.columns if name.lower() in wanted]
+        if found:
+            return found
+        for name in given.columns:
+            if self._exists(Ref(name, alias)):
+                return [name]
+        raise NotDerivedError(
+            "no column of this query is known before its aggregate", given.start, given.stop
+        )
+
+    def _relation(self, alias: str, how: str | None, expressions: Iterable[Expression]) -> str:
+        """Return a relation of FROM: `changed` rows of an input, a given query, or rows before and after."""
+        given = self.by_alias[alias]
+        body = self.names.body(given)
+        if body is None:
+            return self._scan(given, "changed" if how == "changed" else "either")
+        wanted = self._read_columns(alias, expressions)
+        sources = [self.names.source(given, name) for name in wanted]
+        sql = how or relaxed(body, sources, self.names).either
+        renamed = ", ".join(f"{quoted(s)} as {quoted(n)}" for s, n in zip(sources, wanted, strict=True))
+        return f"(select {renamed} from ({sql})) as {quoted(alias)}"  # noqa: S608 -- names are quoted
+
+    def _scan(self, given: From, kind: str) -> str:
+        assert isinstance(given.input, Scan)
+        index = self.names.relations[given.input.relation].index
+        view = view_of("changed" if kind == "changed" else "either", index)
+        return f"(select {renamed_columns(given, self.names)} from {view}) as {quoted(given.alias)}"  # noqa: S608 -- names are quoted
+
+
+def renamed_columns(given: From, names: Names) -> str:
+    pairs = zip(names.sources(given), given.columns, strict=False)
+    return ", ".join(
+        quoted(source) if source == name else f"{quoted(source)} as {quoted(name)}" for source, name in pairs
+    )
+
+
+def _check(query: Select) -> None:
+    """Refuse subqueries in expressions: a change of what they read could touch every row."""
+    parts = [*query.where, *query.having, *(c for each in query.relations for c in each.on)]
+    parts += [item.expression for item in (*query.items, *(query.keys or ()))]
+    parts += [m.call for m in query.measures] + [m.condition for m in query.measures if m.condition]
+    for each in parts:
+        if each.reads:
+            why = "a change of what this subquery reads could touch every row"
+            raise NotDerivedError(why, each.start or query.start, each.stop or query.start + len("select"))

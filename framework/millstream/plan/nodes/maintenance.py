@@ -1,0 +1,44 @@
+"""How a table is kept equal to its SQL."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+TOUCHED = "_millstream_touched"
+"""The view of the touched keys."""
+
+View = Literal["now", "either", "changed"]
+"""Of an input: its rows now; these and the changed ones as they were; the changed ones before and after."""
+
+
+def view_of(kind: View, index: int) -> str:
+    """Return the view of an input, by its index in `Maintenance.relations`."""
+    return f"_millstream_{kind}_{index}"
+
+
+def touched_column(index: int) -> str:
+    return f"_key_{index}"
+
+
+class Touching(Struct, frozen=True, array_like=True):
+    """The keys that changes of one relation touch, through one of the places where the SQL reads it."""
+
+    relation: str
+    sql: str
+
+
+class Maintenance(Struct, frozen=True):
+    """The statements that maintain a table, over views of its inputs (`view_of`)."""
+
+    relations: tuple[str, ...]
+    """The ids of its inputs."""
+    whole: str
+    """Computes all rows."""
+    by: tuple[str, ...] = ()
+    """The columns that tell which rows a change touches; empty if all rows are computed for each change."""
+    touched: tuple[Touching, ...] = ()
+    """Their columns are named by `touched_column`."""
+    restricted: str = ""
+    """Computes only the rows with touched keys, which are in the view `TOUCHED`."""

@@ -1,0 +1,60 @@
+"""The versions of a Delta table: which one is the newest, its rows, and what changed between two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.stores.delta.spark.table import table_at
+from millstream.stores.files import files_of
+from millstream.stores.spark import MAINTAINED, Noted, Version
+
+_FEED = "delta.enableChangeDataFeed"
+
+
+def newest(session: SparkSession, path: str) -> Version:
+    snapshot = _snapshot(session, path)
+    return Version(str(snapshot.metadata().id()), int(snapshot.version()))
+
+
+def record_changes(session: SparkSession, path: str) -> None:
+    """Let a table record its changes from now on, if it does not yet."""
+    if str(_snapshot(session, path).metadata().configuration().get(_FEED)) != "Some(true)":
+        session.sql(f"alter table {table_at(path)} set tblproperties ('{_FEED}' = 'true')")
+
+
+def rows_at(session: SparkSession, path: str, version: int) -> DataFrame:
+    return session.read.format("delta").option("versionAsOf", version).load(path)
+
+
+def changes(session: SparkSession, path: str, after: int, until: int) -> DataFrame:
+    reader = session.read.format("delta").option("readChangeFeed", "true")
+    return reader.option("startingVersion", after + 1).option("endingVersion", until).load(path)
+
+
+def noted(session: SparkSession, path: str) -> Noted:
+    """Return the note of the last committed transaction; a note without its commit does not count."""
+    found = _snapshot(session, path).transactions().get(MAINTAINED)
+    if not found.isDefined():
+        return Noted(-1, None)
+    number = int(found.get())
+    return Noted(number, files_of(path, session).read(_note(path, number)))
+
+
+def note(session: SparkSession, path: str, number: int, content: bytes) -> None:
+    """Store a note, which counts as soon as a transaction of its number is committed."""
+    files = files_of(path, session)
+    files.write(_note(path, number), content)
+    files.remove(_note(path, number - 2))
+
+
+def _note(path: str, number: int) -> str:
+    return f"{path}/_millstream_maintained_{number}.json"
+
+
+def _snapshot(session: SparkSession, path: str) -> Any:
+    java: Any = session._jvm  # noqa: SLF001 -- PySpark has no API for this
+    none = java.scala.Option.apply(None)
+    table = java.io.delta.tables.DeltaTable.forPath(session._jsparkSession, path)  # noqa: SLF001
+    return table.deltaLog().update(False, none, none)

@@ -1,0 +1,89 @@
+"""Tables over tables: which ones are kept equal to their SQL, and what prevents it."""
+
+import pytest
+from support.runs import job_of
+from support.written import project
+
+from millstream.compile import compile_project
+
+ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type from {{ source('shop', 'events') }}"
+VISITS = "{{ config(materialized='table', unique_key='visitor') }} select visitor, path from {{ source('shop', 'hits') }}"
+ORDER, VISIT, USER = "{{ ref('orders') }}", "{{ ref('visits') }}", "{{ source('shop', 'users') }}"
+POSTGRES = """
+shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, tables: {
+  store: postgres, url: "postgresql://localhost/shop", username: a, password: b}}}}
+"""
+
+
+def config(key, more=""):
+    return f"{{{{ config(materialized='table', unique_key={key!r}{more}) }}}} "
+
+
+def compiled(root, sql):
+    project(root, {"orders": ORDERS, "visits": VISITS, "m": sql})
+    return root
+
+
+def maintained(root, sql):
+    queries = job_of(compiled(root, sql)).physical.queries
+    return next((q.maintaining.maintenance for q in queries if q.maintaining is not None), None)
+
+
+DERIVED = {
+    "an aggregate": (config("type"), f"select type, max(amount) as most from {ORDER} group by type", ("type",)),
+    "a foreign key": (config("user_id"), f"select o.user_id, v.path from {ORDER} as o left join {VISIT} as v on o.type = v.path", ("user_id",)),
+    "a reference topic": (config("segment"), f"select u.segment, count(*) as n from {ORDER} as o join {USER} as u on o.user_id = u.user_id group by u.segment", ("segment",)),
+    "a part of the key": (config(["type", "n"]), f"select type, count(*) as n from {ORDER} group by type", ("type",)),
+    "a join by another comparison": (config("user_id"), f"select o.user_id, count(v.path) as n from {ORDER} as o left join {VISIT} as v on o.amount > length(v.path) group by o.user_id", ("user_id",)),
+    "a CTE": (config("type"), f"with t as (select * from {ORDER}) select type, count(*) as n from t group by type", ("type",)),
+    "distinct": (config("type"), f"select distinct type from {ORDER}", ("type",)),
+    "a union": (config("k"), f"select type as k from {ORDER} union select path as k from {VISIT}", ("k",)),
+}  # fmt: skip
+REFUSED = {
+    "all rows": (config("n"), f"select count(*) as n from {ORDER}", "it is unknown which rows of 'm' a change touches: 'n' is the result of an aggregate"),
+    "a constant": (config("id"), f"select 'all' as id, count(*) as n from {ORDER}", "every change touches all rows: the key is a constant"),
+    "a cross join": (config(["user_id", "visitor"]), f"select o.user_id, v.visitor from {ORDER} as o cross join {VISIT} as v", "this join has no comparison by ="),
+    "a subquery": (config("type"), f"select type, count(*) as n from {ORDER} where type in (select path from {VISIT}) group by type", "a change of what this subquery reads could touch every row"),
+    "a sort": (config("user_id"), f"select user_id, amount from {ORDER} order by amount limit 3", "ORDER is not analyzed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_touched_keys_are_derived(tmp_path, name):
+    options, sql, by = DERIVED[name]
+    found = maintained(tmp_path, options + sql)
+    assert found is not None
+    assert found.by == by
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_sql_without_touched_keys_is_refused_unless_it_is_computed_in_full(tmp_path, name):
+    options, sql, message = REFUSED[name]
+    (problem,) = compile_project(compiled(tmp_path, options + sql)).diagnostics
+    assert problem.code == "MS543"
+    assert message in problem.message
+    assert problem.location.path == "models/m.sql"
+    found = maintained(tmp_path, options.replace(") }}", ", refresh='full') }}") + sql)
+    assert found is not None
+    assert not found.by
+
+
+def test_a_projection_of_one_table_still_runs_row_by_row(tmp_path):
+    assert (
+        maintained(
+            tmp_path, config("user_id") + f"select user_id, amount * 2 as twice from {ORDER} where amount > 1"
+        )
+        is None
+    )
+
+
+def test_a_wrong_key_of_a_projection_stays_an_error(tmp_path):
+    root = compiled(tmp_path, config("type") + f"select type, amount from {ORDER}")
+    assert [each.code for each in compile_project(root).diagnostics] == ["MS511"]
+
+
+def test_a_store_without_a_change_feed_is_refused(tmp_path):
+    root = compiled(tmp_path, config("type") + f"select type, count(*) as n from {ORDER} group by type")
+    (root / "profiles.yml").write_text(POSTGRES)
+    found = [each for each in compile_project(root).diagnostics if each.code == "MS545"]
+    assert [each.help for each in found] == ["give 'm' store: delta", "give 'orders' store: delta"]

@@ -1,0 +1,11 @@
+import pytest
+from streaming.bench import QUICK
+
+
+@pytest.fixture(scope="module")
+def spark(first_spark):
+    """Return a session that is quick with many queries over few rows."""
+    session = first_spark.newSession()
+    for name, value in QUICK.items():
+        session.conf.set(name, value)
+    return session

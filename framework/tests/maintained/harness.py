@@ -1,0 +1,206 @@
+"""Maintains the tables of a random project in memory, with the SQL and the comparison that a run uses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import duckdb
+import sqlglot
+from support.runs import job_of
+
+from millstream.compile import compile_project
+from millstream.plan.nodes.maintenance import TOUCHED, touched_column, view_of
+from millstream.runner.queries.maintained import NEW, STORED, differences, differences_sql, views
+from millstream.runner.samples.trial import ddl
+
+SOURCES = """
+sources:
+  - name: web
+    topics:
+"""
+TOPIC = """
+      - name: e{0}
+        columns:
+          - {{name: id, type: bigint}}
+          - {{name: k, type: string}}
+          - {{name: r, type: bigint}}
+          - {{name: v, type: bigint}}
+"""
+
+
+class Maintained:
+    """The tables of a project, each brought up to date after every batch, and an oracle that starts from nothing."""
+
+    def __init__(self, spark, root, sequence):
+        self.spark = spark
+        self.sequence = sequence
+        (root / "models").mkdir(parents=True, exist_ok=True)
+        (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
+        (root / "profiles.yml").write_text(
+            "shop: {target: local, outputs: {local: {master: 'local[2]', kafka: embedded}}}\n"
+        )
+        topics = "".join(TOPIC.format(number) for number in range(len(sequence.base)))
+        (root / "models/sources.yml").write_text(SOURCES + topics.strip("\n") + "\n")
+        for number, each in enumerate(sequence.base):
+            config = "{{ config(materialized='table', unique_key='id') }}"
+            sql = f"{config} select id, k, r, v from {{{{ source('web', 'e{number}') }}}}"
+            (root / f"models/{each.name}.sql").write_text(sql)
+        for each in sequence.made:
+            (root / f"models/{each.name}.sql").write_text(each.model())
+        refused = {e.location.path for e in compile_project(root).diagnostics if e.code == "MS543"}
+        sequence.made[:] = [
+            replace(each, full=each.full or f"models/{each.name}.sql" in refused) for each in sequence.made
+        ]
+        for each in sequence.made:
+            (root / f"models/{each.name}.sql").write_text(each.model())
+        queries = job_of(root).physical.queries
+        self.plans = {q.maintaining.target.model: q.maintaining for q in queries if q.maintaining is not None}
+        columns = {t.model: t.columns for q in queries for t in q.tables}
+        self.columns = {model: ddl(columns[model]) for model in columns}
+        self.names = {model: [c.name for c in columns[model]] for model in columns}
+        self.rows = {model: {} for model in columns}
+        """By model and key, the rows."""
+        self.computed = set()
+
+    def apply(self, batch):
+        changes = {}
+        for name, rows in batch.items():
+            model, found = f"model.{name}", []
+            own = self.rows[model]
+            for key, row in rows:
+                before = own.pop((key,), None)
+                after = None if row is None else (key, *row)
+                if after is not None:
+                    own[(key,)] = after
+                found += changed(before, after)
+            changes[model] = found
+        for made in self.sequence.made:
+            self._maintain(made, changes)
+
+    def _maintain(self, made, changes):
+        model = f"model.{made.name}"
+        plan = self.plans.get(model)
+        assert plan is not None, f"{made.name} is not maintained: {made.for_spark()}"
+        assert bool(plan.maintenance.by) != made.full
+        inputs = {relation for relation in plan.maintenance.relations if changes.get(relation)}
+        if model in self.computed and not inputs:
+            return
+        found = []
+        rows = self.differences(plan, inputs if model in self.computed else None, changes)
+        self.computed.add(model)
+        own = self.rows[model]
+        positions = [self.names[model].index(key) for key in made.keys]
+        for *row, deleted in map(tuple, rows):
+            key = tuple(row[position] for position in positions)
+            before = own.pop(key, None)
+            after = None if deleted else tuple(row)
+            assert before != after, f"{made.name}: {row} is no difference"
+            if after is not None:
+                own[key] = after
+            found += changed(before, after)
+        changes[model] = found
+
+    def differences(self, plan, changed_inputs, changes):
+        """Return the rows to store, with `_deleted` as their last column."""
+        for index, relation in enumerate(plan.maintenance.relations):
+            now = self._frame(self.rows[relation].values(), self.columns[relation])
+            now.createOrReplaceTempView(view_of("now", index))
+            feed = changes.get(relation)
+            views(
+                self.spark,
+                index,
+                self._frame(feed, f"{self.columns[relation]}, _change_type string") if feed else None,
+            )
+        model = plan.target.model
+        self._frame(self.rows[model].values(), self.columns[model]).createOrReplaceTempView(STORED)
+        with differences(self.spark, plan, changed_inputs) as found:
+            return found.rows.collect()
+
+    def _frame(self, rows, columns):
+        return self.spark.createDataFrame(list(rows), columns)
+
+    def check(self):
+        """Compare all tables with DuckDB's answer over the base tables."""
+        with duckdb.connect() as oracle:
+            for each in self.sequence.base:
+                oracle.execute(f"create table {each.name} (id bigint, k varchar, r bigint, v bigint)")
+                rows = list(self.rows[f"model.{each.name}"].values())
+                if rows:
+                    oracle.executemany(f"insert into {each.name} values (?, ?, ?, ?)", rows)
+            for each in self.sequence.made:
+                oracle.execute(f"create table {each.name} as {each.for_duckdb()}")
+                names = ", ".join(self.names[f"model.{each.name}"])
+                wanted = oracle.execute(f"select {names} from {each.name}").fetchall()
+                found = list(self.rows[f"model.{each.name}"].values())
+                assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
+
+
+class InDuckDB(Maintained):
+    """Runs the same statements in DuckDB, translated, which takes a hundredth of the time."""
+
+    def __init__(self, root, sequence):
+        super().__init__(None, root, sequence)
+        self.duckdb = duckdb.connect()
+
+    def differences(self, plan, changed_inputs, changes):
+        for index, relation in enumerate(plan.maintenance.relations):
+            now, feed = self.rows[relation].values(), changes.get(relation, [])
+            self._table(view_of("now", index), relation, now)
+            self._table(view_of("changed", index), relation, [row[:-1] for row in feed])
+            before = [row[:-1] for row in feed if row[-1] in {"update_preimage", "delete"}]
+            self._table(view_of("either", index), relation, [*now, *before])
+        model, maintenance = plan.target.model, plan.maintenance
+        self._table(STORED, model, self.rows[model].values())
+        kept, sql = f"select * from {STORED}", maintenance.whole
+        parts = [
+            each.sql for each in maintenance.touched if changed_inputs and each.relation in changed_inputs
+        ]
+        if parts:
+            self._create(TOUCHED, "\nunion\n".join(f"({part})" for part in parts))
+            sql = maintenance.restricted
+            on = " and ".join(
+                f"s.{name} <=> t.{touched_column(index)}" for index, name in enumerate(maintenance.by)
+            )
+            kept += f" as s left semi join {TOUCHED} as t on {on}"
+        names = ", ".join(self.names[model])
+        self._create(NEW, f"select {names} from ({sql})")
+        self._create(f"{STORED}_touched", kept)
+        return self._run(differences_sql(plan.target)).fetchall()
+
+    def _table(self, name, relation, rows):
+        self._run(f"create or replace table {name} ({self.columns[relation]})")
+        if rows:
+            marks = ", ".join("?" for _ in self.names[relation])
+            self.duckdb.executemany(f"insert into {name} values ({marks})", [list(row) for row in rows])
+
+    def _create(self, name, sql):
+        self._run(f"create or replace table {name} as {sql}")
+
+    def _run(self, sql):
+        (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+        return self.duckdb.execute(found)
+
+
+def changed(before, after):
+    if before is None and after is None:
+        return []
+    if before is None:
+        return [(*after, "insert")]
+    if after is None:
+        return [(*before, "delete")]
+    return [(*before, "update_preimage"), (*after, "update_postimage")]
+
+
+def ordered(rows):
+    return sorted((tuple(map(_value, row)) for row in rows), key=repr)
+
+
+def _value(value):
+    return (
+        None
+        if isinstance(value, float) and math.isnan(value)
+        else float(value)
+        if isinstance(value, int | float)
+        else value
+    )

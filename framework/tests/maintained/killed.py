@@ -1,0 +1,75 @@
+"""A project on Delta; as a program, it maintains one of its tables and kills itself and its JVM meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from support.runs import job_of
+
+from maintained.generator import Made
+from millstream.physical.values import PerBatch
+from millstream.project.values import Target
+from millstream.runner.queries.deliveries import Stores
+from millstream.runner.queries.start import QueryContext, _maintained
+from millstream.runner.queries.tables import Tables
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import start_spark
+from millstream.stores.spark import MAINTAINED
+
+BASE = Made("t0", {"id": "n", "k": "t", "r": "n", "v": "n"}, ("id",))
+GROUPS = Made(
+    "m0", {"k": "t", "n": "n"}, ("k",), "select x.k, count(*) as n from {t0} as x group by x.k", reads=("t0",)
+)
+JOINED = Made(
+    "m1", {"id": "n", "n": "n"}, ("id",), "select x.id, y.n from {t0} as x left join {m0} as y on x.k = y.k",
+    reads=("t0", "m0"),
+)  # fmt: skip
+PLACED = Made(
+    "m2", {"id": "n", "p": "n"}, ("id",),
+    "select x.id, row_number() over (partition by x.n order by x.id) as p from {m1} as x", full=True, reads=("m1",),
+)  # fmt: skip
+BATCHES = [
+    {"t0": [(1, ("a", 0, 1)), (2, ("a", 1, 2)), (3, (None, 1, 2))]},
+    {"t0": [(1, ("b", 0, 1)), (3, None), (4, ("a", 2, 2)), (5, (None, 2, 2)), (7, ("c", 0, 0))]},
+    {"t0": [(2, None), (1, None), (6, ("b", 0, 0))]},
+]
+
+
+def work_of(job, tables, name, merge):
+    """Return what a batch of the query of a maintained table does; `merge` stores its rows."""
+    queries = (query for query in job.physical.queries if query.maintaining)
+    query = next(each for each in queries if each.maintaining.target.model == f"model.{name}")
+    assert isinstance(query.deliver, PerBatch)
+    context = QueryContext(job.project, "", Stores(MAINTAINED, {}, {}, merge), {}, tables)
+    return _maintained(query, query.maintaining, query.deliver, context)
+
+
+def main(root: str, moment: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        target = Target("tests", "local", {"master": "local[2]"})
+        spark = start_spark("tests", target, jars_for(target), Path(folder), None)
+        job = job_of(Path(root))
+        tables = Tables(spark, job.project, job.catalog)
+
+        def merge(*given):
+            if moment == "during":
+                threading.Timer(1.0, die).start()
+            elif moment == "before":
+                die()
+            tables.merge(*given)
+            die()
+
+        work_of(job, tables, "m0", merge)(spark.newSession().range(0), 0)
+
+
+def die() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
