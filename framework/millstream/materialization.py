@@ -119,6 +119,8 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     """SQL expressions by name."""
     timestamp: str | None = None
     producer: dict[str, Any] = {}
+    guarantee: str | None = None
+    """By default, that of the target."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 
@@ -131,7 +133,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     @property
     def settings(self) -> dict[str, Any]:
         """Return the options that define how records are sent, and how a topic is created."""
-        return self._given("partitions", "replication", "topic_config", "producer", "timestamp")
+        return self._given("partitions", "replication", "topic_config", "producer", "timestamp", "guarantee")
 
     @property
     def value_subject(self) -> str:

@@ -19,6 +19,7 @@ from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules import SHARING
 from millstream.optimizer.rules.delay_costly import delay_costly
+from millstream.physical.guarantee import DEFAULT
 from millstream.physical.lock import Lock
 from millstream.physical.plan import (
     Groups,
@@ -210,6 +211,7 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
         seeds={id_: seed.digest for id_, seed in catalog.seeds.items()},
         spark=catalog.target.get("spark", {}),
         isolation=catalog.target.get("isolation", {}),
+        guarantee=catalog.target.get("guarantee", DEFAULT),
         places=catalog.target.get("places", {}),
         distinct=dict(hints.distinct),
         rows_per_second=dict(hints.rows_per_second),

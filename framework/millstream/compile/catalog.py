@@ -48,7 +48,7 @@ def base_catalog(
         hints=_hints(project),
         target={
             name: value
-            for name in ("optimization", "grouping", "timezone", "trigger")
+            for name in ("optimization", "grouping", "timezone", "trigger", "guarantee")
             if (value := project.target.settings.get(name)) is not None
         }
         | {"shuffle_partitions": shuffle_partitions(project.target)}

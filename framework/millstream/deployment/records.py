@@ -49,6 +49,8 @@ class Record(Struct, frozen=True):
     """The packed `Definition` that it was last started with. Older records have none."""
     defined: str = ""
     """When it was first started with this definition."""
+    split_from: str = ""
+    """The query and the id of the checkpoint that this one was copied from."""
     former: bytes = b""
     """The packed `Former`: models that left it, and whose state its checkpoint still has."""
 

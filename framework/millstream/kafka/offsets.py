@@ -16,14 +16,16 @@ class Bounds(NamedTuple):
     first: int
     """The offset of the oldest retained record."""
     end: int
-    """The offset after the last record, of those whose transactions have ended."""
+    """The offset after the last record, by default of those whose transactions have ended."""
 
 
 PartitionKey = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
 
-def bounds(admin: Admin, topics: Iterable[str]) -> dict[PartitionKey, Bounds]:
+def bounds(
+    admin: Admin, topics: Iterable[str], isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
+) -> dict[PartitionKey, Bounds]:
     """Return the bounds of every partition of those topics that exist."""
     existing = admin.metadata().topics
     partitions = [
@@ -35,7 +37,7 @@ def bounds(admin: Admin, topics: Iterable[str]) -> dict[PartitionKey, Bounds]:
     if not partitions:
         return {}
     first = _offsets(admin, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-    end = _offsets(admin, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    end = _offsets(admin, partitions, OffsetSpec.latest(), isolation)  # type: ignore[no-untyped-call]
     return {partition: Bounds(first[partition], end[partition]) for partition in first}
 
 
@@ -63,14 +65,17 @@ _NOT_READY = frozenset(
 
 
 def _offsets(
-    admin: Admin, partitions: Collection[TopicPartition], which: OffsetSpec
+    admin: Admin,
+    partitions: Collection[TopicPartition],
+    which: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> dict[PartitionKey, int]:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
             futures = admin.client.list_offsets(
                 dict.fromkeys(partitions, which),
-                isolation_level=IsolationLevel.READ_COMMITTED,
+                isolation_level=isolation,
                 request_timeout=PATIENCE,
             )
             return {

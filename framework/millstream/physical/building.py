@@ -20,6 +20,7 @@ from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.format_functions import decoders, encoders
 from millstream.physical.former import input_without_rows, is_former, of_models
+from millstream.physical.guarantee import sends_exactly_once
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.maintaining import maintaining_functions, maintaining_of
 from millstream.physical.memory import estimate
@@ -164,6 +165,8 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             placed=all(part.placed for part in recipe.parts),
             skips=tuple(model for part in recipe.parts for model in part.skips),
         )
+    outputs = deliver.outputs if isinstance(deliver, ToKafka) else (d.target for d in deliver.deliveries)
+    exactly_once = sends_exactly_once(outputs, settings.guarantee)
     # Dead letters keep the headers of their records.
     with_headers = frozenset(each.relation for each in dead_letters)
     reads = sources(order, views, with_headers, recipe.good)
@@ -206,10 +209,12 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             reads,
             functions,
             deliver=deliver,
+            exactly_once=exactly_once,
             sides=len(recipe.parts) + _unions(order),
         ),
         maintaining=maintaining,
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
+        exactly_once=exactly_once,
     )
     return BuiltQuery(query, _members(recipe))
 

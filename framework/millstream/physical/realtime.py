@@ -15,6 +15,7 @@ def realtime_obstacles(
     functions: Sequence[str],
     *,
     deliver: ToKafka | PerBatch,
+    exactly_once: bool,
     sides: int,
 ) -> tuple[str, ...]:
     """Return the reasons; without any, the query can run in real-time mode."""
@@ -30,6 +31,8 @@ def realtime_obstacles(
             found.append("records with their own timestamp are written batch by batch")
         case ToKafka(placed=False) if not found:
             found.append("rows that may become several records are written batch by batch")
+    if exactly_once:
+        found.append("it sends its records in transactions, batch by batch")
     if sides > 1:
         found.append("it reads a source more than once")
     found += [

@@ -286,6 +286,8 @@ class Query(Struct, frozen=True):
     maintaining: Maintaining | None = None
     dead_letter_source: str = ""
     """The source whose undecodable records it alone sends to dead letters."""
+    exactly_once: bool = False
+    """Its records are sent in transactions: readers of committed records see each of them once."""
 
     @property
     def outputs(self) -> tuple[Target, ...]:
@@ -348,6 +350,8 @@ class PhysicalSettings(Struct, frozen=True):
     """The Spark settings that can change results."""
     isolation: dict[str, str] = {}
     """The isolation level at which a source is read, by its id, unless it is the default."""
+    guarantee: str = "at_least_once"
+    """Of the sinks that configure none, and of dead letters."""
     places: dict[str, str] = {}
     """Where each store keeps tables; the default store's place is also under an empty name."""
     distinct: dict[tuple[str, str], int] = {}

@@ -52,7 +52,7 @@ _OWN_GROUP = "each query has its own consumer group"
 _STARTING = "write starting: earliest, latest or a time"
 _TOPIC = "write topic: …"
 _UNSEEN = "interceptors could change or drop records unseen"
-_ONCE = "Spark writes to Kafka at least once, without transactions"
+_ONCE = "each query has its own; write guarantee: exactly_once for transactions"
 _WHEN_DONE = "offsets are committed when a batch is finished"
 _ALL = "a query reads to the end of a topic"
 _CONSUMER = {
@@ -73,7 +73,6 @@ _SET_BY_MILLSTREAM: dict[Owner, dict[str, str]] = {
         "key.serializer": _BYTES,
         "value.serializer": _BYTES,
         "transactional.id": _ONCE,
-        "transaction.timeout.ms": _ONCE,
         "interceptor.classes": _UNSEEN,
     },
     "consumer": _CONSUMER,

@@ -94,6 +94,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     headers: Annotated[dict[str, str] | None, about("sink: record headers, name to SQL expression")] = None
     timestamp: Annotated[str | None, about("sink: the column that becomes the record's timestamp")] = None
     producer: Annotated[dict[str, Any] | None, about("sink: options of the Kafka producer")] = None
+    guarantee: Annotated[
+        Literal["at_least_once", "exactly_once"] | None,
+        about("sink: exactly_once sends records in transactions; by default that of the target"),
+    ] = None
     unique_key: Annotated[str | list[str] | None, about("table: the columns that identify a row")] = None
     order_by: Annotated[str | None, about("table: the column that decides which row is newest")] = None
     delete_when: Annotated[str | None, about("table: an SQL condition; rows that match it are deleted")] = (

@@ -189,7 +189,10 @@ class TargetShape(Shape):
         list[NotificationShape] | None, about("webhooks and commands that a run notifies of failures")
     ] = None
     grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
-    guarantee: Literal["at_least_once"] | None = None
+    guarantee: Annotated[
+        Literal["at_least_once", "exactly_once"] | None,
+        about("of records in Kafka: exactly_once sends them in transactions; by default at_least_once"),
+    ] = None
     timezone: Annotated[str | None, about("the time zone of days and hours, by default UTC")] = None
     spark: Annotated[dict[str, Any], about("further Spark settings")] = {}
     environment: Annotated[

@@ -26,7 +26,7 @@ from millstream.kafka.cluster import is_embedded
 from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
 from millstream.physical.isolation import check_isolated
-from millstream.physical.values import Query, SinkOutput, SourceRead
+from millstream.physical.values import DeadLetters, Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
@@ -41,10 +41,12 @@ from millstream.runner.checkpoints.files import (
     last_begun,
     last_done,
     read_record,
+    read_up_to,
 )
 from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import settle_all
+from millstream.runner.checkpoints.transactions import Transactions, open_transactions, with_senders
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
 from millstream.runner.queries.positions import without_earlier
@@ -77,10 +79,12 @@ class Engine(Struct, frozen=True, eq=False):
     """The schema registry that records need, if any."""
     turn: AbstractContextManager[Any] | None = None
     """Limits how many batches of a run execute at a time."""
+    transactions: Transactions | None = None
+    """Those in which records are sent, if any query sends them exactly once."""
 
     @property
     def held(self) -> HeldRecords:
-        return HeldRecords(self.spark, self.files, self.kafka.cluster, self.kafka.trigger)
+        return HeldRecords(self.spark, self.files, self.kafka.cluster, self.kafka.trigger, self.transactions)
 
     def topic_options(self, source: SourceRead) -> Mapping[str, Any]:
         """Return the options of a topic; a model's topic is read from where its current rows begin."""
@@ -96,14 +100,23 @@ class Engine(Struct, frozen=True, eq=False):
         began = next((each.began.get(source.topic) for each in records if each is not None), None)
         return {"began": began} if began else {}
 
-    def stores(self, query: Query, identity: str, new: frozenset[str]) -> Stores:
+    def stores(
+        self, query: Query, identity: str, new: frozenset[str], *, key: str = "", alone: bool = False
+    ) -> Stores:
         """Return where the batches of a query go; all its sinks share one producer."""
         given: dict[str, object] = {}
         for target in query.outputs:
             if isinstance(target, SinkOutput):
                 given |= target.options.get("producer") or {}
         sink, producer = self.kafka.sink(given), self.kafka.producer(given)
-        return Stores(identity, sink, producer, self.tables.merge, new, turn=self.turn)
+        exactly_once = None
+        if query.exactly_once:
+            assert self.transactions is not None, f"{query.name} is not among those that need transactions"
+            topics = (each.topic for each in query.outputs if isinstance(each, SinkOutput | DeadLetters))
+            exactly_once = self.transactions.of(query.name, key or identity, topics, alone=alone)
+        return Stores(
+            identity, sink, producer, self.tables.merge, new, turn=self.turn, exactly_once=exactly_once
+        )
 
     def ids(self, query: Query) -> dict[str, str]:
         return self.kafka.ids([source.topic for source in query.sources if source.topic])
@@ -132,15 +145,46 @@ class Engine(Struct, frozen=True, eq=False):
             clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         sent = partial(without_earlier, bounds=record.sent) if record.sent else None
-        return replace(found, checkpoint=spark, stores=replace(found.stores, again=again, without_sent=sent))
+        exactly_once = found.stores.exactly_once
+        if exactly_once is not None and again is not None:
+            exactly_once = replace(exactly_once, sent=exactly_once.read_sent(*_split_from(record)))
+        stores = replace(found.stores, again=again, without_sent=sent, exactly_once=exactly_once)
+        return replace(found, checkpoint=spark, stores=stores)
 
-    def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
-        """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`."""
+    def read(self, query: Query) -> dict[str, Offsets]:
+        """Return the offsets up to which a query has read each topic, and has stored and sent what it read.
+
+        That is the end of its last complete batch, or of one that was sent in a transaction before it failed.
+        """
+        record = self.record(query)
+        if record is None:
+            return {}
+        spark = self.checkpoint(query).spark(record)
+        done, begun = last_done(self.files, spark), last_begun(self.files, spark)
+        if query.exactly_once and self.transactions is not None and begun not in {None, done}:
+            sender = self.transactions.of(query.name, f"{query.name}/{record.id}", ())
+            sent = sender.read_sent(*_split_from(record))
+            done = begun if sent is not None and sent.batch == begun else done
+        return {} if done is None else read_up_to(self.files, spark, done) or {}
+
+    def context_of(
+        self,
+        query: Query,
+        identity: str,
+        new: frozenset[str] = frozenset(),
+        *,
+        key: str = "",
+        alone: bool = False,
+    ) -> QueryContext:
+        """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`.
+
+        Transactions have `key` instead, if that is given; what runs `alone` may run while the query does.
+        """
         read = ((each, self.topic_options(each)) for each in query.sources)
         return QueryContext(
             project=self.job.project,
             checkpoint="",
-            stores=self.stores(query, identity, new),
+            stores=self.stores(query, identity, new, key=key, alone=alone),
             sources={each.relation: self.kafka.source(each.topic, own) for each, own in read},
             tables=self.tables,
             settings=session_settings(query, self.job.catalog),
@@ -167,6 +211,10 @@ class Engine(Struct, frozen=True, eq=False):
         target = self.job.project.target
         found = problem_of(query.title, error, str(self.log), target.location)
         return replace(found, message=mask(found.message, secrets_in(target.settings)))
+
+
+def _split_from(record: Record) -> tuple[str, ...]:
+    return (record.split_from,) if record.split_from else ()
 
 
 @lru_cache(maxsize=1)
@@ -217,9 +265,13 @@ def engine(
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
         kafka = ready.result()
-        settle_all(files, tables, HeldRecords(spark, files, kafka.cluster, kafka.trigger), checkpoints)
+        place = (files, checkpoints, kafka.cluster, project.settings.name, project.target.environment)
+        transactions = open_transactions(*place, job.physical.queries)
+        held = HeldRecords(spark, files, kafka.cluster, kafka.trigger, transactions)
+        settle_all(files, tables, held, checkpoints)
         splitting.settle(files, checkpoints)
         job = _split(job, files, checkpoints)
+        transactions = with_senders(transactions, *place, job.physical.queries)
         record_environment(job, files, checkpoints)
         yield Engine(
             job,
@@ -233,6 +285,7 @@ def engine(
             tell,
             registry.address,
             _turns(spark) if long_running and is_local(project.target) else None,
+            transactions,
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -15,6 +16,7 @@ from millstream.kafka.cluster import Cluster, revealed
 from millstream.kafka.settings import producer_config, sink_options
 from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.checkpoints.pending_swap import Bounds, PendingSwap
+from millstream.runner.checkpoints.transactions import Transactions
 from millstream.runner.queries.positions import position, without_earlier
 from millstream.runner.queries.timestamps import send_with_timestamps
 from millstream.stores.files import Files
@@ -29,6 +31,7 @@ class HeldRecords(Struct, frozen=True):
     files: Files
     cluster: Cluster
     trigger: str
+    transactions: Transactions | None = None
 
     def send(self, place: CheckpointFolder, found: PendingSwap) -> None:
         """Send the records that a version was to send before it takes over; repeats have the same headers."""
@@ -41,7 +44,14 @@ class HeldRecords(Struct, frozen=True):
         if found.upserts:
             records = _newest(records)
         records = records.coalesce(1).sortWithinPartitions(_BATCH).drop(_BATCH)
-        if "timestamp" in records.columns:
+        if found.exactly_once and self.transactions is not None:
+            name = found.record.query
+            sender = self.transactions.of(
+                name, f"{name}/{found.record.id}/held", (found.record.outputs or {}).values()
+            )
+            sender = replace(sender, sent=sender.read_sent())
+            sender.write(records, revealed(sink_options(self.cluster, {}, self.trigger)), 0)
+        elif "timestamp" in records.columns:
             send_with_timestamps(records, revealed(producer_config(self.cluster)))
         else:
             options = revealed(sink_options(self.cluster, {}, self.trigger))

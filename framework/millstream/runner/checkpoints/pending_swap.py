@@ -32,6 +32,8 @@ class PendingSwap(Struct, frozen=True):
     """Id of the apply that retains the replaced version; empty if it is not retained."""
     held: bool = False
     """Its records are stored next to its checkpoint, and sent by the swap: the running version continues."""
+    exactly_once: bool = False
+    """Its held records are sent in a transaction."""
     upserts: bool = False
     """Only the newest of its held records with the same key is sent."""
     bounds: Bounds = {}

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
+from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
@@ -98,7 +99,13 @@ def _run(
     stage = f"backfill of {names}"
     running.tell(Setup(stage))
     alone = alone_of(running.job.topology, query.name, models, running.job.physical.lock)
-    context = running.context_of(alone, _identity(alone, record, ranges), new)
+    digest, identity = _digest(alone, ranges), f"{alone.name}/{record.id}"
+    # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
+    once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
+    context = running.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
+    if (sender := context.stores.exactly_once) is not None:
+        sender = replace(sender, sent=sender.read_sent())
+        context = replace(context, stores=replace(context.stores, exactly_once=sender))
     try:
         run_once(running.spark, alone, context, ranges)
     except (MillstreamError, PySparkException, Py4JError) as error:
@@ -114,15 +121,12 @@ def _run(
     return {}
 
 
-def _identity(alone: Query, record: Record, ranges: dict[str, Ranges]) -> str:
-    """Return the identity by which repeated records are recognised."""
+def _digest(alone: Query, ranges: dict[str, Ranges]) -> str:
+    """Return what the records of a backfill are recognised by, if it is repeated."""
     parts = [
         f"{topic}-{n}:{end}" for topic, partitions in ranges.items() for n, (_, end) in partitions.items()
     ]
-    digest = blake2b("\n".join([*alone.models, *parts]).encode(), digest_size=6).hexdigest()
-    # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
-    once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
-    return f"{alone.name}/{record.id}.{once}"
+    return blake2b("\n".join([*alone.models, *parts]).encode(), digest_size=6).hexdigest()
 
 
 def _late(query: Query, model: str) -> Diagnostic:

@@ -42,6 +42,7 @@ def begin(
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
         upserts = held and query.output_mode == "update"
         found = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
+        found = replace(found, exactly_once=held and query.exactly_once)
         pending_swap.write(running.files, checkpoint, found)
     rebuilt = _to_new_tables(query, found)
     created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}

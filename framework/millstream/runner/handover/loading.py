@@ -27,6 +27,7 @@ from millstream.project.values import Project
 from millstream.results import read_results
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import read_lock
+from millstream.runner.checkpoints.transactions import with_senders
 from millstream.runner.engine import Engine, fitted, streamed_tables_of
 from millstream.runner.handover.values import ProjectVersion
 from millstream.runner.queries.tables import Tables
@@ -101,9 +102,19 @@ def loaded(running: Engine, version: ProjectVersion, intent: Intent) -> Engine:
     )
     job = fitted_to_run(job, deployed_at(running.files, running.checkpoints))
     make_topics(job, job.physical.queries, running.kafka.cluster, running.tell)
+    transactions = with_senders(
+        running.transactions,
+        running.files,
+        running.checkpoints,
+        running.kafka.cluster,
+        project.settings.name,
+        project.target.environment,
+        job.physical.queries,
+    )
     return replace(
         running,
         job=job,
+        transactions=transactions,
         tables=Tables(running.spark, project, job.catalog),
         streamed=streamed_tables_of(job),
     )

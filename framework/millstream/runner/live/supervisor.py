@@ -150,7 +150,12 @@ class SupervisedQuery:
             time.sleep(_LOOK)
 
     def position(self) -> dict[str, dict[int, int]]:
-        """Return the offsets up to which it has read each topic, by its complete batches."""
+        """Return the offsets up to which it has read each topic, by its complete batches.
+
+        Once it is halted, that includes a batch that failed after it was sent.
+        """
+        if self._halted and not self._thread.is_alive():
+            return self._running.read(self.query)
         files, record = self._running.files, self._running.record(self.query)
         if record is None:
             return {}

@@ -21,6 +21,7 @@ from millstream.physical.values import (
     Target,
     ViewOutput,
 )
+from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.row_tests import TestCounts, run_row_checks
 from millstream.runner.queries.timestamps import send_with_timestamps
@@ -48,6 +49,8 @@ class Stores(Struct, frozen=True):
     """Stores records instead of sending them."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None
     """Removes records that another version has sent."""
+    exactly_once: ExactlyOnce | None = None
+    """Sends records in transactions, if the query does that."""
     again: int | None = None
     """The number of a batch that was started before, and may have been stored."""
     turn: AbstractContextManager[Any] | None = None
@@ -136,6 +139,8 @@ def write_records(records: DataFrame, stores: Stores, number: int) -> None:
         records = stores.without_sent(records)
     if stores.hold is not None:
         stores.hold(records, number)
+    elif stores.exactly_once is not None:
+        stores.exactly_once.write(records, stores.kafka, number)
     elif "timestamp" in records.columns:
         send_with_timestamps(records, stores.producer)
     else:

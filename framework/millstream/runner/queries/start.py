@@ -245,7 +245,7 @@ def _to(writer: DataStreamWriter, query: Query, context: QueryContext) -> DataSt
             return writer.foreachBatch(in_turn(deliver(how, stores), stores))
         case ToKafka() as how if how.numbered_by_batch:
             return writer.foreachBatch(in_turn(lambda rows, number: send(rows, stores, number), stores))
-        case ToKafka() if stores.turn is not None or stores.without_sent is not None:
+        case ToKafka() if stores.turn or stores.without_sent or stores.exactly_once:
             return writer.foreachBatch(
                 in_turn(lambda rows, number: write_records(rows, stores, number), stores)
             )

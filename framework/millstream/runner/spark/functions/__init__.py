@@ -23,6 +23,8 @@ EXTENSIONS = "millstream.spark.Extensions"
 """The class that adds them to a session."""
 _SOURCES = Path(__file__).with_name("java")
 _COMPILER = "compiler"
+_KAFKA = "kafka"
+"""The sink with transactions uses Kafka's producer."""
 _RELEASE = "17"
 _PART_OF_JAVA = "stax-api-"
 """Its packages are also Java's own, which the compiler refuses."""
@@ -36,9 +38,9 @@ def functions_jar(progress: Progress | None = None) -> Path:
     file = jars_folder() / f"millstream-functions-{_digest(sources)}.jar"
     if _is_whole(file):
         return file
-    ((compiler,),) = fetch([_COMPILER], progress).values()
+    found = fetch([_COMPILER, _KAFKA], progress)
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
-        _compile(compiler, sources, Path(folder))
+        _compile(found[_COMPILER][0], found[_KAFKA], sources, Path(folder))
         content = _jar(Path(folder))
     try:
         replace_file(file, content, mode=0o644)
@@ -68,9 +70,9 @@ def _is_whole(file: Path) -> bool:
     return whole
 
 
-def _compile(compiler: Path, sources: Sequence[Path], folder: Path) -> None:
+def _compile(compiler: Path, kafka: Iterable[Path], sources: Sequence[Path], folder: Path) -> None:
     jars = (Path(pyspark.__file__).parent / "jars").glob("*.jar")
-    classes = sorted(jar for jar in jars if not jar.name.startswith(_PART_OF_JAVA))
+    classes = [*sorted(jar for jar in jars if not jar.name.startswith(_PART_OF_JAVA)), *kafka]
     arguments = folder / "arguments"
     class_path = ":".join(map(str, classes))
     arguments.write_text("\n".join(f'"{each}"' for each in ("-cp", class_path, *map(str, sources))))

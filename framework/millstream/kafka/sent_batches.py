@@ -1,0 +1,64 @@
+"""Which batches were sent in transactions: a compacted topic, which is written in the same transactions."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+from confluent_kafka import IsolationLevel
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.kafka.clients import Admin
+from millstream.kafka.consuming import all_records
+from millstream.kafka.offsets import bounds
+from millstream.kafka.topics import Topic, create_missing
+from millstream.kafka.transactions import transactions
+
+_CONFIG = {
+    "cleanup.policy": "compact",
+    # The newest segment is never compacted; whoever looks for a batch reads all of it.
+    "segment.bytes": str(8 << 20),
+    "min.cleanable.dirty.ratio": "0.1",
+}
+_PATIENCE = 60.0
+"""Seconds until other queries have ended the transactions in which they are writing to the topic."""
+_LOOK = 0.05
+
+
+class SentBatch(Struct, frozen=True):
+    """The last batch of a checkpoint that was sent."""
+
+    batch: int
+    topics: tuple[str, ...]
+    """The topics that the query wrote then, whether or not the batch had records for them."""
+
+    def encoded(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+
+def create_sent_batches(admin: Admin, topic: str) -> None:
+    create_missing(admin, [Topic(topic, 1, config=_CONFIG)])
+
+
+def end_transactions(admin: Admin, id_: str) -> None:
+    """Let Kafka end the transaction of an earlier producer, which can't send anything from now on."""
+    transactions(admin, id_)
+
+
+def last_sent(admin: Admin, topic: str, key: str) -> SentBatch | None:
+    """Return the last batch that was sent under a key; its own transactions must have ended."""
+    # Readers of committed records stop at the first open transaction: wait for those of other queries.
+    end = bounds(admin, [topic], IsolationLevel.READ_UNCOMMITTED)
+    deadline = time.monotonic() + _PATIENCE
+    while any(at.end < end[partition].end for partition, at in bounds(admin, [topic]).items()):
+        if time.monotonic() > deadline:
+            text = f"a transaction that writes to '{topic}' has not ended for {_PATIENCE:.0f} seconds"
+            remedy = "Kafka ends it after its timeout; then try again: nothing is lost or sent twice"
+            raise MillstreamError(Diagnostic("MS838", text, None, remedy))
+        time.sleep(_LOOK)
+    found = None
+    for message in all_records(admin, [topic]):
+        if message.key() == key.encode() and (value := message.value()) is not None:
+            found = msgspec.json.decode(value, type=SentBatch)
+    return found

@@ -1,0 +1,95 @@
+"""Who sends records in transactions: the queries of a target, in a file next to their checkpoints.
+
+The names of transactions have an id of the file, so that two targets never end each other's.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from msgspec import Struct
+
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import Cluster
+from millstream.kafka.sent_batches import create_sent_batches, end_transactions
+from millstream.physical.values import Query
+from millstream.project.names import Environment, named
+from millstream.runner.queries.exactly_once import ExactlyOnce
+from millstream.stores.files import Files, path_in, read_json, write_json
+
+_FILE = "transactions.json"
+_AT_ONCE = 8
+_BACKFILL = ".backfill"
+
+
+class _Senders(Struct, frozen=True):
+    id: str
+    queries: tuple[str, ...] = ()
+    """Names of the queries that may have an open transaction."""
+
+
+class Transactions(Struct, frozen=True):
+    """The names of a target's transactions, and where their markers are."""
+
+    cluster: Cluster
+    prefix: str
+    marker_topic: str
+
+    def of(self, query: str, identity: str, topics: Iterable[str], *, alone: bool = False) -> ExactlyOnce:
+        """Return what sends a query's batches; `identity` names the checkpoint, or what else numbers them.
+
+        What runs `alone` may run while the query itself does.
+        """
+        id_ = f"{self.prefix}.{query}{_BACKFILL if alone else ''}"
+        return ExactlyOnce(self.cluster, id_, self.marker_topic, identity, tuple(dict.fromkeys(topics)))
+
+
+def open_transactions(
+    files: Files,
+    checkpoints: str,
+    cluster: Cluster,
+    project: str,
+    environment: Environment | None,
+    queries: Iterable[Query],
+) -> Transactions | None:
+    """Return the transactions of a target, or None if none of its queries ever needed them.
+
+    First, those of a process that died are ended: readers of committed records would wait for them.
+    """
+    senders = read_json(files, path_in(checkpoints, _FILE), _Senders)
+    found = with_senders(None, files, checkpoints, cluster, project, environment, queries)
+    if found is not None and senders is not None:
+        admin = admin_of(cluster)
+        ids = [f"{found.prefix}.{query}{end}" for query in senders.queries for end in ("", _BACKFILL)]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(partial(end_transactions, admin), ids))
+    return found
+
+
+def with_senders(
+    known: Transactions | None,
+    files: Files,
+    checkpoints: str,
+    cluster: Cluster,
+    project: str,
+    environment: Environment | None,
+    queries: Iterable[Query],
+) -> Transactions | None:
+    """Record who may have open transactions from now on."""
+    path = path_in(checkpoints, _FILE)
+    before = read_json(files, path, _Senders)
+    names = {query.name for query in queries if query.exactly_once}
+    if before is None and not names:
+        return known
+    senders = before or _Senders(uuid.uuid4().hex[:12])
+    prefix = named(environment, f"millstream.{project}.{senders.id}")
+    found = Transactions(cluster, prefix, named(environment, f"_millstream.{project}.{senders.id}.batches"))
+    if known is None:
+        create_sent_batches(admin_of(cluster), found.marker_topic)
+    listed = tuple(sorted({*senders.queries, *names}))
+    if before is None or listed != before.queries:
+        write_json(files, path, _Senders(senders.id, listed))
+    return found

@@ -1,0 +1,94 @@
+"""Sends the records of a query's batches in transactions, each with a marker of the batch.
+
+A batch that is repeated after a failure is not sent again to the topics that its marker names: whatever its
+rows are the second time, and however they are partitioned, it has been sent as a whole.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import Cluster
+from millstream.kafka.sent_batches import SentBatch, end_transactions, last_sent
+
+_FORMAT = "millstream.spark.TransactionalSink"
+_TRIES = 3
+"""How often a batch is sent on a cluster, where the task that sends it can be lost with its executor."""
+
+
+class ExactlyOnce(Struct, frozen=True):
+    """Sends the batches of one query, from its start to its end."""
+
+    cluster: Cluster
+    id: str
+    """The transactional id: Kafka ends the transactions of earlier producers with it."""
+    marker_topic: str
+    key: str
+    """The key of its markers: the query and its checkpoint."""
+    topics: tuple[str, ...]
+    """All topics that the query writes."""
+    sent: SentBatch | None = None
+    """The last batch that was sent before this start, if that batch may be repeated."""
+    session: str = field(default_factory=lambda: uuid.uuid4().hex)
+    counts: Counter[str] = field(default_factory=Counter)
+    """The records that were sent, by topic."""
+
+    def read_sent(self, *others: str) -> SentBatch | None:
+        """Return the last batch that was sent, also under `others` of its key; nothing is sent meanwhile."""
+        admin = admin_of(self.cluster)
+        end_transactions(admin, self.id)
+        found = (last_sent(admin, self.marker_topic, key) for key in (self.key, *others))
+        return next((each for each in found if each is not None), None)
+
+    def write(self, records: DataFrame, kafka: Mapping[str, str], number: int) -> None:
+        """Send the records of a batch, unless they were sent."""
+        sent = self.sent
+        for left in reversed(range(_TRIES)):
+            try:
+                self._write(records, kafka, number, sent)
+            except (PySparkException, Py4JError):
+                if not left or _is_local(records):
+                    raise
+                sent = self.read_sent()
+            else:
+                return
+
+    def _write(
+        self, records: DataFrame, kafka: Mapping[str, str], number: int, sent: SentBatch | None
+    ) -> None:
+        before = sent.topics if sent is not None and sent.batch >= number else ()
+        if set(self.topics) <= set(before):
+            # The rows are evaluated nevertheless: Spark must store its state.
+            records.write.format("noop").mode("overwrite").save()
+            return
+        unsent = records.where(~f.col("topic").isin(*before)) if before else records
+        marker = SentBatch(number, tuple(dict.fromkeys((*before, *self.topics))))
+        call = uuid.uuid4().hex
+        own = {
+            "transaction": self.id,
+            "session": self.session,
+            "call": call,
+            "marker.topic": self.marker_topic,
+            "marker.key": self.key,
+            "marker.value": marker.encoded(),
+        }
+        unsent.write.format(_FORMAT).options(**kafka, **own).mode("append").save()
+        jvm = records.sparkSession._jvm  # noqa: SLF001 -- there is no public API for it
+        assert jvm is not None
+        for topic, count in jvm.millstream.spark.TransactionalSink.sent(call).items():
+            self.counts[topic] += count
+
+
+def _is_local(records: DataFrame) -> bool:
+    context: Any = records.sparkSession.sparkContext
+    return bool(context._jsc.sc().isLocal())  # noqa: SLF001 -- there is no public API for it

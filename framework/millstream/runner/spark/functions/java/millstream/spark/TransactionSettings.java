@@ -1,0 +1,42 @@
+package millstream.spark;
+
+import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The settings of a transaction: those of its producer, the id by which Kafka ends the transactions of earlier
+ * producers, and the marker of its batch. A {@code session} is the life of a query: a producer serves one.
+ */
+record TransactionSettings(
+    HashMap<String, Object> producer, String id, String session, String call, String topic, String key, String value)
+    implements Serializable {
+  private static final String KAFKA = "kafka.";
+  /** The longest that brokers accept by default (transaction.max.timeout.ms). */
+  private static final String TIMEOUT = "900000";
+
+  static TransactionSettings of(scala.collection.immutable.Map<String, String> options) {
+    Map<String, String> given = CollectionConverters.asJava(options);
+    HashMap<String, Object> producer = new HashMap<>();
+    producer.put("transaction.timeout.ms", TIMEOUT);
+    given.forEach((name, value) -> {
+      if (name.startsWith(KAFKA)) {
+        producer.put(name.substring(KAFKA.length()), value);
+      }
+    });
+    // Transactions need these.
+    producer.put("acks", "all");
+    producer.put("enable.idempotence", "true");
+    producer.put("transactional.id", given.get("transaction"));
+    return new TransactionSettings(producer, given.get("transaction"), given.get("session"), given.get("call"),
+        given.get("marker.topic"), given.get("marker.key"), given.get("marker.value"));
+  }
+
+  ProducerRecord<byte[], byte[]> marker() {
+    return new ProducerRecord<>(
+        topic, key.getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8));
+  }
+}

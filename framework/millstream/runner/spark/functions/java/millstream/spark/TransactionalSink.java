@@ -1,0 +1,132 @@
+package millstream.spark;
+
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Writes records to Kafka in one transaction, together with a marker that says which batch they are.
+ *
+ * <p>On one machine, all tasks share the producer of the driver, which commits once they are done. On a cluster, a
+ * single task sends all records: several producers have several transactions, which a crash could commit in part.
+ */
+public final class TransactionalSink implements CreatableRelationProvider {
+  private static final Map<String, Map<String, Long>> COUNTS = new ConcurrentHashMap<>();
+
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> parameters, Dataset<Row> data) {
+    TransactionSettings settings = TransactionSettings.of(parameters);
+    RecordColumns columns = RecordColumns.of(data.schema());
+    boolean local = data.sparkSession().sparkContext().isLocal();
+    Dataset<Row> rows = local ? data : data.repartition(1);
+    JavaRDD<InternalRow> records =
+        ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().toRdd().toJavaRDD();
+    List<HashMap<String, Long>> counts =
+        local ? here(records, columns, settings) : records.mapPartitions(new Alone(columns, settings)).collect();
+    Map<String, Long> total = new HashMap<>();
+    counts.forEach(each -> each.forEach((topic, count) -> total.merge(topic, count, Long::sum)));
+    COUNTS.put(settings.call(), total);
+    return new Written(context);
+  }
+
+  /** Returns how many records of each topic a call has sent; once. */
+  public static Map<String, Long> sent(String call) {
+    Map<String, Long> found = COUNTS.remove(call);
+    return found == null ? Map.of() : found;
+  }
+
+  private static List<HashMap<String, Long>> here(
+      JavaRDD<InternalRow> records, RecordColumns columns, TransactionSettings settings) {
+    Transaction transaction = Transaction.begin(settings);
+    String name = UUID.randomUUID().toString();
+    try {
+      Transaction.OPEN.put(name, transaction);
+      List<HashMap<String, Long>> counts = records.mapPartitions(new Shared(name, columns)).collect();
+      transaction.commit(counts.stream().anyMatch(each -> !each.isEmpty()));
+      return counts;
+    } catch (Throwable error) {
+      transaction.abandon();
+      throw error;
+    } finally {
+      Transaction.OPEN.remove(name);
+    }
+  }
+
+  /** A repeated task would send its records twice within the transaction, so the batch is repeated instead. */
+  private static void refuseRepeated() {
+    TaskContext task = TaskContext.get();
+    if (task.attemptNumber() > 0 || task.stageAttemptNumber() > 0) {
+      throw new IllegalStateException("the task that sends the records of a transaction failed; the batch is repeated");
+    }
+  }
+
+  /** Sends the records of one partition by the producer of the driver. */
+  private record Shared(String name, RecordColumns columns)
+      implements FlatMapFunction<Iterator<InternalRow>, HashMap<String, Long>> {
+    @Override
+    public Iterator<HashMap<String, Long>> call(Iterator<InternalRow> rows) {
+      refuseRepeated();
+      Transaction transaction = Transaction.OPEN.get(name);
+      if (transaction == null) {
+        throw new IllegalStateException("the transaction has ended");
+      }
+      return List.of(transaction.send(rows, columns)).iterator();
+    }
+  }
+
+  /** Sends all records by a producer of its own. */
+  private record Alone(RecordColumns columns, TransactionSettings settings)
+      implements FlatMapFunction<Iterator<InternalRow>, HashMap<String, Long>> {
+    @Override
+    public Iterator<HashMap<String, Long>> call(Iterator<InternalRow> rows) {
+      refuseRepeated();
+      if (!rows.hasNext()) {
+        return Collections.emptyIterator();
+      }
+      Transaction transaction = Transaction.begin(settings);
+      try {
+        HashMap<String, Long> counts = transaction.send(rows, columns);
+        transaction.commit(true);
+        Transaction.close(settings.id()); // the next batch may run elsewhere, which ends this producer
+        return List.of(counts).iterator();
+      } finally {
+        transaction.abandon();
+      }
+    }
+  }
+
+  /** What Spark wants to know of what was written: nothing can be read from it. */
+  private static final class Written extends BaseRelation {
+    private final SQLContext context;
+
+    Written(SQLContext context) {
+      this.context = context;
+    }
+
+    @Override
+    public SQLContext sqlContext() {
+      return context;
+    }
+
+    @Override
+    public StructType schema() {
+      return new StructType();
+    }
+  }
+}
