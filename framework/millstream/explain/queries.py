@@ -28,6 +28,8 @@ class Query(Struct, frozen=True):
     sql: str = ""
     dead_letters: tuple[str, ...] = ()
     """Topics to which it writes records that can't be decoded."""
+    exactly_once: bool = False
+    """Its records are sent in transactions."""
     keeps: str = ""
     """The reference topic whose newest rows it stores as a table."""
 
@@ -54,6 +56,7 @@ def explain_query(query: Physical) -> Query:
         query.memory.why if query.signature.stateful else "",
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
+        query.exactly_once,
         next((model.rpartition(".")[2] for model in query.stored if model.startswith("source.")), ""),
     )
 

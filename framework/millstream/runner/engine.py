@@ -136,33 +136,48 @@ class Engine(Struct, frozen=True, eq=False):
         return definition_of(_manifest(self.job.manifest), self.job.catalog, stored).packed()
 
     def context(
-        self, query: Query, record: Record, checkpoint: CheckpointFolder, new: frozenset[str]
+        self,
+        query: Query,
+        record: Record,
+        checkpoint: CheckpointFolder,
+        new: frozenset[str],
+        *,
+        sends: bool = True,
     ) -> QueryContext:
-        """Return what a query needs to continue from a checkpoint; `new` are tables without rows."""
+        """Return what a query needs to continue from a checkpoint; `new` are tables without rows.
+
+        A version that does not send runs next to one that does, whose transactions must not be ended.
+        """
         found, spark = self.context_of(query, f"{query.name}/{record.id}", new), checkpoint.spark(record)
         begun = last_begun(self.files, spark)
         if begun is None:
             clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         sent = partial(without_earlier, bounds=record.sent) if record.sent else None
-        exactly_once = found.stores.exactly_once
+        exactly_once = found.stores.exactly_once if sends else None
         if exactly_once is not None and again is not None:
             exactly_once = replace(exactly_once, sent=exactly_once.read_sent(*_split_from(record)))
         stores = replace(found.stores, again=again, without_sent=sent, exactly_once=exactly_once)
         return replace(found, checkpoint=spark, stores=stores)
 
-    def read(self, query: Query) -> dict[str, Offsets]:
-        """Return the offsets up to which a query has read each topic, and has stored and sent what it read.
+    def sent_exactly_once(self) -> dict[str, int]:
+        """Return how many records were sent to each topic that is written in transactions."""
+        if self.transactions is None:
+            return {}
+        topics = {
+            topic for query in self.job.physical.queries if query.exactly_once for topic in query.topics
+        }
+        return {topic: self.transactions.counts[topic] for topic in topics}
+
+    def read(self, name: str, record: Record) -> dict[str, Offsets]:
+        """Return the offsets up to which a query that has stopped has read, and sent what it read.
 
         That is the end of its last complete batch, or of one that was sent in a transaction before it failed.
         """
-        record = self.record(query)
-        if record is None:
-            return {}
-        spark = self.checkpoint(query).spark(record)
+        spark = checkpoint_folder(self.checkpoints, name).spark(record)
         done, begun = last_done(self.files, spark), last_begun(self.files, spark)
-        if query.exactly_once and self.transactions is not None and begun not in {None, done}:
-            sender = self.transactions.of(query.name, f"{query.name}/{record.id}", ())
+        if self.transactions is not None and begun not in {None, done}:
+            sender = self.transactions.of(name, f"{name}/{record.id}", ())
             sent = sender.read_sent(*_split_from(record))
             done = begun if sent is not None and sent.batch == begun else done
         return {} if done is None else read_up_to(self.files, spark, done) or {}

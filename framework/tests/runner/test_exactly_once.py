@@ -3,63 +3,106 @@
 import json
 from collections import Counter
 
-import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from support.runs import built, create_topics, headers, statuses
-from support.shops import event
+from confluent_kafka import Producer
+from support.committed import committed
+from support.exactly_once import MODELS, Traffic, check_once, write_models
+from support.runs import built, create_topics, problems, statuses
+from support.shops import Shop, event
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
+EXACTLY = """
+    shop:
+      target: local
+      outputs:
+        local: {master: "local[2]", kafka: embedded, guarantee: exactly_once, spark: {spark.sql.shuffle.partitions: 2}}
+"""
 PLAIN = """
-    {{{{ config(materialized='sink', key='user', guarantee='{guarantee}') }}}}
+    {{{{ config(materialized='sink', key='user', guarantee='{0}') }}}}
     select id, user, value from {{{{ source('web', 'events') }}}} where value >= 0
 """
-TOTALS = """
-    {{ config(materialized='sink', key='user', guarantee='exactly_once') }}
-    select user, count(*) as events from {{ source('web', 'events') }} group by user having count(*) < 3
-"""
-
-
-def committed(bootstrap, topic):
-    """Return the committed records of a topic, by a client that shares nothing with Millstream."""
-    consumer = Consumer({
-        "bootstrap.servers": bootstrap, "group.id": "judge", "enable.auto.commit": False,
-        "enable.partition.eof": True, "isolation.level": "read_committed",
-    })  # fmt: skip
-    found, left = [], set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-    consumer.assign([TopicPartition(topic, number, 0) for number in left])
-    while left:
-        (message,) = consumer.consume(1, timeout=20)
-        if message.error() is None:
-            found.append(message)
-        else:
-            left.discard(message.partition())
-    consumer.close()
-    return found
-
-
-def checkpoints_of(shop):
-    return [each for each in (shop.root / ".millstream/local/checkpoints").iterdir() if each.is_dir()]
 
 
 def forget_commits(shop):
     """Let Spark repeat the last batch of each query, as after a crash at the end of a batch."""
-    for folder in checkpoints_of(shop):
-        commits = folder / "spark/commits"
-        last = max(int(each.name) for each in commits.iterdir() if each.name.isdigit())
-        (commits / str(last)).unlink()
-        (commits / f".{last}.crc").unlink(missing_ok=True)
+    for folder in (shop.root / ".millstream/local/checkpoints").glob("*/spark/commits"):
+        last = max(int(each.name) for each in folder.iterdir() if each.name.isdigit())
+        (folder / str(last)).unlink()
 
 
-@pytest.mark.parametrize(("guarantee", "times"), [("exactly_once", 1), ("at_least_once", 2)])
-def test_a_repeated_batch_sends_nothing_twice(shop, spark, guarantee, times):
-    shop.model("plain", PLAIN.format(guarantee=guarantee))
-    shop.send(event(1), event(2), event(3, value=-1.0))
-    results, _ = built(shop.root, spark)
-    assert statuses(results) == {"plain": "success"}
+def ids(shop, topic):
+    return Counter(json.loads(each.value())["id"] for each in committed(shop.bootstrap, topic))
+
+
+def senders(shop):
+    return json.loads((shop.root / ".millstream/local/checkpoints/transactions.json").read_text())
+
+
+def written(results):
+    return {each.id.partition(".")[2]: each.rows_written for each in results.results}
+
+
+def test_repeated_batches_send_nothing_twice(tmp_path, broker, spark):
+    shop = Shop(tmp_path, broker)
+    create_topics(shop.bootstrap, "events")
+    shop.write("profiles.yml", EXACTLY)
+    write_models(shop)
+    traffic = Traffic(shop.bootstrap)
+    counts = Counter()
+    for count in (57, 31):
+        traffic.more(count)
+        results, told = built(shop.root, spark)
+        assert set(statuses(results).values()) == {"success"}, problems(told)
+        counts.update({name: number for name, number in written(results).items() if number is not None})
+        forget_commits(shop)
+    # An open transaction of a process that died: nobody reads on until Kafka ends it.
+    (query,) = (each for each in senders(shop)["queries"] if "topics" in each)
+    hanging = Producer({
+        "bootstrap.servers": shop.bootstrap,
+        "transactional.id": f"millstream.shop.{senders(shop)['id']}.{query}",
+    })  # fmt: skip
+    hanging.init_transactions(20)
+    hanging.begin_transaction()
+    hanging.produce("plain", json.dumps({"id": -1}))
+    assert hanging.flush(20) == 0
+
+    traffic.more(40)
+    results, told = built(shop.root, spark)
+    assert set(statuses(results).values()) == {"success"}, problems(told)
+    counts.update({name: number for name, number in written(results).items() if number is not None})
+    check_once(shop, traffic)
+    assert any(each.value() is None for each in committed(shop.bootstrap, "even"))
+    # Offsets of transactions are no records.
+    assert counts == {name: len(committed(shop.bootstrap, name)) for name in MODELS if name != "newest"}
+
+
+def test_a_model_that_joins_after_a_crash_gets_the_repeated_batch(shop, spark):
+    shop.model("plain", PLAIN.format("exactly_once"))
+    shop.send(event(1), event(2))
+    built(shop.root, spark)
+    shop.send(event(3), event(4, value=-1.0))
+    built(shop.root, spark)
     forget_commits(shop)
-    shop.send(event(4))
+    shop.model("others", PLAIN.format("exactly_once").replace("value >= 0", "id > 1"))
+    shop.send(event(5))
+    results, told = built(shop.root, spark)
+    assert statuses(results) == {"plain": "success", "others": "success"}, problems(told)
+    assert ids(shop, "plain") == {1: 1, 2: 1, 3: 1, 5: 1}
+    assert ids(shop, "others") == {2: 1, 3: 1, 4: 1, 5: 1}
+
+
+def test_the_guarantee_can_be_changed(shop, spark):
+    """At least once repeats what a crash repeats; whoever changes to exactly once continues with the next batch."""
+    shop.model("plain", PLAIN.format("at_least_once"))
+    shop.send(event(1))
+    built(shop.root, spark)
+    forget_commits(shop)
     results, _ = built(shop.root, spark)
-    assert statuses(results) == {"plain": "success"}
-    ids = Counter(json.loads(each.value())["id"] for each in committed(shop.bootstrap, "plain"))
-    assert ids == {1: times, 2: times, 4: 1}
+    assert (ids(shop, "plain"), written(results)) == ({1: 2}, {"plain": 1})
+    shop.model("plain", PLAIN.format("exactly_once"))
+    shop.send(event(2))
+    results, _ = built(shop.root, spark)
+    assert (ids(shop, "plain"), written(results)) == ({1: 2, 2: 1}, {"plain": 1})
+    forget_commits(shop)
+    results, _ = built(shop.root, spark)
+    assert (ids(shop, "plain"), written(results)) == ({1: 2, 2: 1}, {"plain": 0})

@@ -6,11 +6,12 @@ The names of transactions have an id of the file, so that two targets never end 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
@@ -37,6 +38,8 @@ class Transactions(Struct, frozen=True):
     cluster: Cluster
     prefix: str
     marker_topic: str
+    counts: Counter[str] = field(default_factory=Counter)
+    """The records that were sent, by topic."""
 
     def of(self, query: str, identity: str, topics: Iterable[str], *, alone: bool = False) -> ExactlyOnce:
         """Return what sends a query's batches; `identity` names the checkpoint, or what else numbers them.
@@ -44,7 +47,8 @@ class Transactions(Struct, frozen=True):
         What runs `alone` may run while the query itself does.
         """
         id_ = f"{self.prefix}.{query}{_BACKFILL if alone else ''}"
-        return ExactlyOnce(self.cluster, id_, self.marker_topic, identity, tuple(dict.fromkeys(topics)))
+        listed = tuple(dict.fromkeys(topics))
+        return ExactlyOnce(self.cluster, id_, self.marker_topic, identity, listed, self.counts)
 
 
 def open_transactions(
@@ -86,7 +90,9 @@ def with_senders(
         return known
     senders = before or _Senders(uuid.uuid4().hex[:12])
     prefix = named(environment, f"millstream.{project}.{senders.id}")
-    found = Transactions(cluster, prefix, named(environment, f"_millstream.{project}.{senders.id}.batches"))
+    found = known or Transactions(
+        cluster, prefix, named(environment, f"_millstream.{project}.{senders.id}.batches")
+    )
     if known is None:
         create_sent_batches(admin_of(cluster), found.marker_topic)
     listed = tuple(sorted({*senders.queries, *names}))

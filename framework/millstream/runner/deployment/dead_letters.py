@@ -102,6 +102,9 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
     topic = _topic_of(query)
     name = f"dead letters of {source.relation.rpartition('.')[2]}"
     running.tell(Setup(name))
+    context = running.context_of(query, f"{query.name}/{source.topic}")
+    if context.stores.exactly_once is not None:
+        context.stores.exactly_once.end_earlier()
     before = running.kafka.held([topic])[topic]
     held = running.kafka.until(topic, {"began": since}, before)
     options = running.kafka.source(topic, {})
@@ -111,7 +114,6 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
         reading.bounded(rows.sparkSession, dead_letters, options, held)
         return unsent.not_among(rows, rows.sparkSession.table("_letters"), source.relation)
 
-    context = running.context_of(query, f"{query.name}/{source.topic}")
     available = running.kafka.until(source.topic, {}, {n: stop for n, (_, stop) in ranges.items()})
     unsent_ranges = {
         n: (min(max(at, ranges[n][0]), stop), stop) for n, (at, stop) in available.items() if n in ranges

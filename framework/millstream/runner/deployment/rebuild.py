@@ -46,7 +46,7 @@ def begin(
         pending_swap.write(running.files, checkpoint, found)
     rebuilt = _to_new_tables(query, found)
     created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}
-    context = running.context(rebuilt, found.record, checkpoint, frozenset(created))
+    context = running.context(rebuilt, found.record, checkpoint, frozenset(created), sends=not held)
     return rebuilt, context if held else with_dead_letters(running, rebuilt, found.record, context)
 
 

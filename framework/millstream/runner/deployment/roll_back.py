@@ -14,7 +14,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.deployed import restore_manifest
-from millstream.runner.checkpoints.files import checkpoint_folder, last_done, read_up_to, records_in
+from millstream.runner.checkpoints.files import checkpoint_folder, records_in
 from millstream.runner.checkpoints.previous import Previous
 from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
 from millstream.runner.deployment.apply import Applied, read, remove, write
@@ -80,9 +80,7 @@ def _sent(running: Engine, retained: Record, records: dict[str, Record]) -> dict
     found = dict(retained.sent)
     for name, record in records.items():
         topics = set((record.outputs or {}).values()) & set((retained.outputs or {}).values()) - {""}
-        spark = checkpoint_folder(running.checkpoints, name).spark(record)
-        done = last_done(running.files, spark) if topics and record.id != retained.id else None
-        if done is not None and (read := read_up_to(running.files, spark, done)):
+        if topics and record.id != retained.id and (read := running.read(name, record)):
             found |= dict.fromkeys(sorted(topics), read)
     return found
 

@@ -154,11 +154,11 @@ class SupervisedQuery:
 
         Once it is halted, that includes a batch that failed after it was sent.
         """
-        if self._halted and not self._thread.is_alive():
-            return self._running.read(self.query)
         files, record = self._running.files, self._running.record(self.query)
         if record is None:
             return {}
+        if self._halted and not self._thread.is_alive():
+            return self._running.read(self.query.name, record)
         spark = self._running.checkpoint(self.query).spark(record)
         done = last_done(files, spark)
         return {} if done is None else read_up_to(files, spark, done) or {}

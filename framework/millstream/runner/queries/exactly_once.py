@@ -37,11 +37,15 @@ class ExactlyOnce(Struct, frozen=True):
     """The key of its markers: the query and its checkpoint."""
     topics: tuple[str, ...]
     """All topics that the query writes."""
+    counts: Counter[str]
+    """Counts the records that were sent, by topic."""
     sent: SentBatch | None = None
     """The last batch that was sent before this start, if that batch may be repeated."""
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
-    counts: Counter[str] = field(default_factory=Counter)
-    """The records that were sent, by topic."""
+
+    def end_earlier(self) -> None:
+        """Let Kafka end the transaction of a process that died."""
+        end_transactions(admin_of(self.cluster), self.id)
 
     def read_sent(self, *others: str) -> SentBatch | None:
         """Return the last batch that was sent, also under `others` of its key; nothing is sent meanwhile."""

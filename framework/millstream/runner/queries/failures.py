@@ -105,6 +105,21 @@ _KNOWN = (
         "request the permission, or fix user and password in profiles.yml",
     ),
     _KnownFailure(
+        "MS847",
+        re.compile(r"(ProducerFenced|InvalidProducerEpoch|InvalidTxnState|InvalidPidMapping)Exception"),
+        lambda _: (
+            "Kafka ended the transaction of a batch before it was sent, because it took too long or another "
+            "process has taken over; the batch was not sent"
+        ),
+        "let batches be smaller with max_rows_per_trigger, or set transaction.timeout.ms in `producer`",
+    ),
+    _KnownFailure(
+        "MS866",
+        re.compile(r"(InvalidTxnTimeoutException|transaction timeout is larger than the maximum)"),
+        lambda _: "Kafka does not allow transactions to take that long",
+        "set transaction.timeout.ms in `producer` to at most the brokers' transaction.max.timeout.ms",
+    ),
+    _KnownFailure(
         "MS885",
         re.compile(r"Expiring \d+ record\(s\) for ([\w.-]+)-\d+:(\d+) ?ms"),
         lambda match: f"Kafka accepted no record of topic '{match[1]}' for {int(match[2]) // 1000} s",
@@ -142,7 +157,7 @@ _OF_TARGET = frozenset({"MS891", "MS892"})
 """Failures of what profiles.yml names."""
 OF_RECORDS = frozenset({"MS862", *_OF_TARGET})
 """Failures to decode records, whatever reads them."""
-PASSING = frozenset({"MS884", "MS885", *_OF_TARGET})
+PASSING = frozenset({"MS847", "MS866", "MS884", "MS885", *_OF_TARGET})
 """Failures of what all models need: none of them fails on its own."""
 
 

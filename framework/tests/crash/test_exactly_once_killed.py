@@ -1,0 +1,101 @@
+"""`guarantee: exactly_once`, while `millstream run` is killed again and again: each record is there once.
+
+`MILLSTREAM_EXACTLY_KILLS=200 MILLSTREAM_SEED=7 uv run pytest -m long framework/tests/crash` is a longer run.
+"""
+
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+from support.commands import MILLSTREAM, Run
+from support.exactly_once import Traffic, check_once, write_models
+from support.runs import create_topics
+from support.shops import Shop
+from support.standalone import standalone
+
+from millstream.broker import broker_folder_of, keep_broker, stop_broker
+from millstream.machine.server.state import read_pid
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+KILLS = int(os.environ.get("MILLSTREAM_EXACTLY_KILLS", "20"))
+SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
+EACH = 57
+"""Records that are sent before each of the moments at which something may be killed."""
+PROFILES = """
+    shop:
+      target: local
+      outputs:
+        local:
+          master: local[2]
+          kafka: embedded
+          trigger: 200 milliseconds
+          guarantee: exactly_once
+          spark: {spark.sql.shuffle.partitions: 2}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path):
+    broker = keep_broker(tmp_path)
+    made = Shop(tmp_path, broker.address)
+    made.write("profiles.yml", PROFILES)
+    write_models(made)
+    create_topics(made.bootstrap, "events")
+    yield made
+    stop_broker(tmp_path, force=True)
+
+
+def test_each_record_is_there_once(shop):
+    dice = random.Random(SEED)
+    traffic = Traffic(shop.bootstrap)
+    for _ in range(KILLS):
+        crash(shop, traffic, dice)
+    traffic.more(EACH)
+    subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, capture_output=True)
+    check_once(shop, traffic)
+
+
+def test_each_record_is_there_once_although_a_worker_of_a_cluster_dies(shop):
+    dice = random.Random(SEED)
+    traffic = Traffic(shop.bootstrap)
+    with standalone(shop.root, shop.bootstrap, "exactly_once") as workers:
+        for killed in (workers[1].kill, None):
+            run = Run(shop.root, "--target", "cluster")
+            try:
+                run.until("batch")
+                for _ in range(5):
+                    traffic.more(EACH)
+                    run.go_on(dice.uniform(0, 2))
+                if killed is not None:
+                    killed()
+                    traffic.more(EACH)
+                    run.until("batch")
+                    traffic.more(EACH)
+                    run.until("batch")
+            finally:
+                run.kill(whole=True)
+        traffic.more(EACH)
+        command = [*MILLSTREAM, "build", "--target", "cluster"]
+        subprocess.run(command, cwd=shop.root, check=True, capture_output=True)
+    check_once(shop, traffic)
+
+
+def crash(shop, traffic, dice):
+    """Run until queries run, send records, and kill the run or the broker at any moment after that."""
+    keep_broker(shop.root)
+    run = Run(shop.root)
+    try:
+        run.until("started")
+        for _ in range(dice.randrange(1, 8)):
+            traffic.more(EACH)
+            run.go_on(dice.uniform(0, 2))
+        if dice.random() < 0.15:
+            os.kill(read_pid(broker_folder_of(shop.root)), signal.SIGKILL)
+            run.until("broker")
+            traffic.more(EACH)
+            run.go_on(dice.uniform(0, 6))
+    finally:
+        run.kill(whole=dice.random() < 0.5)

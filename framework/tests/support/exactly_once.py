@@ -1,0 +1,141 @@
+"""A project that writes topics in every way, and a judge that counts each of their records."""
+
+import json
+from collections import Counter, defaultdict
+
+from confluent_kafka import Producer
+
+from support.committed import committed
+from support.runs import headers
+
+USERS = 5
+RUNNING = """
+    from dataclasses import dataclass
+    from collections.abc import Iterable, Iterator
+
+    @dataclass
+    class Seen:
+        count: int = 0
+
+    @dataclass
+    class Row:
+        id: int
+
+    @dataclass
+    class Numbered:
+        user: str
+        number: int
+        id: int
+
+    def numbered(key: str, rows: Iterable[Row], state: Seen) -> Iterator[Numbered]:
+        for row in rows:
+            state.count += 1
+            yield Numbered(key, state.count, row.id)
+"""
+EVENTS = "{{ source('web', 'events') }}"
+MODELS = {
+    "plain": "{{ config(materialized='sink', key='user', timestamp='at') }} "
+    f"select id, user, at from {EVENTS} where value >= 1",
+    "odd": f"{{{{ config(materialized='sink') }}}} select id from {EVENTS} where id % 2 = 1",
+    "parts": "{{ config(materialized='sink') }} "
+    f"select id, part from {EVENTS} lateral view explode(array(1, 2, 3)) t as part",
+    "windows": "{{ config(materialized='sink', emit='on_close') }} "
+    f"select window(at, '1 minute').start as minute, user, count(*) as events from {EVENTS} "
+    "group by window(at, '1 minute'), user",
+    "totals": "{{ config(materialized='sink', key='user') }} "
+    f"select user, count(*) as events, sum(id) as ids from {EVENTS} group by user",
+    "even": "{{ config(materialized='sink', key='user') }} "
+    f"select user, count(*) as events from {EVENTS} group by user having count(*) % 2 = 0",
+    "numbers": "{{ config(materialized='sink', key='user') }} "
+    f"select t.user, t.number, t.id from {EVENTS} as e, lateral numbered(e.user) as t",
+    "newest": "{{ config(materialized='table', unique_key='user', order_by='id') }} "
+    f"select user, id, at from {EVENTS}",
+}
+
+
+class Traffic:
+    """Records with ascending ids, ten seconds from one another; each tenth can't be decoded."""
+
+    def __init__(self, bootstrap):
+        self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+        self.count = 0
+
+    def more(self, count):
+        for number in range(self.count, self.count + count):
+            value = json.dumps(row(number)) if number % 10 else f"broken {number}"
+            self.producer.produce("events", key=f"u{number % USERS}", value=value)
+        self.count += count
+        assert self.producer.flush(60) == 0
+
+    @property
+    def good(self):
+        return [row(number) for number in range(self.count) if number % 10]
+
+
+def row(number):
+    minute, second = divmod(number * 10, 60)
+    day, minute = divmod(minute, 1440)
+    at = f"2026-01-{1 + day:02}T{minute // 60:02}:{minute % 60:02}:{second:02}Z"
+    return {"id": number, "kind": "x", "value": float(number % 3), "at": at}
+
+
+def write_models(shop):
+    shop.source(on_bad_record="dead_letter")
+    shop.write("macros/numbered.py", RUNNING)
+    for name, sql in MODELS.items():
+        shop.model(name, sql)
+
+
+def check_once(shop, traffic):
+    """Check that each record that was sent is in each topic exactly once."""
+    good = traffic.good
+
+    def values(topic):
+        return [each.value() and json.loads(each.value()) for each in committed(shop.bootstrap, topic)]
+
+    def once(topic, wanted, *fields):
+        found = Counter(tuple(each[field] for field in fields) for each in values(topic))
+        twice = {place: count for place, count in found.items() if count > 1}
+        assert (set(wanted) - set(found), set(found) - set(wanted), twice) == (set(), set(), {}), topic
+
+    user = {each["id"]: f"u{each['id'] % USERS}" for each in good}
+    once("plain", {(each["id"],) for each in good if each["value"] >= 1}, "id")
+    once("odd", {(each["id"],) for each in good if each["id"] % 2}, "id")
+    once("parts", {(each["id"], part) for each in good for part in (1, 2, 3)}, "id", "part")
+    letters = Counter(each.value() for each in committed(shop.bootstrap, "events.dead_letter"))
+    assert letters == {f"broken {number}".encode(): 1 for number in range(0, traffic.count, 10)}
+
+    counts = Counter(user.values())
+    once(
+        "numbers",
+        {(name, n) for name, count in counts.items() for n in range(1, count + 1)},
+        "user",
+        "number",
+    )
+    once("numbers", {(each["id"],) for each in good}, "id")
+
+    # Each change of a total is a record: one that comes twice does not increase it.
+    changes = defaultdict(list)
+    for each in values("totals"):
+        changes[each["user"]].append((each["events"], each["ids"]))
+    for name, found in changes.items():
+        assert found == sorted(set(found)), name
+        assert found[-1] == (counts[name], sum(n for n, of in user.items() if of == name))
+    assert set(changes) == set(counts)
+
+    newest, batches = {}, Counter()
+    for each in committed(shop.bootstrap, "even"):
+        newest[each.key().decode()] = each.value() and json.loads(each.value())["events"]
+        batches[each.key(), headers(each)["millstream.batch"]] += 1
+    assert set(batches.values()) == {1}
+    assert {name: found for name, found in newest.items() if found} == {
+        name: count for name, count in counts.items() if count % 2 == 0
+    }
+
+    # The watermark is a minute behind the newest record: what ended before it is told.
+    windows = Counter((each["at"][:16], user[each["id"]]) for each in good)
+    told = Counter((each["minute"][:16], each["user"], each["events"]) for each in values("windows"))
+    assert set(told.values()) <= {1}
+    assert {(minute, name): count for minute, name, count in told}.items() <= windows.items()
+    left = {minute for minute, name in windows} - {minute for minute, _, _ in told}
+    assert left <= set(sorted({minute for minute, _ in windows})[-3:])
