@@ -156,7 +156,7 @@ class Engine(Struct, frozen=True, eq=False):
         sent = partial(without_earlier, bounds=record.sent) if record.sent else None
         exactly_once = found.stores.exactly_once if sends else None
         if exactly_once is not None and again is not None:
-            exactly_once = replace(exactly_once, sent=exactly_once.read_sent(*_split_from(record)))
+            exactly_once = exactly_once.repeating(again, *_split_from(record))
         stores = replace(found.stores, again=again, without_sent=sent, exactly_once=exactly_once)
         return replace(found, checkpoint=spark, stores=stores)
 
@@ -179,7 +179,7 @@ class Engine(Struct, frozen=True, eq=False):
         if self.transactions is not None and begun not in {None, done}:
             sender = self.transactions.of(name, f"{name}/{record.id}", ())
             sent = sender.read_sent(*_split_from(record))
-            done = begun if sent is not None and sent.batch == begun else done
+            done = begun if sent is not None and sent.batch >= begun else done
         return {} if done is None else read_up_to(self.files, spark, done) or {}
 
     def context_of(

@@ -1,8 +1,10 @@
 """Sinks with `guarantee: exactly_once`: a batch that is repeated sends nothing twice."""
 
 import json
+import shutil
 from collections import Counter
 
+import pytest
 from confluent_kafka import Producer
 from support.committed import committed
 from support.exactly_once import MODELS, Traffic, check_once, write_models
@@ -42,6 +44,7 @@ def written(results):
     return {each.id.partition(".")[2]: each.rows_written for each in results.results}
 
 
+@pytest.mark.long
 def test_repeated_batches_send_nothing_twice(tmp_path, broker, spark):
     shop = Shop(tmp_path, broker)
     create_topics(shop.bootstrap, "events")
@@ -106,3 +109,21 @@ def test_the_guarantee_can_be_changed(shop, spark):
     forget_commits(shop)
     results, _ = built(shop.root, spark)
     assert (ids(shop, "plain"), written(results)) == ({1: 2, 2: 1}, {"plain": 0})
+
+
+def test_an_old_copy_of_a_checkpoint_loses_nothing(shop, spark):
+    """Its batches have numbers of batches that were sent, but other records."""
+    shop.model("plain", PLAIN.format("exactly_once"))
+    checkpoints, copy = shop.root / ".millstream/local/checkpoints", shop.root / "copy"
+    for number in range(3):
+        shop.send(event(number))
+        built(shop.root, spark)
+        if number == 0:
+            shutil.copytree(checkpoints, copy)
+    shutil.rmtree(checkpoints)
+    shutil.copytree(copy, checkpoints)
+    shop.send(event(3))
+    built(shop.root, spark)
+    shop.send(event(4))
+    built(shop.root, spark)
+    assert set(ids(shop, "plain")) == {0, 1, 2, 3, 4}

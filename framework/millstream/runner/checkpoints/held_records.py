@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from msgspec import Struct
-from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -49,8 +48,7 @@ class HeldRecords(Struct, frozen=True):
             sender = self.transactions.of(
                 name, f"{name}/{found.record.id}/held", (found.record.outputs or {}).values()
             )
-            sender = replace(sender, sent=sender.read_sent())
-            sender.write(records, revealed(sink_options(self.cluster, {}, self.trigger)), 0)
+            sender.repeating(0).write(records, revealed(sink_options(self.cluster, {}, self.trigger)), 0)
         elif "timestamp" in records.columns:
             send_with_timestamps(records, revealed(producer_config(self.cluster)))
         else:

@@ -104,8 +104,7 @@ def _run(
     once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
     context = running.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
     if (sender := context.stores.exactly_once) is not None:
-        sender = replace(sender, sent=sender.read_sent())
-        context = replace(context, stores=replace(context.stores, exactly_once=sender))
+        context = replace(context, stores=replace(context.stores, exactly_once=sender.repeating(0)))
     try:
         run_once(running.spark, alone, context, ranges)
     except (MillstreamError, PySparkException, Py4JError) as error:

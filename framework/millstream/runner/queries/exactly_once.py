@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -39,13 +40,20 @@ class ExactlyOnce(Struct, frozen=True):
     """All topics that the query writes."""
     counts: Counter[str]
     """Counts the records that were sent, by topic."""
-    sent: SentBatch | None = None
-    """The last batch that was sent before this start, if that batch may be repeated."""
+    repeats: int | None = None
+    """The batch that was begun before this start. Later ones are new, even in an old copy of a checkpoint."""
+    sent_to: tuple[str, ...] = ()
+    """The topics to which it was sent."""
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def end_earlier(self) -> None:
         """Let Kafka end the transaction of a process that died."""
         end_transactions(admin_of(self.cluster), self.id)
+
+    def repeating(self, number: int, *others: str) -> ExactlyOnce:
+        """Return what sends batches from one on that may have been sent before."""
+        sent = self.read_sent(*others)
+        return replace(self, repeats=number, sent_to=sent.topics if sent and sent.batch >= number else ())
 
     def read_sent(self, *others: str) -> SentBatch | None:
         """Return the last batch that was sent, also under `others` of its key; nothing is sent meanwhile."""
@@ -56,21 +64,19 @@ class ExactlyOnce(Struct, frozen=True):
 
     def write(self, records: DataFrame, kafka: Mapping[str, str], number: int) -> None:
         """Send the records of a batch, unless they were sent."""
-        sent = self.sent
+        sender = self
         for left in reversed(range(_TRIES)):
             try:
-                self._write(records, kafka, number, sent)
+                sender._write(records, kafka, number)
             except (PySparkException, Py4JError):
                 if not left or _is_local(records):
                     raise
-                sent = self.read_sent()
+                sender = self.repeating(number)
             else:
                 return
 
-    def _write(
-        self, records: DataFrame, kafka: Mapping[str, str], number: int, sent: SentBatch | None
-    ) -> None:
-        before = sent.topics if sent is not None and sent.batch >= number else ()
+    def _write(self, records: DataFrame, kafka: Mapping[str, str], number: int) -> None:
+        before = self.sent_to if number == self.repeats else ()
         if set(self.topics) <= set(before):
             # The rows are evaluated nevertheless: Spark must store its state.
             records.write.format("noop").mode("overwrite").save()
