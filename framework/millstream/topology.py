@@ -19,7 +19,6 @@ from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules import SHARING
 from millstream.optimizer.rules.delay_costly import delay_costly
-from millstream.physical.guarantee import DEFAULT
 from millstream.physical.lock import Lock
 from millstream.physical.plan import (
     Groups,
@@ -37,6 +36,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.catalog import Hints as CatalogHints
 from millstream.plan.from_sql.plan import Models, build_models
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.project.options import AT_LEAST_ONCE
 from millstream.results import RunResults
 
 
@@ -211,7 +211,7 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
         seeds={id_: seed.digest for id_, seed in catalog.seeds.items()},
         spark=catalog.target.get("spark", {}),
         isolation=catalog.target.get("isolation", {}),
-        guarantee=catalog.target.get("guarantee", DEFAULT),
+        guarantee=catalog.target.get("guarantee", AT_LEAST_ONCE),
         places=catalog.target.get("places", {}),
         distinct=dict(hints.distinct),
         rows_per_second=dict(hints.rows_per_second),

@@ -6,12 +6,9 @@ All records of a batch are in one transaction, so the strongest guarantee of a q
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, get_args
 
 from millstream.physical.values import DeadLetters, SinkOutput, Target
-
-Guarantee = Literal["at_least_once", "exactly_once"]
-DEFAULT, EXACTLY_ONCE = get_args(Guarantee)
+from millstream.project.options import EXACTLY_ONCE
 
 
 def sends_exactly_once(targets: Iterable[Target], of_target: str) -> bool:

@@ -12,9 +12,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.errors import Diagnostic, did_you_mean
 from millstream.materialization import KINDS
-from millstream.project.kafka_options import CODE, wrong_options
+from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
 from millstream.project.kafka_places import check_options
-from millstream.project.options import ModelConfig
+from millstream.project.options import EXACTLY_ONCE, ModelConfig
 from millstream.project.schema import Raw, Reader
 from millstream.project.values import ModelProperties, Settings
 from millstream.project.yaml import entries, node_of
@@ -192,6 +192,11 @@ def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
                 message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
                 remedy = f"set materialized='{word}', or remove '{name}'"
                 found.append(_diagnostic(own[name], message, remedy, "MS121"))
+    if config.guarantee == EXACTLY_ONCE and "producer" in own:
+        for name, value in (config.producer or {}).items():
+            if prevents_transactions(name, value):
+                message = f"'{name}: {str(value).lower()}' of 'producer' contradicts guarantee: exactly_once"
+                found.append(_diagnostic(own["producer"], message, f"remove '{name}'"))
     return found
 
 

@@ -47,6 +47,8 @@ _SPARK = {
 }
 """Options of Spark's Kafka source in addition to those of its consumer (KafkaSourceProvider)."""
 
+_IN_FLIGHT = 5
+"""The most requests at a time of which Kafka can tell whether one is repeated."""
 _BYTES = "records are read and written as bytes, which the format converts to columns"
 _OWN_GROUP = "each query has its own consumer group"
 _STARTING = "write starting: earliest, latest or a time"
@@ -97,6 +99,22 @@ _SET_BY_MILLSTREAM: dict[Owner, dict[str, str]] = {
     },
 }
 """Options that Millstream sets: why, or where to set them instead."""
+
+
+def prevents_transactions(name: str, value: object) -> bool:
+    """Whether a producer with this option can't have transactions."""
+    text = str(value).lower()
+    match name:
+        case "acks":
+            return text not in {"all", "-1"}
+        case "enable.idempotence":
+            return text == "false"
+        case "retries":
+            return text == "0"
+        case "max.in.flight.requests.per.connection":
+            return int(text) > _IN_FLIGHT
+    return False
+
 
 _CONNECTION = (
     "bootstrap.servers", "bootstrap.controllers", "security.protocol", "sasl.mechanism", "sasl.jaas.config",

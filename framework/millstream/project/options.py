@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -10,6 +10,9 @@ from millstream.formats import DEFAULT_FORMAT, FormatName, Framing
 from millstream.materialization import KINDS, Word
 from millstream.project.shapes import Duration, Positive, Size, TopicName, about
 from millstream.stores.registry import DEFAULT, StoreName
+
+Guarantee = Literal["at_least_once", "exactly_once"]
+AT_LEAST_ONCE, EXACTLY_ONCE = get_args(Guarantee)
 
 
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,7 +98,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     timestamp: Annotated[str | None, about("sink: the column that becomes the record's timestamp")] = None
     producer: Annotated[dict[str, Any] | None, about("sink: options of the Kafka producer")] = None
     guarantee: Annotated[
-        Literal["at_least_once", "exactly_once"] | None,
+        Guarantee | None,
         about("sink: exactly_once sends records in transactions; by default that of the target"),
     ] = None
     unique_key: Annotated[str | list[str] | None, about("table: the columns that identify a row")] = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from msgspec import Meta, defstruct
 from msgspec.structs import fields
 
+from millstream.project.options import Guarantee
 from millstream.project.schema import Shape
 from millstream.project.shapes import Duration, Positive, about
 from millstream.stores.registry import DEFAULT, STORES, StoreName, declaration
@@ -190,7 +191,7 @@ class TargetShape(Shape):
     ] = None
     grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
     guarantee: Annotated[
-        Literal["at_least_once", "exactly_once"] | None,
+        Guarantee | None,
         about("of records in Kafka: exactly_once sends them in transactions; by default at_least_once"),
     ] = None
     timezone: Annotated[str | None, about("the time zone of days and hours, by default UTC")] = None

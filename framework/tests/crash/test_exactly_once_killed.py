@@ -69,6 +69,7 @@ def test_each_record_is_there_once_although_a_worker_of_a_cluster_dies(shop):
         (shop.root / f"models/{name}.sql").unlink()
     with standalone(shop.root, shop.bootstrap, "exactly_once") as workers:
         for killed in (workers[1].kill, None):
+            traffic.more(EACH)
             run = Run(shop.root, "--target", "cluster")
             try:
                 run.until("batch")

@@ -27,7 +27,9 @@ record TransactionSettings(
         producer.put(name.substring(KAFKA.length()), value);
       }
     });
-    // Transactions need these.
+    // Options of a target are for all of its producers; transactions need these.
+    producer.remove("retries");
+    producer.remove("max.in.flight.requests.per.connection");
     producer.put("acks", "all");
     producer.put("enable.idempotence", "true");
     producer.put("transactional.id", given.get("transaction"));
