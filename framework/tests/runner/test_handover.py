@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from support.running import running
 from support.runs import headers, job_of, received, table_rows
-from support.shops import event
+from support.shops import PROFILES, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import Apply
@@ -100,8 +100,12 @@ LARGE = """
 
 
 @pytest.mark.long
-def test_topics_get_each_record_once_from_one_version_or_the_other(shop, first_spark):
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+def test_topics_get_each_record_once_from_one_version_or_the_other(shop, first_spark, guarantee):
     """One query has a table that is rebuilt and events that must not be sent again; another sends its state."""
+    shop.write(
+        "profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded, guarantee: {guarantee}")
+    )
     shop.model("plain", EVENTS)
     shop.model("large", LARGE)
     shop.model("kinds", KINDS)
