@@ -28,6 +28,7 @@ from millstream.runner.queries.deliveries import Stores, write_records
 from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.spark.jars import jars_of
 from millstream.runner.spark.session import start_spark
+from millstream.stores.registry import jar_files
 
 RECORDS, TOPICS = 500_000, ("at_least_once", "exactly_once")
 SMALL, BATCHES = 20, 30
@@ -74,12 +75,12 @@ def main(rounds: int) -> None:
         broker = keep_broker(folder)
         target = Target("benchmark", "local", {"master": "local[2]"})
         spark: Any = start_spark(
-            "benchmark", target, jars_of(("kafka",)), folder / "spark", long_running=True
+            "benchmark", target, jars_of(("kafka", *jar_files())), folder / "spark", long_running=True
         )
         try:
             jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # noqa: SLF001 - public in py4j
             pids = [jvm, read_pid(broker_folder_of(folder))]
-            record = "cast(id as binary) as key, cast(repeat(cast(id as string), 30) as binary) as value"
+            record = "cast(cast(id as string) as binary) as key, cast(repeat(cast(id as string), 30) as binary) as value"
             header = "array(named_struct('key', 'position', 'value', cast('a-1-1' as binary))) as headers"
             number = iter(range(1 << 30))
 
