@@ -30,7 +30,7 @@ MS828 Kafka settings don't fit together
     on librdkafka, which reads PEM files, not Java key stores.
 MS829 Kafka failed
     Kafka returned an error of its own. See the broker's log for details.
-MS846 Another transaction has not ended
+MS809 Another transaction has not ended
     A query with `guarantee: exactly_once` that starts after a crash reads which batches were sent, and waits
     for the transactions of other queries meanwhile. Kafka ends one whose process died after its timeout
     (`transaction.timeout.ms`); `run` tries again until then.

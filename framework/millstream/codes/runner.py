@@ -114,11 +114,11 @@ MS849 A record without a key in a compacted topic
     A compacted topic, which a sink of rows that change has by default, holds the newest record of each key,
     and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in
     `where user_id is not null`, or give them a key with `coalesce`.
-MS847 A transaction was ended by Kafka
+MS810 A transaction was ended by Kafka
     The transaction of a batch took longer than its timeout (`transaction.timeout.ms` of `producer`, 15
     minutes by default), or another process sends the records of the same query. No reader of committed
     records sees any of the batch; it runs again.
-MS866 Kafka refuses the timeout of transactions
+MS819 Kafka refuses the timeout of transactions
     `transaction.timeout.ms` of `producer` (15 minutes by default) is more than the brokers allow
     (`transaction.max.timeout.ms`). Lower it: it must only be longer than a batch takes.
 MS882 A rebuild would count rows twice

@@ -55,7 +55,7 @@ def last_sent(admin: Admin, topic: str, key: str) -> SentBatch | None:
         if time.monotonic() > deadline:
             text = f"a transaction that writes to '{topic}' has not ended for {_PATIENCE:.0f} seconds"
             remedy = "Kafka ends it after its timeout; then try again: nothing is lost or sent twice"
-            raise MillstreamError(Diagnostic("MS846", text, None, remedy))
+            raise MillstreamError(Diagnostic("MS809", text, None, remedy))
         time.sleep(_LOOK)
     found = None
     for message in all_records(admin, [topic]):

@@ -105,7 +105,7 @@ _KNOWN = (
         "request the permission, or fix user and password in profiles.yml",
     ),
     _KnownFailure(
-        "MS847",
+        "MS810",
         re.compile(r"(ProducerFenced|InvalidProducerEpoch|InvalidTxnState|InvalidPidMapping)Exception"),
         lambda _: (
             "Kafka ended the transaction of a batch before it was sent, because it took too long or another "
@@ -114,7 +114,7 @@ _KNOWN = (
         "let batches be smaller with max_rows_per_trigger, or set transaction.timeout.ms in `producer`",
     ),
     _KnownFailure(
-        "MS866",
+        "MS819",
         re.compile(r"(InvalidTxnTimeoutException|transaction timeout is larger than the maximum)"),
         lambda _: "Kafka does not allow transactions to take that long",
         "set transaction.timeout.ms in `producer` to at most the brokers' transaction.max.timeout.ms",
@@ -157,7 +157,7 @@ _OF_TARGET = frozenset({"MS891", "MS892"})
 """Failures of what profiles.yml names."""
 OF_RECORDS = frozenset({"MS862", *_OF_TARGET})
 """Failures to decode records, whatever reads them."""
-PASSING = frozenset({"MS847", "MS866", "MS884", "MS885", *_OF_TARGET})
+PASSING = frozenset({"MS810", "MS819", "MS884", "MS885", *_OF_TARGET})
 """Failures of what all models need: none of them fails on its own."""
 
 
