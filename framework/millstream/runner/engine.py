@@ -41,6 +41,7 @@ from millstream.runner.checkpoints.files import (
     last_begun,
     last_done,
     read_record,
+    records_of,
 )
 from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.splitting import split
@@ -132,7 +133,9 @@ class Engine(Struct, frozen=True, eq=False):
             clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         sent = partial(without_earlier, bounds=record.sent) if record.sent else None
-        return replace(found, checkpoint=spark, stores=replace(found.stores, again=again, without_sent=sent))
+        records = lru_cache(maxsize=1)(partial(records_of, self.files, spark))
+        stores = replace(found.stores, again=again, without_sent=sent, records=records)
+        return replace(found, checkpoint=spark, stores=stores)
 
     def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
         """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`."""
