@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any
 
 from msgspec import Struct
@@ -26,7 +25,7 @@ from millstream.kafka.cluster import is_embedded
 from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
 from millstream.physical.isolation import check_isolated
-from millstream.physical.values import Query, SinkOutput, SourceRead
+from millstream.physical.values import Query, SinkOutput, SourceRead, TableOutput
 from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
@@ -52,6 +51,7 @@ from millstream.runner.queries.positions import without_earlier
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
+from millstream.runner.queries.turns import Turn, Turns
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.registry import use_registry, used_registry
 from millstream.runner.spark.session import jvm_lost, lost, running_spark
@@ -76,8 +76,16 @@ class Engine(Struct, frozen=True, eq=False):
     tell: Tell
     registry: Address | None = None
     """The schema registry that records need, if any."""
-    turn: AbstractContextManager[Any] | None = None
+    turns: Turns | None = None
     """Limits how many batches of a run execute at a time."""
+
+    def turn(self, query: Query | None = None) -> Turn | None:
+        """Return the turns of a query, if they are limited; without one, those of a long rebuild."""
+        if self.turns is None:
+            return None
+        outputs = () if query is None else query.outputs
+        writes_tables = any(isinstance(each, TableOutput) for each in outputs)
+        return Turn(self.turns, quick=query is not None and not writes_tables)
 
     @property
     def held(self) -> HeldRecords:
@@ -104,7 +112,7 @@ class Engine(Struct, frozen=True, eq=False):
             if isinstance(target, SinkOutput):
                 given |= target.options.get("producer") or {}
         sink, producer = self.kafka.sink(given), self.kafka.producer(given)
-        return Stores(identity, sink, producer, self.tables.merge, new, turn=self.turn)
+        return Stores(identity, sink, producer, self.tables.merge, new, turn=self.turn(query))
 
     def ids(self, query: Query) -> dict[str, str]:
         return self.kafka.ids([source.topic for source in query.sources if source.topic])
@@ -277,13 +285,8 @@ def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
     )
 
 
-def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
-    """Limit the number of simultaneous batches to the number of cores.
-
-    Otherwise the stages of each batch would wait for those of all others, and a batch with many stages could
-    take minutes. A batch that waits collects more records: under load, batches become fewer and larger.
-    """
-    return BoundedSemaphore(max(2, spark.sparkContext.defaultParallelism))
+def _turns(spark: SparkSession) -> Turns:
+    return Turns(max(2, spark.sparkContext.defaultParallelism))
 
 
 def _split(job: Job, files: Files, checkpoints: str) -> Job:
