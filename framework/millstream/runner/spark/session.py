@@ -55,7 +55,7 @@ _ALWAYS = {
     "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
 }
 
-_BY_SHORT_NAME = ("PythonSQLUtils", "PythonUtils")
+_LOOKED_UP = ("PythonSQLUtils", "PythonUtils", "py4j.reflection.TypeUtil")
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 _LAST = 60
@@ -278,14 +278,18 @@ def start_spark(
 
 
 def _keep_classes(spark: SparkSession) -> None:
-    """Keep the classes that PySpark looks up by their short names, for each observed row and each statement.
+    """Keep the classes that PySpark looks up again and again while a query runs.
 
-    py4j forgets them, and for a short name Java searches all jars for a class of that name in each package
-    that PySpark imports (TypeUtil.getClass): a twelfth of what a run with small batches executes.
+    For each part of a name that is not a whole one, Java searches all jars for a class of that name, in each
+    package that PySpark imports (TypeUtil.getClass). PySpark needs one for each observed row. At the end of each
+    map that it reads, it needs another one fourteen times, to see what exception `next()` raised
+    (`convert_exception`). That was a twelfth of what a run with small batches executed.
     """
-    jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
-    for name in _BY_SHORT_NAME:
-        setattr(jvm, name, getattr(jvm, name))
+    for name in _LOOKED_UP:
+        found: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
+        for part in name.split("."):
+            setattr(found, part, getattr(found, part))
+            found = getattr(found, part)
 
 
 @contextmanager
