@@ -281,8 +281,8 @@ def _keep_classes(spark: SparkSession) -> None:
     """Keep the classes that PySpark looks up again and again while a query runs.
 
     For each part of a name that is not a whole one, Java searches all jars for a class of that name, in each
-    package that PySpark imports (TypeUtil.getClass). PySpark needs one for each observed row. At the end of each
-    map that it reads, it needs another one fourteen times, to see what exception `next()` raised
+    package that PySpark imports (TypeUtil.getClass). PySpark needs one for each observed row. At the end of
+    each map that it reads, it needs another one fourteen times, to see what exception `next()` raised
     (`convert_exception`). That was a twelfth of what a run with small batches executed.
     """
     for name in _LOOKED_UP:
