@@ -38,7 +38,9 @@ def test_rows_of_all_types_and_their_order_are_kept(spark):
             assert [row.id for row in numbered.collect()] == list(range(100))
 
 
-@pytest.mark.parametrize(("most", "width", "partitions"), [(10_001, 1, 3), (20, 2_000_000, 1)])
+@pytest.mark.parametrize(
+    ("most", "width", "partitions"), [(10_001, 1, 3), (20, 2_000_000, 1), (20, 400_000, 4)]
+)
 def test_many_rows_and_large_ones_stay_where_they_are(spark, most, width, partitions):
     sql = f"select id, repeat('x', {width}) as text from range(0, {most}, 1, {partitions})"
     with evaluated(spark.sql(sql)) as (found, few):

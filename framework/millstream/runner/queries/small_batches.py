@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 MOST = 10_000
 """Records that a small batch reads, and rows that come to the driver."""
-_BYTES = 16 << 20
-"""Bytes of rows that come to the driver, of each partition."""
+_BYTES = 4 << 20
+"""Bytes of rows that come to the driver, which one task reads again."""
 FEW = 1_000
 """Records of a batch after which Spark interprets the next one."""
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}

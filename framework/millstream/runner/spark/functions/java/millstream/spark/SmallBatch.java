@@ -45,8 +45,9 @@ public final class SmallBatch {
     List<List<InternalRow>> parts = stored.mapPartitions(new AtMost(most, bytes)).collect();
     SparkSession session = query.sparkSession();
     List<InternalRow> all = new ArrayList<>();
+    Room room = new Room(most, bytes);
     for (List<InternalRow> part : parts) {
-      if (part == null || all.size() + part.size() > most) {
+      if (part == null || !part.stream().allMatch(room::takes)) {
         return new SmallBatch(stored, session.internalCreateDataFrame(stored.rdd(), query.schema(), false));
       }
       all.addAll(part);
@@ -80,6 +81,23 @@ public final class SmallBatch {
     }
   }
 
+  /** Counts rows and bytes until there are too many. */
+  private static final class Room {
+    private long rows;
+    private long bytes;
+
+    Room(int rows, int bytes) {
+      this.rows = rows;
+      this.bytes = bytes;
+    }
+
+    boolean takes(InternalRow row) {
+      rows -= 1;
+      bytes -= ((UnsafeRow) row).getSizeInBytes();
+      return rows >= 0 && bytes >= 0;
+    }
+  }
+
   /** Returns the rows of a partition, or null if there are more. */
   private static final class AtMost implements FlatMapFunction<Iterator<InternalRow>, List<InternalRow>> {
     private final int most;
@@ -93,12 +111,11 @@ public final class SmallBatch {
     @Override
     public Iterator<List<InternalRow>> call(Iterator<InternalRow> rows) {
       List<InternalRow> found = new ArrayList<>();
-      long size = 0;
+      Room room = new Room(most, bytes);
       boolean few = true;
       while (rows.hasNext()) {
-        UnsafeRow row = (UnsafeRow) rows.next();
-        size += row.getSizeInBytes();
-        few = few && found.size() < most && size <= bytes;
+        InternalRow row = rows.next();
+        few = few && room.takes(row);
         if (few) {
           found.add(row);
         }
