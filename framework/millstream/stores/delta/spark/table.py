@@ -113,8 +113,8 @@ def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
 
 @contextmanager
 def reading_source_again(session: SparkSession, *, allowed: bool) -> Iterator[None]:
-    """Let a MERGE read its source twice, if `allowed`; otherwise Delta stores it first."""
-    if not allowed:
+    """Let a MERGE read its source twice, if `allowed` and not set otherwise; else Delta stores it first."""
+    if not allowed or session.conf.get(_MATERIALIZE, None) is not None:
         yield
         return
     session.conf.set(_MATERIALIZE, "none")
