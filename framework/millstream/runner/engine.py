@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any
 
 from msgspec import Struct
@@ -26,7 +25,7 @@ from millstream.kafka.cluster import is_embedded
 from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
 from millstream.physical.isolation import check_isolated
-from millstream.physical.values import DeadLetters, Query, SinkOutput, SourceRead
+from millstream.physical.values import DeadLetters, Query, SinkOutput, SourceRead, TableOutput
 from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
@@ -42,6 +41,7 @@ from millstream.runner.checkpoints.files import (
     last_done,
     read_record,
     read_up_to,
+    records_of,
 )
 from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.splitting import split
@@ -53,6 +53,7 @@ from millstream.runner.queries.positions import without_earlier
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
+from millstream.runner.queries.turns import Turn, Turns
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.registry import use_registry, used_registry
 from millstream.runner.spark.session import jvm_lost, lost, running_spark
@@ -77,10 +78,18 @@ class Engine(Struct, frozen=True, eq=False):
     tell: Tell
     registry: Address | None = None
     """The schema registry that records need, if any."""
-    turn: AbstractContextManager[Any] | None = None
+    turns: Turns | None = None
     """Limits how many batches of a run execute at a time."""
     transactions: Transactions | None = None
     """Those in which records are sent, if any query sends them exactly once."""
+
+    def turn(self, query: Query | None = None) -> Turn | None:
+        """Return the turns of a query, if they are limited; without one, those of a long rebuild."""
+        if self.turns is None:
+            return None
+        outputs = () if query is None else query.outputs
+        writes_tables = any(isinstance(each, TableOutput) for each in outputs)
+        return Turn(self.turns, quick=query is not None and not writes_tables)
 
     @property
     def held(self) -> HeldRecords:
@@ -114,9 +123,8 @@ class Engine(Struct, frozen=True, eq=False):
             assert self.transactions is not None, f"{query.name} is not among those that need transactions"
             topics = (each.topic for each in query.outputs if isinstance(each, SinkOutput | DeadLetters))
             exactly_once = self.transactions.of(query.name, key or identity, topics, alone=alone)
-        return Stores(
-            identity, sink, producer, self.tables.merge, new, turn=self.turn, exactly_once=exactly_once
-        )
+        turn = self.turn(query)
+        return Stores(identity, sink, producer, self.tables.merge, new, turn=turn, exactly_once=exactly_once)
 
     def ids(self, query: Query) -> dict[str, str]:
         return self.kafka.ids([source.topic for source in query.sources if source.topic])
@@ -157,7 +165,10 @@ class Engine(Struct, frozen=True, eq=False):
         exactly_once = found.stores.exactly_once if sends else None
         if exactly_once is not None and again is not None:
             exactly_once = exactly_once.repeating(again, *_split_from(record))
-        stores = replace(found.stores, again=again, without_sent=sent, exactly_once=exactly_once)
+        records = lru_cache(maxsize=1)(partial(records_of, self.files, spark))
+        stores = replace(
+            found.stores, again=again, without_sent=sent, exactly_once=exactly_once, records=records
+        )
         return replace(found, checkpoint=spark, stores=stores)
 
     def sent_exactly_once(self) -> dict[str, int]:
@@ -342,13 +353,8 @@ def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
     )
 
 
-def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
-    """Limit the number of simultaneous batches to the number of cores.
-
-    Otherwise the stages of each batch would wait for those of all others, and a batch with many stages could
-    take minutes. A batch that waits collects more records: under load, batches become fewer and larger.
-    """
-    return BoundedSemaphore(max(2, spark.sparkContext.defaultParallelism))
+def _turns(spark: SparkSession) -> Turns:
+    return Turns(max(2, spark.sparkContext.defaultParallelism))
 
 
 def _split(job: Job, files: Files, checkpoints: str) -> Job:

@@ -34,6 +34,8 @@ class Batch(Struct, frozen=True):
     """The rows have a column `_deleted`."""
     new: bool
     """The table is still empty, so there is nothing to merge with."""
+    local: bool = False
+    """The rows are in the driver: reading them again gives the same rows."""
 
 
 class Version(Struct, frozen=True):

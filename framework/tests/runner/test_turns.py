@@ -7,6 +7,7 @@ import pytest
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.runner.queries.deliveries import Stores, in_turn
 from millstream.runner.queries.gate import ClosedError, Gate
+from millstream.runner.queries.turns import Turn, Turns
 
 
 def stores(turn):
@@ -94,3 +95,34 @@ def test_a_batch_waits_at_the_gate_while_another_thread_is_between_batches():
         assert made == []
     waiting.join()
     assert made == [1]
+
+
+def test_a_quick_batch_waits_for_quick_ones_alone_and_others_in_order():
+    turns, entered = Turns(1), []
+    go_on = {name: threading.Event() for name in ("long", "quick", "later", "second")}
+
+    def run(name, quick):
+        with Turn(turns, quick=quick):
+            entered.append(name)
+            assert go_on[name].wait(10)
+
+    threads = []
+    for name, quick in (("long", False), ("later", False), ("quick", True), ("second", True)):
+        threads.append(threading.Thread(target=run, args=(name, quick)))
+        before = len(turns._line) + len(entered)
+        threads[-1].start()
+        while len(turns._line) + len(entered) == before:
+            pass
+    assert entered == ["long", "quick"]
+    go_on["quick"].set()
+    threads[2].join()
+    while "second" not in entered:
+        pass
+    assert entered == ["long", "quick", "second"]
+    go_on["second"].set()
+    go_on["long"].set()
+    threads[0].join()
+    go_on["later"].set()
+    for each in threads:
+        each.join()
+    assert entered == ["long", "quick", "second", "later"]

@@ -7,7 +7,9 @@ from millstream.errors import MillstreamError
 from millstream.stores.spark import Batch
 
 
-def test_a_row_replaces_the_one_of_its_key_unless_that_is_newer(store):
+@pytest.mark.parametrize("local", [False, True])
+def test_a_row_replaces_the_one_of_its_key_unless_that_is_newer(store, local):
+    store.local = local
     store.create(retention=None)
     store.batch(("a", minute(5), 1), ("b", minute(5), 1), ("c", minute(5), 1))
     store.batch(("a", minute(6), 2), ("b", minute(4), 2), ("c", minute(6), 2, True), ("d", minute(0), 2))

@@ -9,6 +9,7 @@ from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Column
 from millstream.project.values import Project, Settings, Target
 from millstream.runner.queries.latest import latest_rows
+from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.query import StoredProject, answer
 from millstream.stores.spark import Batch
@@ -38,6 +39,8 @@ class Store:
         self.rest = StoredProject(root, target, {}, dict)
         self.number = -1
         self.new = False
+        self.local = False
+        """Whether rows are in the driver, as those of small batches."""
 
     def create(self, retention="10 minutes", time="timestamp", order_by="at", **more):
         columns = {"user": "string", "at": time, "value": "int", **more}
@@ -58,7 +61,12 @@ class Store:
         schema = ", ".join(f"{c.name} {c.type}" for c in table.columns) + ", _deleted boolean"
         width = len(table.columns) + 1
         given = self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
-        self.tables.merge(latest_rows(given, table.keys, "at"), table, batch)
+        latest = latest_rows(given, table.keys, "at")
+        if not self.local:
+            self.tables.merge(latest, table, batch)
+            return
+        with evaluated(latest) as (found, few), planned_small(self.spark, few):
+            self.tables.merge(found, table, replace(batch, local=few))
 
     def read(self, columns):
         known = Known(

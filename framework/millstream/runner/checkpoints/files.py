@@ -97,6 +97,18 @@ def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | Non
     return found
 
 
+def records_of(files: Files, spark: str, batch: int) -> int | None:
+    """Return how many records a batch reads from its topics; None for the first one, which may read all."""
+    before, ends = (read_up_to(files, spark, each) for each in (batch - 1, batch))
+    if not before or not ends:
+        return None
+    return sum(
+        at - before.get(topic, {}).get(number, 0)
+        for topic, offsets in ends.items()
+        for number, at in offsets.items()
+    )
+
+
 def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
     """Limit a planned batch to some offsets."""
     path = f"{spark}/offsets/{batch}"

@@ -120,7 +120,7 @@ def _alongside(
 ) -> Iterator[list[Alongside]]:
     """Start the new versions of rebuilt queries; stop those that have not stopped in the end."""
     made: list[Alongside] = []
-    turn = Gate(running.turn)  # one new version runs a batch at a time: its batches are long
+    turn = Gate(running.turn())  # one new version runs a batch at a time: its batches are long
     try:
         for query in queries:
             if query.name in rebuilt(stages):

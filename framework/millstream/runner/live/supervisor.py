@@ -82,7 +82,7 @@ class SupervisedQuery:
         self._commits = commits
         self._stopping = threading.Event()
         self._starts = starts
-        self._gate = Gate(running.turn)
+        self._gate = Gate(running.turn(query))
         self._halted = False
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None

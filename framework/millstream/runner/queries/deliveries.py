@@ -24,6 +24,7 @@ from millstream.physical.values import (
 from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.row_tests import TestCounts, run_row_checks
+from millstream.runner.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.runner.queries.timestamps import send_with_timestamps
 from millstream.stores.spark import Batch
 
@@ -51,6 +52,8 @@ class Stores(Struct, frozen=True):
     """Removes records that another version has sent."""
     exactly_once: ExactlyOnce | None = None
     """Sends records in transactions, if the query does that."""
+    records: Callable[[int], int | None] = lambda _: None
+    """How many records a batch reads, by its number; None if that is unknown."""
     again: int | None = None
     """The number of a batch that was started before, and may have been stored."""
     turn: AbstractContextManager[Any] | None = None
@@ -66,25 +69,33 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
     sinks = [each for each in delivery.deliveries if _written_as(each.target) == "record"]
     several = len(delivery.deliveries) > 1 or any(each.counts_sql for each in delivery.deliveries)
 
+    def store(rows: DataFrame, number: int, *, small: bool = False) -> None:
+        rows.createOrReplaceTempView(delivery.view)
+        stores.test_counts.add(number, run_row_checks(rows, delivery.deliveries))
+        for each in tables:
+            _store(rows, each, stores, number, small=small)
+        if stores.check is not None:
+            stores.check(rows.sparkSession, number)
+        if sinks:
+            # The records of all topics are written together.
+            parts = (rows.sparkSession.sql(each.sql) for each in sinks)
+            records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+            send(records, stores, number)
+
     def each_batch(batch: DataFrame, number: int) -> None:
-        batch.createOrReplaceTempView(delivery.view)
         again = number == stores.again
+        records = stores.records(number) if several or tables else None
+        if records is not None and records <= MOST:
+            with evaluated(batch) as (rows, few), planned_small(batch.sparkSession, few):
+                store(rows, number, small=few)
+            return
         if several or again:
             batch.persist()
         try:
             if again:
                 # A table that already has the rows does not read them, and then Spark would store no state.
                 batch.write.format("noop").mode("overwrite").save()
-            stores.test_counts.add(number, run_row_checks(batch, delivery.deliveries))
-            for each in tables:
-                _store(batch, each, stores, number)
-            if stores.check is not None:
-                stores.check(batch.sparkSession, number)
-            if sinks:
-                # The records of all topics are written together.
-                parts = (batch.sparkSession.sql(each.sql) for each in sinks)
-                records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-                send(records, stores, number)
+            store(batch, number)
         finally:
             if several or again:
                 batch.unpersist()
@@ -94,6 +105,7 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
 
 def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return a function that waits for the batch's turn, then does the work."""
+    interpretation = Interpretation()
 
     def each_batch(batch: DataFrame, number: int) -> None:
         with stores.turn or nullcontext():
@@ -102,6 +114,8 @@ def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[
             except MillstreamError as error:
                 stores.raised.append(error)
                 raise
+        if (records := stores.records(number)) is not None:
+            interpretation.follow(batch.sparkSession, records)
 
     return each_batch
 
@@ -116,12 +130,14 @@ def _written_as(target: Target) -> Literal["row", "record", "nothing"]:
             return "nothing"
 
 
-def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) -> None:
+def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *, small: bool) -> None:
     table = delivery.target
     assert isinstance(table, TableOutput)
     rows = latest_rows(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
     new = number == 0 and table.model in stores.new
-    stores.merge(rows, table, Batch(stores.identity, number, deletes=delivery.deletes, new=new))
+    with evaluated(rows) if small else nullcontext((rows, False)) as (latest, few):
+        made = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
+        stores.merge(latest, table, made)
 
 
 def send(records: DataFrame, stores: Stores, number: int) -> None:

@@ -122,7 +122,8 @@ def _maintained(
         _make_views(session, query, context.project)
         return session.sql(query.sql)
 
-    stores = replace(context.stores, identity=MAINTAINED, again=None)
+    # The numbers of its transactions are not those of Spark's batches.
+    stores = replace(context.stores, identity=MAINTAINED, again=None, records=lambda _: None)
     return maintained.maintained(plan, context.tables, rows, deliver(how, stores))
 
 

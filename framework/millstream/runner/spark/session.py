@@ -55,6 +55,8 @@ _ALWAYS = {
     "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
 }
 
+_LOOKED_UP = ("PythonSQLUtils", "PythonUtils", "py4j.reflection.TypeUtil")
+
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 _LAST = 60
 """Seconds that the JVM has to write its class archive."""
@@ -264,13 +266,30 @@ def start_spark(
     try:
         with log.redirected_stderr(folder), _own_interrupts():
             given = start_jvm(settings, secret_names(target), folder, target.env_vars)
-            return _builder(given).getOrCreate()
+            spark = _builder(given).getOrCreate()
     except (PySparkException, Py4JError) as error:
         causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
         cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
         message = f"can't start Spark on {target.settings.get('master')}: {cause}"
         remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
         raise MillstreamError(Diagnostic("MS873", message, target.location, remedy)) from None
+    _keep_classes(spark)
+    return spark
+
+
+def _keep_classes(spark: SparkSession) -> None:
+    """Keep the classes that PySpark looks up again and again while a query runs.
+
+    For each part of a name that is not a whole one, Java searches all jars for a class of that name, in each
+    package that PySpark imports (TypeUtil.getClass). PySpark needs one for each observed row. At the end of
+    each map that it reads, it needs another one fourteen times, to see what exception `next()` raised
+    (`convert_exception`). That was a twelfth of what a run with small batches executed.
+    """
+    for name in _LOOKED_UP:
+        found: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
+        for part in name.split("."):
+            setattr(found, part, getattr(found, part))
+            found = getattr(found, part)
 
 
 @contextmanager

@@ -45,7 +45,8 @@ class DeltaTables(Struct, frozen=True):
                 first.write.format("delta").mode("append").save(path)
             else:
                 retained.createOrReplaceTempView(_ROWS)
-                session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
+                with table.reading_source_again(session, allowed=batch.local):
+                    session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
         paths = self.folder.written(new.model), self.folder.written(output.model)

@@ -18,6 +18,7 @@ from millstream.stores.retention import Limit, Newest, newest_time
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
+_MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 _NEWEST = "_millstream_newest.json"
 """A file in the table's folder; Delta ignores names that begin with `_`."""
 _PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100'"
@@ -108,6 +109,19 @@ def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
     finally:
         session.conf.unset(_APP)
         session.conf.unset(_VERSION)
+
+
+@contextmanager
+def reading_source_again(session: SparkSession, *, allowed: bool) -> Iterator[None]:
+    """Let a MERGE read its source twice, if `allowed` and not set otherwise; else Delta stores it first."""
+    if not allowed or session.conf.get(_MATERIALIZE, None) is not None:
+        yield
+        return
+    session.conf.set(_MATERIALIZE, "none")
+    try:
+        yield
+    finally:
+        session.conf.unset(_MATERIALIZE)
 
 
 def table_at(path: str) -> str:

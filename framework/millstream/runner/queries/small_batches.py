@@ -1,0 +1,92 @@
+"""Batches of few records: their rows come to the driver, and what stores them is planned for a single task.
+
+Spark plans for many rows: a MERGE of a hundred rows shuffles them several times, plans each stage again with
+what the last one measured, and generates Java for all of it. That costs many times what the rows cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+MOST = 10_000
+"""Records that a small batch reads, and rows that come to the driver."""
+_BYTES = 4 << 20
+"""Bytes of rows that come to the driver, which one task reads again."""
+FEW = 1_000
+"""Records of a batch after which Spark interprets the next one."""
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    **_INTERPRETED,
+}
+
+
+@contextmanager
+def evaluated(rows: DataFrame) -> Iterator[tuple[DataFrame, bool]]:
+    """Run a query once; yield its rows, and whether they are few and in the driver."""
+    session = rows.sparkSession
+    jvm: Any = session._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
+    # By its whole name, py4j finds a class without looking for packages in all jars.
+    small_batch = getattr(jvm, "millstream.spark.SmallBatch")
+    found = small_batch.of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
+    try:
+        yield DataFrame(found.rows(), session), bool(found.isLocal())
+    finally:
+        found.close()
+
+
+@contextmanager
+def planned_small(session: SparkSession, few: bool) -> Iterator[None]:
+    """Plan what follows for few rows, if they are; the settings are of the batch's own session."""
+    with using(session, _SETTINGS if few else {}):
+        yield
+
+
+class Interpretation:
+    """Whether Spark interprets the next batch of a query instead of generating Java for each of its tasks.
+
+    A batch is planned before its size is known here, so the last one decides.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, str | None] | None = None
+
+    def follow(self, session: SparkSession, records: int) -> None:
+        """Choose for the batch after one of so many records."""
+        if records <= FEW and self._before is None:
+            self._before = _changed(session, _INTERPRETED)
+        elif records > FEW and self._before is not None:
+            _restore(session, self._before)
+            self._before = None
+
+
+@contextmanager
+def using(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of a session for a while."""
+    before = _changed(session, settings)
+    try:
+        yield
+    finally:
+        _restore(session, before)
+
+
+def _changed(session: SparkSession, settings: Mapping[str, str]) -> dict[str, str | None]:
+    """Change settings, and return their earlier values."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    return before
+
+
+def _restore(session: SparkSession, before: Mapping[str, str | None]) -> None:
+    for name, value in before.items():
+        if value is None:
+            session.conf.unset(name)
+        else:
+            session.conf.set(name, value)

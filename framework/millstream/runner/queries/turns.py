@@ -1,0 +1,69 @@
+"""Turns of batches on one machine: how many execute at a time, and which ones go first."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+
+class Turns:
+    """At most `permits` batches execute at a time, and one more that is quick.
+
+    Without a limit, the stages of each batch would wait for those of all others, and a batch with many stages
+    could take minutes. A batch that waits collects more records: under load, batches become fewer and larger.
+    A quick batch does not wait for long ones, only for other quick ones. Otherwise, turns come in order.
+    """
+
+    def __init__(self, permits: int) -> None:
+        self._permits = permits
+        self._lane = 1
+        self._line: list[Turn] = []
+        self._changed = threading.Condition()
+
+    def take(self, turn: Turn) -> bool:
+        """Wait for a turn; return whether it is the one of quick batches."""
+        with self._changed:
+            self._line.append(turn)
+            try:
+                self._changed.wait_for(lambda: self._in_lane(turn) or self._is_next(turn))
+                in_lane = self._in_lane(turn)
+                self._add(-1, in_lane=in_lane)
+            finally:
+                self._line.remove(turn)
+                self._changed.notify_all()
+        return in_lane
+
+    def give_back(self, *, in_lane: bool) -> None:
+        with self._changed:
+            self._add(1, in_lane=in_lane)
+            self._changed.notify_all()
+
+    def _in_lane(self, turn: Turn) -> bool:
+        return self._lane > 0 and next((each for each in self._line if each.quick), None) is turn
+
+    def _is_next(self, turn: Turn) -> bool:
+        return self._permits > 0 and self._line[0] is turn
+
+    def _add(self, number: int, *, in_lane: bool) -> None:
+        if in_lane:
+            self._lane += number
+        else:
+            self._permits += number
+
+
+class Turn:
+    """The turns of one query, which has one batch at a time."""
+
+    def __init__(self, turns: Turns, *, quick: bool) -> None:
+        self.quick = quick
+        """Its batches are expected to be short: they write no tables."""
+        self._turns = turns
+        self._in_lane = False
+
+    def __enter__(self) -> None:
+        self._in_lane = self._turns.take(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._turns.give_back(in_lane=self._in_lane)
