@@ -3,7 +3,8 @@
 A copy of the example runs with a broker of its own, while `produce` sends so many records a second to each of its
 eight topics, all on this machine. Every twenty seconds: records that no query has read yet, how old the oldest record
 of the last batch was when it was stored (of the query that is the latest, and its name), and memory and CPU of the
-run with its JVM and its Python workers. At the end, how long it took to catch up when no more came.
+run with its JVM and its Python workers. At the end, the number of batches and the last latency of each query, and how
+long it took to catch up when no more came.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Look(NamedTuple):
     lag: float
     latency: dict[str, float]
     """By query."""
+    batches: dict[str, float]
 
 
 def copied(folder: Path, trigger: str) -> None:
@@ -60,7 +62,7 @@ def answer(path: str) -> str | None:
 
 
 def look() -> Look:
-    lag, latency = 0.0, dict[str, float]()
+    lag, latency, batches = 0.0, dict[str, float](), dict[str, float]()
     metrics = answer("metrics")
     if metrics is None:
         sys.exit("the run does not answer")
@@ -70,7 +72,9 @@ def look() -> Look:
                 lag += sample.value
             elif sample.name == "millstream_latency_seconds":
                 latency[sample.labels["query"]] = sample.value
-    return Look(lag, latency)
+            elif sample.name == "millstream_batches_total":
+                batches[sample.labels["query"]] = sample.value
+    return Look(lag, latency, batches)
 
 
 def until(done: Callable[[], bool], what: str) -> float:
@@ -127,6 +131,9 @@ def measure(folder: Path, rate: float, length: float) -> None:
         print(f"ready after {took:.0f} s", file=sys.stderr)
         with started(folder, "produce", "--rate", str(rate), "--quiet"):
             watch(run.pid, length)
+            found = look()
+        for query, number in sorted(found.batches.items()):
+            print(f"{query:30} {number:7.0f} batches {found.latency.get(query, 0.0):10.1f} s")
         print(f"caught up {until(lambda: look().lag == 0, 'it caught up'):.1f} s after the last record")
 
 
