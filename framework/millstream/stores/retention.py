@@ -43,21 +43,24 @@ class Limit(Struct, frozen=True):
 
 @contextmanager
 def with_retention(
-    rows: DataFrame, table: TableOutput, known: Callable[[], Newest | None]
+    rows: DataFrame, table: TableOutput, known: Callable[[], Newest | None], *, local: bool
 ) -> Iterator[tuple[DataFrame, Limit | None]]:
     """Yield the rows of a batch that are not too old, and the limit for rows of the table.
 
-    `known` returns the newest time before the batch, if the table has one.
+    `known` returns the newest time before the batch, if the table has one. Rows that are `local` are not
+    cached: there is nothing to compute again, and Delta refuses a MERGE whose source gets cached meanwhile.
     """
     if not table.options.get("retention"):
         yield rows, None
         return
-    rows.persist()
+    if not local:
+        rows.persist()
     try:
         limit = _limit(rows, table, known())
         yield (rows if limit is None else rows.where(f"not {limit.expired()}")), limit
     finally:
-        rows.unpersist()
+        if not local:
+            rows.unpersist()
 
 
 def newest_time(rows: DataFrame, table: TableOutput) -> Newest | None:

@@ -37,7 +37,7 @@ class DeltaTables(Struct, frozen=True):
             return None if batch.new else table.newest(session, output, path)
 
         once = table.once(session, batch.writer, batch.number)
-        with with_retention(rows, output, newest) as (retained, limit), once:
+        with with_retention(rows, output, newest, local=batch.local) as (retained, limit), once:
             if limit is not None:
                 table.write_newest(session, path, limit.newest)
             if batch.new:

@@ -43,7 +43,8 @@ def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: B
             if _is_stored(connection, table, batch):
                 return
             _create_staging(connection, staging, table)
-        with with_retention(given, table, lambda: newest(schema, table)) as (rows, limit):
+        kept = with_retention(given, table, lambda: newest(schema, table), local=batch.local)
+        with kept as (rows, limit):
             attempts = _copy(rows, table, schema, staging, deletes=batch.deletes)
         with connected(schema) as connection:
             if _record(connection, table, batch):
