@@ -17,7 +17,7 @@ from millstream.kafka.transactions import transactions
 
 _CONFIG = {
     "cleanup.policy": "compact",
-    # The newest segment is never compacted; whoever looks for a batch reads all of it.
+    # Kafka never compacts the newest segment, and a search for a batch reads all of it: keep it small.
     "segment.bytes": str(8 << 20),
     "min.cleanable.dirty.ratio": "0.1",
 }

@@ -95,7 +95,7 @@ def test_a_model_that_joins_after_a_crash_gets_the_repeated_batch(shop, spark):
 
 
 def test_the_guarantee_can_be_changed(shop, spark):
-    """At least once repeats what a crash repeats; whoever changes to exactly once continues with the next batch."""
+    """At least once sends the records of a repeated batch again; after a change to exactly once, no batch does."""
     shop.model("plain", PLAIN.format("at_least_once"))
     shop.send(event(1))
     built(shop.root, spark)
