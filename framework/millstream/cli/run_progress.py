@@ -160,6 +160,10 @@ class RunProgress:
         match event.step:
             case "began":
                 text = "apply: began"
+            case "splitting":
+                text = f"apply: {names} stopped between two batches, to be split"
+            case "split":
+                text = f"apply: {names} continue as queries of their own"
             case "rebuilding":
                 text = f"apply: {names}: the new version catches up alongside the running one"
             case "caught_up":
@@ -170,7 +174,7 @@ class RunProgress:
                 text = f"apply: {names or 'nothing'} replaced"
             case "failed":
                 text = f"apply failed; the running version continues{f': {event.said}' if event.said else ''}"
-        self._stage = text if event.step in {"began", "rebuilding", "caught_up", "handover"} else ""
+        self._stage = "" if event.step in {"replaced", "failed"} else text
         self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
 
     def _batch(self, name: str, batch: Any) -> None:

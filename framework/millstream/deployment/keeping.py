@@ -10,7 +10,7 @@ from millstream.deployment.alone import leaving_models, splits_of, verdicts_alon
 from millstream.deployment.definitions import running_catalog
 from millstream.deployment.former import columns_of, former_in, former_models, views_of, with_specs
 from millstream.deployment.intents import CONTINUE, Apply, FullRefresh, Intent, Regroup, Update, accepted_by
-from millstream.deployment.leaving import Split, after_splits, without_removed
+from millstream.deployment.leaving import Split, after_splits, stored_models, without_removed
 from millstream.deployment.newer_models import newer_models
 from millstream.deployment.records import Deployed, Record
 from millstream.deployment.stages import fit, unaccepted
@@ -76,7 +76,7 @@ def kept_form(
     written = _Written(topology, physical, running.lock, only)
     if old is None:
         return _without_outdated(written, written.plan(running), intent, selected)
-    before, running = running, without_removed(running, old, _stored(topology.catalog))
+    before, running = running, without_removed(running, old, stored_models(topology.catalog))
     found = written.plan(running)
     same = written.same_sql(old, found, intent)
     if same:
@@ -299,11 +299,6 @@ def _newer(physical: Physical, running: Deployed) -> frozenset[str]:
     started = [(name, record) for name, record in records if name not in running.never_started]
     homes = {model: name for name, record in started for model in record.stored}
     return newer_models({query.name: query.stored for query in physical.queries}, running.lock, homes)
-
-
-def _stored(catalog: Catalog) -> frozenset[str]:
-    models = catalog.models.items()
-    return frozenset(id_ for id_, each in models if each.materialization.stored_as).union(catalog.topics)
 
 
 def _problems(catalog: Catalog) -> bool:

@@ -29,6 +29,12 @@ class Split(Struct, frozen=True):
     models: tuple[str, ...]
 
 
+def stored_models(catalog: Catalog) -> frozenset[str]:
+    """Return the models that queries store, and the topics of sources."""
+    models = catalog.models.items()
+    return frozenset(id_ for id_, each in models if each.materialization.stored_as).union(catalog.topics)
+
+
 def without_removed(deployed: Deployed, old: Catalog, stored: Collection[str]) -> Deployed:
     """Return what is deployed after models that no longer exist have left the queries with their state."""
     found = deployed

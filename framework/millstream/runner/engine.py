@@ -46,7 +46,7 @@ from millstream.runner.checkpoints.files import (
 from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import settle_all
-from millstream.runner.checkpoints.transactions import Transactions, open_transactions, with_senders
+from millstream.runner.checkpoints.transactions import Transactions, TransactionsOf
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
 from millstream.runner.queries.positions import without_earlier
@@ -90,6 +90,17 @@ class Engine(Struct, frozen=True, eq=False):
         outputs = () if query is None else query.outputs
         writes_tables = any(isinstance(each, TableOutput) for each in outputs)
         return Turn(self.turns, quick=query is not None and not writes_tables)
+
+    def with_job(self, job: Job) -> Engine:
+        """Return the engine of another version of the project, or of the same one in other queries."""
+        senders = _transactions_of(job, self.files, self.checkpoints, self.kafka)
+        return replace(
+            self,
+            job=job,
+            transactions=senders.with_senders(self.transactions, job.physical.queries),
+            tables=Tables(self.spark, job.project, job.catalog),
+            streamed=streamed_tables_of(job),
+        )
 
     @property
     def held(self) -> HeldRecords:
@@ -291,13 +302,13 @@ def engine(
         tables = Tables(spark, project, job.catalog)
         dead_letter_offsets.settle(files, checkpoints)
         kafka = ready.result()
-        place = (files, checkpoints, kafka.cluster, project.settings.name, project.target.environment)
-        transactions = open_transactions(*place, job.physical.queries)
+        place = _transactions_of(job, files, checkpoints, kafka)
+        transactions = place.opened(job.physical.queries)
         held = HeldRecords(spark, files, kafka.cluster, kafka.trigger, transactions)
         settle_all(files, tables, held, checkpoints)
         splitting.settle(files, checkpoints)
         job = _split(job, files, checkpoints)
-        transactions = with_senders(transactions, *place, job.physical.queries)
+        transactions = place.with_senders(transactions, job.physical.queries)
         record_environment(job, files, checkpoints)
         yield Engine(
             job,
@@ -313,6 +324,13 @@ def engine(
             _turns(spark) if long_running and is_local(project.target) else None,
             transactions,
         )
+
+
+def _transactions_of(job: Job, files: Files, checkpoints: str, kafka: Kafka) -> TransactionsOf:
+    project = job.project
+    return TransactionsOf(
+        files, checkpoints, kafka.cluster, project.settings.name, project.target.environment
+    )
 
 
 def streamed_tables_of(job: Job) -> frozenset[str]:

@@ -162,7 +162,7 @@ class Stopped(Struct, frozen=True):
 class Applying(Struct, frozen=True):
     """An apply to a run: what happens to which queries."""
 
-    step: Literal["began", "rebuilding", "caught_up", "handover", "replaced", "failed"]
+    step: Literal["began", "splitting", "split", "rebuilding", "caught_up", "handover", "replaced", "failed"]
     queries: tuple[str, ...] = ()
     said: str = ""
 

@@ -149,6 +149,57 @@ def rows(shop, table):
 
 
 @pytest.mark.long
+def test_models_leave_a_shared_query_while_it_runs(shop, first_spark):
+    """Three models share a query; one is edited, then one is removed, then the last one is edited."""
+    tally = KINDS.replace("kind", "user")
+    shop.model("totals", TOTALS)
+    shop.model("tally", tally)
+    shop.model("last", TOTALS.replace("sum(value)", "max(id)"))
+    shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
+
+    def last():
+        return {row["user"]: row["total"] for row in table_rows(shop.root, "model.last")}
+
+    def steps():
+        return [(each.step, each.queries) for each in run.of(Applying)]
+
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: all_have_read(run, 3))
+        (shared,) = {each.query.name for each in run.of(Waiting)}
+        # The new version fails after the model has left: the old one goes on, in two queries.
+        shop.model("totals", MOST.replace("count(*)", "count(*) + 1"))
+        with pytest.raises(MillstreamError, match="MS886"):
+            applied(shop)
+        assert ("split", (shared, "totals")) in steps()
+        shop.send(event(4, value=1.0))
+        run.until(lambda: totals(shop) == {"a": (6.0, 3), "b": (1.0, 1)})
+        run.until(lambda: newest(shop, "tally")[b"a"]["events"] == 3 and last() == {"a": 4, "b": 3})
+        shop.model("totals", MOST)
+        assert "totals" in applied(shop).replaced
+        run.until(lambda: totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)})
+        assert "totals" in applied(shop, None).replaced
+        run.until(lambda: totals(shop) == {"a": (6.0, 3), "b": (1.0, 1)})
+        applied(shop)
+        # One of those that share the other query is removed; the other one keeps its state.
+        (shop.root / "models/tally.sql").unlink()
+        applied(shop)
+        shop.send(event(5, value=9.0))
+        run.until(lambda: totals(shop) == {"a": (9.0, 4), "b": (1.0, 1)} and last() == {"a": 5, "b": 3})
+        shop.model("last", TOTALS.replace("sum(value)", "min(id)"))
+        assert applied(shop).replaced == (shared,)
+        run.until(lambda: last() == {"a": 1, "b": 3})
+    # The same versions continue in another run; the topic has what it had, and nothing twice.
+    shop.send(event(6, "b", value=4.0))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: totals(shop) == {"a": (9.0, 4), "b": (4.0, 2)})
+        run.until(lambda: all_have_read(run, 1))
+    assert last() == {"a": 1, "b": 3}
+    # It was sent each time that it changed, by either query, and nothing of it again.
+    sent = [each.value() for each in received(shop.bootstrap, "tally")]
+    assert sorted(map(len, (sent, {*sent}))) == [3, 3], sent
+
+
+@pytest.mark.long
 def test_a_new_version_that_fails_leaves_the_running_one(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))

@@ -51,51 +51,50 @@ class Transactions(Struct, frozen=True):
         return ExactlyOnce(self.cluster, id_, self.marker_topic, identity, listed, self.counts)
 
 
-def open_transactions(
-    files: Files,
-    checkpoints: str,
-    cluster: Cluster,
-    project: str,
-    environment: Environment | None,
-    queries: Iterable[Query],
-) -> Transactions | None:
-    """Return the transactions of a target, or None if none of its queries ever needed them.
+class TransactionsOf(Struct, frozen=True):
+    """Whose transactions they are: those of a project's target, and of an environment."""
 
-    First, those of a process that died are ended: readers of committed records would wait for them.
-    """
-    senders = read_json(files, path_in(checkpoints, _FILE), _Senders)
-    found = with_senders(None, files, checkpoints, cluster, project, environment, queries)
-    if found is not None and senders is not None:
-        admin = admin_of(cluster)
-        ids = [f"{found.prefix}.{query}{end}" for query in senders.queries for end in ("", _BACKFILL)]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(partial(end_transactions, admin), ids))
-    return found
+    files: Files
+    checkpoints: str
+    cluster: Cluster
+    project: str
+    environment: Environment | None
 
+    def opened(self, queries: Iterable[Query]) -> Transactions | None:
+        """Return the transactions, or None if no query ever needed them.
 
-def with_senders(
-    known: Transactions | None,
-    files: Files,
-    checkpoints: str,
-    cluster: Cluster,
-    project: str,
-    environment: Environment | None,
-    queries: Iterable[Query],
-) -> Transactions | None:
-    """Record who may have open transactions from now on."""
-    path = path_in(checkpoints, _FILE)
-    before = read_json(files, path, _Senders)
-    names = {query.name for query in queries if query.exactly_once}
-    if before is None and not names:
-        return known
-    senders = before or _Senders(uuid.uuid4().hex[:12])
-    prefix = named(environment, f"millstream.{project}.{senders.id}")
-    found = known or Transactions(
-        cluster, prefix, named(environment, f"_millstream.{project}.{senders.id}.batches")
-    )
-    if known is None:
-        create_sent_batches(admin_of(cluster), found.marker_topic)
-    listed = tuple(sorted({*senders.queries, *names}))
-    if before is None or listed != before.queries:
-        write_json(files, path, _Senders(senders.id, listed))
-    return found
+        First, those of a process that died are ended: readers of committed records would wait for them.
+        """
+        senders = self._senders()
+        found = self.with_senders(None, queries)
+        if found is not None and senders is not None:
+            admin = admin_of(self.cluster)
+            ids = [f"{found.prefix}.{query}{end}" for query in senders.queries for end in ("", _BACKFILL)]
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                list(pool.map(partial(end_transactions, admin), ids))
+        return found
+
+    def with_senders(self, known: Transactions | None, queries: Iterable[Query]) -> Transactions | None:
+        """Record who may have open transactions from now on."""
+        before = self._senders()
+        names = {query.name for query in queries if query.exactly_once}
+        if before is None and not names:
+            return known
+        senders = before or _Senders(uuid.uuid4().hex[:12])
+        prefix = named(self.environment, f"millstream.{self.project}.{senders.id}")
+        found = known or Transactions(
+            self.cluster, prefix, named(self.environment, f"_millstream.{self.project}.{senders.id}.batches")
+        )
+        if known is None:
+            create_sent_batches(admin_of(self.cluster), found.marker_topic)
+        listed = tuple(sorted({*senders.queries, *names}))
+        if before is None or listed != before.queries:
+            write_json(self.files, self._path, _Senders(senders.id, listed))
+        return found
+
+    def _senders(self) -> _Senders | None:
+        return read_json(self.files, self._path, _Senders)
+
+    @property
+    def _path(self) -> str:
+        return path_in(self.checkpoints, _FILE)

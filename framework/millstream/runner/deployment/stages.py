@@ -69,15 +69,17 @@ def _has_former(record: Record | None) -> bool:
     return record is not None and bool(record.former)
 
 
-def lock_after(running: Engine, started: Collection[str]) -> Lock:
-    """Return the groups that have state once these queries have started."""
+def lock_after(running: Engine, started: Collection[str], swapped: Collection[str] = ()) -> Lock:
+    """Return the groups that have state once these queries have started, and some are `swapped`."""
     before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
     known = {*started, *(group.name for group in before.groups)}
     records = checkpoints.records_in(running.files, running.checkpoints)
     return Lock(
         tuple(
             # Until a rebuild is swapped, the checkpoint has the states of former models.
-            (before.group(group.name) or group) if _has_former(records.get(group.name)) else group
+            (before.group(group.name) or group)
+            if group.name not in swapped and _has_former(records.get(group.name))
+            else group
             for group in running.job.physical.lock.groups
             if group.name in known
         )

@@ -18,6 +18,8 @@ from millstream.runner.handover.loading import fitted_to_run, loaded
 from millstream.runner.handover.taking_over import halted, take_over
 from millstream.runner.handover.values import Finished, ProjectVersion
 from millstream.runner.live.live_queries import LiveQueries
+from millstream.runner.topics import make_topics
+from millstream.runner.values import Applying
 
 
 def roll_back_run(
@@ -36,7 +38,7 @@ def roll_back_run(
     if before is not None and before[0] == found.applied.id:
         older = replace(before[1], tell=running.tell)
     else:
-        older = loaded(running, version, Update())
+        older = running.with_job(loaded(running, version, Update()))
     older = _planned(older, found)
     _check(older, found)
     changed = changed_queries(live.running, older, live.queries, ())
@@ -44,7 +46,9 @@ def roll_back_run(
     go_on()
     with halted(live, changed) as stopped:
         go_on()
-        return take_over(live, older, stopped, lambda: put_back(older, found))
+        back = take_over(live, older, stopped, lambda: put_back(older, found))
+        older.tell(Applying("replaced", back.replaced))
+        return back
 
 
 def _restored(running: Engine, found: Rollback) -> Deployed:
@@ -62,8 +66,9 @@ def _restored(running: Engine, found: Rollback) -> Deployed:
 
 def _planned(older: Engine, found: Rollback) -> Engine:
     """Plan the older version by what is deployed after the rollback."""
-    job = replace(older.job, lock=None, intent=Update())
-    return replace(older, job=fitted_to_run(job, _restored(older, found)))
+    job = fitted_to_run(replace(older.job, lock=None, intent=Update()), _restored(older, found))
+    make_topics(job, job.physical.queries, older.kafka.cluster, older.tell)
+    return older.with_job(job)
 
 
 def _check(older: Engine, found: Rollback) -> None:

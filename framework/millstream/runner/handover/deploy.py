@@ -1,5 +1,7 @@
 """Deploys another version of a project to its run.
 
+Models that are rebuilt have left the queries that they shared with others (`splitting`).
+
 1. Rebuilt queries catch up alongside the running ones, in tables of their own, and send nothing.
 2. Queries that change stop between two batches. Rebuilt ones read as far, and stop.
 3. The swap is recorded: from now on, the next command or run completes it.
@@ -15,14 +17,17 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
+from millstream.deployment.definitions import running_catalog
+from millstream.deployment.leaving import stored_models, without_removed
 from millstream.deployment.records import Offsets
 from millstream.deployment.stages import Backfill, Compare, Stage, Start, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query, SinkOutput
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import pending_swap
-from millstream.runner.checkpoints.deployed import write_manifest
+from millstream.runner.checkpoints.deployed import deployed_at, write_manifest
 from millstream.runner.checkpoints.files import last_done, read_up_to
+from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
 from millstream.runner.deployment.apply import Applied, end_apply
 from millstream.runner.deployment.backfill import backfill
@@ -31,7 +36,7 @@ from millstream.runner.deployment.stages import begin, lock_after, planned
 from millstream.runner.engine import Engine, record_environment
 from millstream.runner.handover.alongside import Alongside
 from millstream.runner.handover.changes import changed_queries, check_chains
-from millstream.runner.handover.taking_over import halted, take_over
+from millstream.runner.handover.taking_over import NEXT_BATCH, halted, take_over
 from millstream.runner.handover.values import Finished
 from millstream.runner.live.live_queries import LiveQueries
 from millstream.runner.queries.gate import Gate
@@ -39,9 +44,6 @@ from millstream.runner.values import Applying
 
 PATIENCE = 120.0
 """Seconds that new versions have to read what the running ones had read when they stopped."""
-
-_NEXT_BATCH = 10.0
-"""Seconds to wait for a batch, so that the time without new rows begins with the handover, not before."""
 
 GoOn = Callable[[], None]
 """Raises an error if the apply must not continue."""
@@ -65,7 +67,7 @@ def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
             running.tell(Applying("caught_up", names))
         joining = _backfilled(running, queries, stages)
         go_on()
-        live.await_batch(names, _NEXT_BATCH)
+        live.await_batch(names, NEXT_BATCH)
         with halted(live, changed) as stopped:
             positions = {each.query.name: each.position() for each in stopped}
             for each in alongside:
@@ -78,18 +80,29 @@ def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
             go_on()
 
             def swap() -> None:
+                _let_removed_leave(running)
+                lock = lock_after(running, _names(queries), names)
                 if names:
-                    joined = JoinedSwap(names, lock_after(running, _names(queries)), stay=True)
+                    joined = JoinedSwap(names, lock, stay=True)
                     swap_together(running.files, running.tables, running.held, running.checkpoints, joined)
                     end_apply(running)
                 else:
-                    checkpoints.write_lock(
-                        running.files, running.checkpoints, lock_after(running, _names(queries))
-                    )
+                    checkpoints.write_lock(running.files, running.checkpoints, lock)
                 record_environment(running.job, running.files, running.checkpoints)
                 write_manifest(running.files, running.checkpoints, running.job.manifest)
 
-            return take_over(live, running, stopped, swap)
+            found = take_over(live, running, stopped, swap)
+            running.tell(Applying("replaced", found.replaced))
+            return found
+
+
+def _let_removed_leave(running: Engine) -> None:
+    """Let queries with state continue without models that no longer exist."""
+    deployed = deployed_at(running.files, running.checkpoints)
+    old = running_catalog(deployed.records.values())
+    if old is not None:
+        after = without_removed(deployed, old, stored_models(running.job.catalog))
+        split(running.files, running.checkpoints, deployed, after, ())
 
 
 def _names(queries: Sequence[Query]) -> list[str]:

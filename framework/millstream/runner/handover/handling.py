@@ -13,7 +13,8 @@ from millstream.runner.engine import Engine
 from millstream.runner.handover.back import roll_back_run
 from millstream.runner.handover.channel import Caller
 from millstream.runner.handover.deploy import deploy
-from millstream.runner.handover.loading import loaded
+from millstream.runner.handover.loading import engine_of, loaded
+from millstream.runner.handover.splitting import split_run
 from millstream.runner.handover.values import Deploy, Finished, Request, RollBack, answer_of
 from millstream.runner.live.live_queries import LiveQueries
 from millstream.runner.queries.failures import problem_of
@@ -60,8 +61,10 @@ class Handling:
         match request:
             case Deploy(version=version, intent=intent):
                 applied = read(old.files, old.checkpoints)
-                running = loaded(_telling(old, caller), version, intent)
-                found = deploy(self._live, running, go_on)
+                job = loaded(old, version, intent)
+                split_run(self._live, job, go_on)
+                old = self._live.running
+                found = deploy(self._live, engine_of(_telling(old, caller), job), go_on)
                 now = read(old.files, old.checkpoints)
                 if now is not None and now != applied:
                     self._before = now.id, old

@@ -6,7 +6,7 @@ edits in between are refused, and later ones have no effect until the next apply
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from millstream.artifacts import stored_catalog
 from millstream.decoding import from_json
 from millstream.deployment.intents import Intent
+from millstream.deployment.leaving import Split
 from millstream.deployment.records import Deployed
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import Compiled, Manifest
@@ -27,10 +28,8 @@ from millstream.project.values import Project
 from millstream.results import read_results
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import read_lock
-from millstream.runner.checkpoints.transactions import with_senders
-from millstream.runner.engine import Engine, fitted, streamed_tables_of
+from millstream.runner.engine import Engine, fitted
 from millstream.runner.handover.values import ProjectVersion
-from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.registry import uses_of_registry
 from millstream.runner.topics import make_topics
@@ -69,8 +68,8 @@ def contents_digest(project: Project) -> str:
     return blake2b(encoded, digest_size=16).hexdigest()
 
 
-def loaded(running: Engine, version: ProjectVersion, intent: Intent) -> Engine:
-    """Return the engine of another version of the running project; topics that it needs are created."""
+def loaded(running: Engine, version: ProjectVersion, intent: Intent) -> Job:
+    """Load another version of the running project."""
     profiles = Path(version.profiles_dir) if version.profiles_dir else None
     project = with_contents(load_project(Path(version.root), version.target, version.vars, profiles))
     if contents_digest(project) != version.contents:
@@ -91,7 +90,7 @@ def loaded(running: Engine, version: ProjectVersion, intent: Intent) -> Engine:
         message = f"the run can't continue with this change: {'; '.join(reasons)}"
         raise MillstreamError(Diagnostic("MS898", message, None, RESTART))
     lock = read_lock(running.files, running.checkpoints)
-    job = Job(
+    return Job(
         project,
         topology,
         physical_of(topology, lock),
@@ -100,37 +99,27 @@ def loaded(running: Engine, version: ProjectVersion, intent: Intent) -> Engine:
         manifest=version.manifest,
         trigger=running.job.trigger,
     )
+
+
+def engine_of(running: Engine, job: Job) -> Engine:
+    """Return the engine of another version, planned on what is deployed; topics that it needs are created."""
     job = fitted_to_run(job, deployed_at(running.files, running.checkpoints))
     make_topics(job, job.physical.queries, running.kafka.cluster, running.tell)
-    transactions = with_senders(
-        running.transactions,
-        running.files,
-        running.checkpoints,
-        running.kafka.cluster,
-        project.settings.name,
-        project.target.environment,
-        job.physical.queries,
-    )
-    return replace(
-        running,
-        job=job,
-        transactions=transactions,
-        tables=Tables(running.spark, project, job.catalog),
-        streamed=streamed_tables_of(job),
-    )
+    return running.with_job(job)
 
 
 def fitted_to_run(job: Job, deployed: Deployed) -> Job:
-    """Plan queries on what is deployed; refuse what changes checkpoints in which queries may be writing."""
+    """Plan queries on what is deployed, whose models must not leave their queries any more."""
     found = fitted(job, deployed)
-    after = deployed.records if found.kept is None else found.kept.running.records
-    if left := {
-        m for name, record in deployed.records.items() for m in record.stored if m not in after[name].stored
-    }:
-        names = ", ".join(f"'{model.partition('.')[2]}'" for model in sorted(left))
-        message = f"the run can't continue with this change: {names} must leave a query that others share"
-        raise MillstreamError(Diagnostic("MS898", message, None, RESTART))
+    if found.kept is not None and found.kept.splits:
+        raise cannot_leave(found.kept.splits)
     return found.job
+
+
+def cannot_leave(splits: Iterable[Split]) -> MillstreamError:
+    names = ", ".join(f"'{model.partition('.')[2]}'" for split in splits for model in split.models)
+    message = f"the run can't continue with this change: {names} can't leave a query that others share"
+    return MillstreamError(Diagnostic("MS898", message, None, RESTART))
 
 
 def _needing_restart(running: Engine, project: Project, catalog: Catalog) -> Iterator[str]:

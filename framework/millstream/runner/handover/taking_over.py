@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
 from msgspec.structs import replace
 
 from millstream.deployment.definitions import is_same
 from millstream.deployment.intents import resuming
+from millstream.deployment.stages import Create
 from millstream.errors import MillstreamError
 from millstream.runner.checkpoints.files import write_record
 from millstream.runner.deployment.stages import resumed
@@ -18,6 +20,9 @@ from millstream.runner.live.live_queries import LiveQueries
 from millstream.runner.live.supervisor import SupervisedQuery
 from millstream.runner.values import Applying, Removed
 
+NEXT_BATCH = 10.0
+"""Seconds to wait for a batch, so that the time without new rows begins with the handover, not before."""
+
 _AT_ONCE = 8
 """Queries that start at a time: their classes are compiled, and others wait for them."""
 _STARTING = 60.0
@@ -25,9 +30,11 @@ _STARTING = 60.0
 
 
 @contextmanager
-def halted(live: LiveQueries, names: Collection[str]) -> Iterator[list[SupervisedQuery]]:
+def halted(
+    live: LiveQueries, names: Collection[str], step: Literal["handover", "splitting"] = "handover"
+) -> Iterator[list[SupervisedQuery]]:
     """Stop queries between two batches; if the block fails, they continue."""
-    live.running.tell(Applying("handover", tuple(sorted(names))))
+    live.running.tell(Applying(step, tuple(sorted(names))))
     stopped = live.halt(names)
     try:
         yield stopped
@@ -63,9 +70,9 @@ def take_over(
         running.tell(Removed(name))
     _adopt(live, running)
     stages = [stage for query in queries for stage in resumed(running, query)]
-    live.start(queries, stages, at_once=_AT_ONCE, awaited=added)
+    new = [stage.query for stage in stages if isinstance(stage, Create)]
+    live.start(queries, stages, at_once=_AT_ONCE, awaited=new)
     replaced = tuple(sorted(before.intersection(query.name for query in queries)))
-    running.tell(Applying("replaced", replaced))
     for query in queries:
         if (each := live.of(query.name)) is not None and query.name in replaced:
             each.began.wait(_STARTING)

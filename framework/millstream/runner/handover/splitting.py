@@ -1,0 +1,52 @@
+"""Splits queries of a run, so that an apply rebuilds only the models that it must.
+
+The running version continues, in more queries than before; only then does another version take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from millstream.deployment.intents import Update
+from millstream.deployment.keeping import Kept, unfit
+from millstream.runner.checkpoints.deployed import deployed_at
+from millstream.runner.checkpoints.splitting import split
+from millstream.runner.engine import Engine, fitted
+from millstream.runner.handover.loading import cannot_leave, fitted_to_run
+from millstream.runner.handover.taking_over import NEXT_BATCH, halted, take_over
+from millstream.runner.live.live_queries import LiveQueries
+from millstream.runner.values import Applying, Job
+
+
+def split_run(live: LiveQueries, version: Job, go_on: Callable[[], None]) -> None:
+    """Give models that another version rebuilds queries of their own, if they share one with others."""
+    running = live.running
+    deployed = deployed_at(running.files, running.checkpoints)
+    kept = fitted(version, deployed).kept
+    if kept is None or not kept.splits:
+        return
+    older = _in_more_queries(running, kept)
+    left = {each.query for each in kept.splits}
+    go_on()
+    live.await_batch(left, NEXT_BATCH)
+    with halted(live, left, "splitting") as stopped:
+        go_on()
+
+        def swap() -> None:
+            split(running.files, running.checkpoints, deployed, kept.running, kept.splits)
+
+        found = take_over(live, older, stopped, swap)
+    running.tell(Applying("split", (*found.replaced, *found.added)))
+
+
+def _in_more_queries(running: Engine, kept: Kept) -> Engine:
+    """Return the version that runs, as it continues after the splits."""
+    job = replace(running.job, lock=None, intent=Update())
+    job = fitted_to_run(job, kept.running)
+    names = {name for each in kept.splits for name in (each.query, each.name)}
+    planned = {query.name for query in job.physical.queries}
+    if not planned.issuperset(names) or not names.isdisjoint(unfit(job.physical, kept.running)):
+        raise cannot_leave(kept.splits)
+    return running.with_job(job)
