@@ -123,6 +123,7 @@ class Bed:
         self.twice = 0
         """Records that came twice so far, since the run was killed."""
         self.gaps = []
+        """For each apply that nothing disturbed: the longest time without a new row, and that before the apply."""
 
     def start(self):
         self.run = Run(self.shop.root)
@@ -195,7 +196,12 @@ def test_each_table_and_topic_is_exact_whatever_is_killed(bed):
         killed = one_round(bed, number, kind, step, dice)
         check(bed, number, killed=killed)
     if bed.gaps:
-        say(f"longest time without a new row in {len(bed.gaps)} applies: {max(bed.gaps):.1f} s")
+        longest, usual = map(max, zip(*bed.gaps, strict=True))
+        say(
+            f"longest time without a new row in {len(bed.gaps)} applies: {longest:.1f} s, usually {usual:.1f} s"
+        )
+        # On a machine that is too busy for the trigger, batches take as long before an apply.
+        assert longest < 2 * max(TRIGGER, usual), bed.gaps
 
 
 def one_round(bed, version, kind, step, dice):
@@ -227,9 +233,7 @@ def one_round(bed, version, kind, step, dice):
     if kind == "nothing":
         say(f"round {version}: applied in {took:.1f} s")
         assert "while the project runs" in said, said
-        bed.gaps.append(bed.longest_gap(began, time.time()))
-        # On a machine that is too busy for the trigger, batches take as long before the apply.
-        assert bed.gaps[-1] < 2 * max(TRIGGER, usual), (bed.gaps[-1], usual)
+        bed.gaps.append((bed.longest_gap(began, time.time()), usual))
     bed.traffic.pause()
     return killed
 
