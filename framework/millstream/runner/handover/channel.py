@@ -31,6 +31,8 @@ _FILE = "run.json"
 _HOST = "127.0.0.1"
 _CONNECTING = 5.0
 """Seconds to connect: the run accepts immediately."""
+_LOOK = 0.2
+"""Seconds between two looks at whether another request is still handled."""
 _ANSWERS = msgspec.json.Decoder(Answer)
 _LONGEST = 1 << 28
 """Bytes of a request."""
@@ -69,14 +71,14 @@ Handle = Callable[[Request, Caller], Finished]
 @contextmanager
 def listening(target: Target, root: Path, handle: Handle) -> Iterator[None]:
     """Handle the requests of commands, one at a time, each in a thread of its own."""
-    address, busy = secrets.token_hex(16), threading.Lock()
+    address = secrets.token_hex(16)
     with socket.create_server((_HOST, 0)) as server:
         content = msgspec.json.encode(_Address(server.getsockname()[1], address))
         files = [folder / _FILE for folder in _folders(target, root)]
         for file in files:
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, content, mode=0o600)
-        ended = threading.Event()
+        ended, requests = threading.Event(), _Requests(handle)
         workers: list[threading.Thread] = []
 
         def accept() -> None:
@@ -84,7 +86,7 @@ def listening(target: Target, root: Path, handle: Handle) -> Iterator[None]:
                 with suppress(OSError):
                     connection, _ = server.accept()
                     work = threading.Thread(
-                        target=_serve, args=(connection, address, handle, busy), name="handover"
+                        target=_serve, args=(connection, address, requests), name="handover"
                     )
                     work.start()
                     workers.append(work)
@@ -103,7 +105,30 @@ def listening(target: Target, root: Path, handle: Handle) -> Iterator[None]:
                 each.join()
 
 
-def _serve(connection: socket.socket, token: str, handle: Handle, busy: threading.Lock) -> None:
+class _Requests:
+    """Handles one request at a time; one whose command has ended is awaited, others are not."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._busy = threading.Lock()
+        self._caller: Caller | None = None
+
+    def answer(self, request: Request, caller: Caller) -> Answer:
+        while not self._busy.acquire(timeout=_LOOK):
+            if (other := self._caller) is not None and other.waits:
+                message, remedy = "another apply to this target is in progress", "wait until it ends"
+                return Refused((Diagnostic("MS874", message, None, remedy),))
+        try:
+            self._caller = caller
+            return self._handle(request, caller)
+        except MillstreamError as error:
+            return Refused(error.diagnostics)
+        finally:
+            self._caller = None
+            self._busy.release()
+
+
+def _serve(connection: socket.socket, token: str, requests: _Requests) -> None:
     with connection:
         caller = Caller(connection)
         try:
@@ -117,18 +142,7 @@ def _serve(connection: socket.socket, token: str, handle: Handle, busy: threadin
         if hello.millstream != __version__:
             caller.tell(Refused((_other_version(hello.millstream),)))
             return
-        if not busy.acquire(blocking=False):
-            message, remedy = "another apply to this target is in progress", "wait until it ends"
-            caller.tell(Refused((Diagnostic("MS874", message, None, remedy),)))
-            return
-        answer: Answer
-        try:
-            answer = handle(hello.request, caller)
-        except MillstreamError as error:
-            answer = Refused(error.diagnostics)
-        finally:
-            busy.release()
-        caller.tell(answer)
+        caller.tell(requests.answer(hello.request, caller))
 
 
 def _line(connection: socket.socket) -> bytes:
