@@ -29,6 +29,7 @@ from millstream.physical.former import NEVER, is_former
 from millstream.physical.measures import metric_markers
 from millstream.physical.python_calls import Calls, LiftedDraft, without_nulls
 from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
+from millstream.physical.row_logs import log_markers
 from millstream.physical.shared import Shared
 from millstream.physical.view_names import Views, scan_of
 from millstream.plan.nodes import Decode, Node, Output, ReadColumns
@@ -144,7 +145,7 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
     ctes: list[Cte] = []
     bodies: list[str] = []
     for part in parts:
-        tested = any(output.checks or output.metrics for output in part.outputs)
+        tested = any(output.checks or output.observed for output in part.outputs)
         several = len(part.outputs) != 1 or planning.dead_letters is not None or part.calls or tested
         trunks = [part.trunk] if several or part.placed else []
         used = [*(each.name for each in ctes), *(step.name for step in steps)]
@@ -248,7 +249,11 @@ def without_rows(sql: str) -> str:
 def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place: str | None) -> list[Draft]:
     """Return the records of the rows that pass its data tests, and markers and dead letters of the others."""
     if not output.checks:
-        return [*metric_markers(base, rows, output), record(rows, output, look, place)]
+        return [
+            *metric_markers(base, rows, output),
+            *log_markers(base, rows, output, place),
+            record(rows, output, look, place),
+        ]
     found = check_rows(rows, output, look, place)
     passed = found.rows
     if stops := stop_conditions(found, output.model.partition(".")[2], place):
@@ -256,6 +261,7 @@ def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place
     return [
         *failure_markers(base, rows, found),
         *metric_markers(base, passed, output),
+        *log_markers(base, passed, output, place),
         *found.dead_letters,
         record(passed, output, look, place),
     ]
