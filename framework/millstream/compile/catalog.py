@@ -42,7 +42,9 @@ def base_catalog(
         },
         models={},
         functions={
-            f.name: FunctionSpec(f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries, f.runs)
+            f.name: FunctionSpec(
+                f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries, f.runs, f.logs
+            )
             for f in project.functions.values()
         },
         hints=_hints(project),

@@ -84,10 +84,15 @@ class RunLog:
             for name in ("function", "models", "logger", "message", "exception")
             if found[name]
         }
-        at = found["at"]
-        data |= {name: int(value) if name in {"partition", "offset"} else value for name, value in at.items()}
-        place = "".join(f", {key} {value}" for key, value in at.items() if key != "model")
-        models = at.get("model") or ", ".join(found["models"])
+        key: dict[str, str] = found["at"]
+        models = key.pop("model", "") or ", ".join(found["models"])
+        if set(key) == {"topic", "partition", "offset"}:
+            position = f"{key['topic']}-{key['partition']}-{key['offset']}"
+            data |= _position(position)
+            place = f" {position}"
+        else:
+            data |= {"key": key} if key else {}
+            place = "".join(f", {name} {value}" for name, value in key.items())
         why = f": {found['exception'].strip().splitlines()[-1]}" if found["exception"] else ""
         said = f"{name} of {models}{place}: {found['message']}{why}"
         self._tell(Logged(given.level, said, data))

@@ -141,6 +141,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         fails_by=fails_by,
         drops_by=drops,
         sends_by=recipe.good,
+        logging=settings.logging,
     )
     parts = tuple(map(_written, recipe.parts))
     targets = tuple(map(_target, live))

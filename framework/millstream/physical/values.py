@@ -357,6 +357,8 @@ class PhysicalSettings(Struct, frozen=True):
     """The digest of each Python function's body."""
     libraries: dict[str, dict[str, str]] = {}
     """The libraries that each Python function can use, and Python itself, with their versions."""
+    logging: frozenset[str] = frozenset()
+    """The Python functions that log something."""
     seeds: dict[str, str] = {}
     """The digest of each seed's rows."""
     spark: dict[str, str] = {}

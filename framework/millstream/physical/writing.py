@@ -107,6 +107,8 @@ class QueryPlanning(Struct, frozen=True, eq=False):
     """The columns by which models of the query drop bad records."""
     sends_by: frozenset[str] = frozenset()
     """Those of all models: what any of them drops is sent to dead letters."""
+    logging: frozenset[str] = frozenset()
+    """The Python functions that log something."""
 
     def leaf(self, node: Node) -> str | None:
         return self.shared.names.get(id(node)) or self.views.leaf(node)
@@ -214,7 +216,7 @@ def _fan_out(
         records.append(dead_letter(base, source.relation, scan_of(source).dead_letters))
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
-        calls = Calls(base.sources[0].alias, used)
+        calls = Calls(base.sources[0].alias, used, planning.logging)
         for output, draft in zip(part.outputs, drafts, strict=True):
             made, dead_letters = _with_calls(part, output, calls.lift(draft), calls, base)
             records += [*dead_letters, *_tested(made, output, base, look, place)]

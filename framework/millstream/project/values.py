@@ -263,6 +263,11 @@ class Function(Struct, frozen=True):
     libraries: dict[str, str] = {}
     """The libraries that it could import, with their versions."""
 
+    @property
+    def logs(self) -> bool:
+        """Whether it, or what it uses of its file, imports `logging`."""
+        return any(each.module.partition(".")[0] == "logging" for each in self.imports)
+
 
 class Generator(Struct, frozen=True):
     """A Python file of `seeds/` that produces test traffic into a topic."""

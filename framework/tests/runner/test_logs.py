@@ -1,7 +1,5 @@
 """What a run logs: rows that models choose, and what Python functions log, with where they are from."""
 
-import json
-
 from support.running import running
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
@@ -73,10 +71,19 @@ def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark):
     )
     shop.send(event(1), event(2, value=150.0, kind="secret-word"), event(3, kind=None, value=500.0))
     logged = []
-    log = RunLog(Target("shop", "local", {"x": Secret("secret-word"), "y": Secret("hush-hush")}), logged.append)
+    log = RunLog(
+        Target("shop", "local", {"x": Secret("secret-word"), "y": Secret("hush-hush")}), logged.append
+    )
     with running(shop.root, first_spark, also=[log.tell]) as run:
         run.until(lambda: sum(each.batch.rows for each in run.of(Batched)) == 9)
-    for each in logged:
-        if isinstance(each, Logged):
-            print(each)
-    assert 0
+    lines = sorted((each for each in logged if isinstance(each, Logged)), key=lambda each: each.text)
+    assert [(each.level, each.text) for each in lines] == [
+        ("info", "doubled() of totals, user a: doubled 651.0"),
+        ("warning", 'priced events-0-1: {"id":2,"user":"a","kind":"****"}'),
+        ("warning", 'priced events-0-2: {"id":3,"user":"a","kind":null}'),
+        ("warning", "priced() of priced events-0-1: value 150.0 of 2"),
+        ("error", "priced() of priced events-0-2: no price of ****: ZeroDivisionError: division by zero"),
+        ("warning", "priced() of priced events-0-2: value 500.0 of 3"),
+        ("info", 'totals: {"user":"a","total":1302.0}'),
+        *(("error", f"watch() of watched, user a: row {number}") for number in (1, 2, 3)),
+    ]

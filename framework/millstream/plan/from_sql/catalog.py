@@ -125,6 +125,8 @@ class FunctionSpec(Struct, frozen=True):
     """What it can import from outside of the project, with versions."""
     runs: str = "auto"
     """What YAML demands: auto, native or python."""
+    logs: bool = False
+    """It may log something: it uses `logging`."""
 
 
 class Hints(Struct, frozen=True):

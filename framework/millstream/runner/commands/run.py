@@ -28,7 +28,7 @@ from millstream.runner.engine import Engine, engine
 from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
 from millstream.runner.live.live_queries import DRAIN, LiveQueries
-from millstream.runner.python.receiving import receiving
+from millstream.runner.python.receiving import driver_addresses, receiving
 from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Machine, Setup, Tell
@@ -58,7 +58,7 @@ def run(
     requested = choose_queries(job.physical.queries, job.models)
     with (
         engine(job, requested, folder, tell, spark, long_running=True) as running,
-        receiving(running.spark, tell) as log,
+        receiving(*driver_addresses(running.spark), tell) as log,
     ):
         _keep_running(replace(running, function_log=log), stopping, alongside)
 

@@ -17,6 +17,8 @@ MOST = 200
 LONGEST = 10_000
 """Characters of a message or a traceback that are sent."""
 _NAME = "millstream"
+_FILES = "millstream_functions_"
+"""The prefix of the names of modules that are files of macros/."""
 _MINUTE = 60.0
 _PATIENCE = 2.0
 """Seconds to connect or to send; a function waits meanwhile."""
@@ -140,6 +142,10 @@ class Forwarder(logging.Handler):
         self._socket = socket.create_connection((address.host, address.port), _PATIENCE)
         self._socket.sendall(address.token.encode() + b"\n")
 
+    def close(self) -> None:
+        self._disconnect()
+        super().close()
+
     def _disconnect(self) -> None:
         if self._socket is not None:
             self._socket.close()
@@ -159,7 +165,8 @@ def _content(record: logging.LogRecord, calls: Calls) -> dict[str, Any]:
         "models": list(calls.address.models),
         "level": record.levelname.lower(),
         "message": message[:LONGEST],
-        "logger": record.name,
+        # The name of a file of macros/ is that of its contents.
+        "logger": record.pathname if record.name.startswith(_FILES) else record.name,
         "exception": exception[-LONGEST:],
         "at": calls.at(),
     }

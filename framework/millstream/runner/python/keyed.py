@@ -81,6 +81,7 @@ def yielded_rows(
         pa.struct(list(zip(yielded, types, strict=True))),
         milliseconds(step.ttl) if step.ttl else None,
         log,
+        step.keys,
     )
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in step.made)
     rows = given.select(*map(quoted, columns)).groupBy(*map(quoted, step.keys))
@@ -129,6 +130,7 @@ class Keyed(StatefulProcessor):
         arrow: Any,
         ttl: int | None = None,
         log: LogAddress | None = None,
+        keys: tuple[str, ...] = (),
     ) -> None:
         self.source = source
         self.name = name
@@ -141,7 +143,8 @@ class Keyed(StatefulProcessor):
         self.ttl = ttl
         """Milliseconds after which Spark drops a state that was not written again."""
         self.log = log
-        """Where what it logs is sent."""
+        """Where what it logs is sent, with the key's columns."""
+        self.keys = keys
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.state = handle.getValueState(STATE, f"{STATE} binary", self.ttl)
@@ -153,7 +156,7 @@ class Keyed(StatefulProcessor):
         rows: Iterator[Row],
         timerValues: TimerValues,  # noqa: N803, ARG002
     ) -> Iterator[Any]:
-        with forwards(self.name, self.log, [{"key": key[0]}] if key else None):
+        with forwards(self.name, self.log, [dict(zip(self.keys, key, strict=True))] if key else None):
             yield from self._yielded(key, rows)
 
     def _yielded(self, key: Any, rows: Iterator[Row]) -> Iterator[Any]:

@@ -27,10 +27,11 @@ _LAST = 2.0
 
 
 @contextmanager
-def receiving(spark: SparkSession, tell: Tell) -> Iterator[LogAddress]:
-    """Yield the address to which workers send what functions log; each record becomes an event."""
-    host = spark.sparkContext.getConf().get("spark.driver.host") or "127.0.0.1"
-    bound = spark.sparkContext.getConf().get("spark.driver.bindAddress") or host
+def receiving(host: str, bound: str, tell: Tell) -> Iterator[LogAddress]:
+    """Yield the address to which workers send what functions log; each record becomes an event.
+
+    `host` is this machine's name for workers, and `bound` the address to listen on.
+    """
     with _Server((bound, 0), _Connection) as server:
         server.tell, server.token = tell, secrets.token_hex(16)
         thread = threading.Thread(
@@ -43,6 +44,13 @@ def receiving(spark: SparkSession, tell: Tell) -> Iterator[LogAddress]:
             server.shutdown()
             server.end()
             thread.join()
+
+
+def driver_addresses(spark: SparkSession) -> tuple[str, str]:
+    """Return the driver's name for workers, and the address on which it listens."""
+    settings = spark.sparkContext.getConf()
+    host = settings.get("spark.driver.host") or "127.0.0.1"
+    return host, settings.get("spark.driver.bindAddress") or host
 
 
 class _Server(socketserver.ThreadingTCPServer):
