@@ -85,7 +85,9 @@ class RunLog:
             if found[name]
         }
         key: dict[str, str] = found["at"]
-        models = key.pop("model", "") or ", ".join(found["models"])
+        if model := key.pop("model", ""):
+            data["models"] = model.split(" and ")
+        models = ", ".join(data.get("models", ()))
         if set(key) == {"topic", "partition", "offset"}:
             position = f"{key['topic']}-{key['partition']}-{key['offset']}"
             data |= _position(position)

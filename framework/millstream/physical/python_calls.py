@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, all_of, any_of, joined
+from millstream.expressions import Expression, Piece, Ref, all_of, any_of, joined, literal
 from millstream.optimizer.calls import Call, calls, with_column
 from millstream.physical.emit.draft import ENCODED_VALUE, RECORD, Draft
 from millstream.physical.emit.fuse import unused
@@ -34,6 +34,8 @@ class _CallColumn(Struct, eq=False):
     like: Expression
     level: int
     wanted: list[tuple[Expression, ...]]
+    models: list[str]
+    """The models that read it."""
 
 
 class LiftedDraft(Struct, frozen=True):
@@ -64,8 +66,8 @@ class Calls:
             found[made.level][made.name] = self._written(made)
         return found
 
-    def lift(self, draft: Draft) -> LiftedDraft:
-        """Replace the calls of a draft by columns."""
+    def lift(self, draft: Draft, model: str) -> LiftedDraft:
+        """Replace the calls of a model's draft by columns."""
         own: list[str] = []
         where: list[Expression] = []
         # Cheap conditions come first, so that a function sees fewer rows.
@@ -76,6 +78,8 @@ class Calls:
             name: self._expression(each, present if name == ENCODED_VALUE else where, own)
             for name, each in draft.items.items()
         }
+        for column in dict.fromkeys(own):
+            self._made[column].models.append(model)
         return LiftedDraft(replace(draft, items=items, where=tuple(where)), tuple(dict.fromkeys(own)))
 
     def _expression(self, given: Expression, wanted: Sequence[Expression], own: list[str]) -> Expression:
@@ -102,7 +106,7 @@ class Calls:
         refs = {piece.column for piece in call.pieces if isinstance(piece, Ref)}
         refs |= {ref.column for each in wanted for ref in each.refs}
         level = max((self._made[each].level + 1 for each in refs if each in self._made), default=0)
-        self._made[name] = _CallColumn(name, call, given, level, [tuple(wanted)])
+        self._made[name] = _CallColumn(name, call, given, level, [tuple(wanted)], [])
         return name
 
     def _plain(self, wanted: Iterable[Expression]) -> bool:
@@ -117,7 +121,8 @@ class Calls:
         asked = any_of(made.wanted, BOOLEAN) if several else all_of(made.wanted[0], BOOLEAN)
         wanted: tuple[Piece, ...] = asked.pieces or ("true",)
         if made.call.function in self._logging:
-            wanted = ("if(", *wanted, ", ", *position(Ref(RECORD, self.alias)), ", null)")
+            location = _location(made.models, Ref(RECORD, self.alias))
+            wanted = ("if(", *wanted, ", ", *location, ", null)")
         pieces = joined((f"{made.call.function}{GUARDED}(", *wanted, between, *arguments))
         return replace(made.like, pieces=pieces, type=UNKNOWN, functions=(made.call.function,), atomic=True)
 
@@ -136,11 +141,12 @@ class Calls:
         return Expression((*error.pieces, " is null"), BOOLEAN, nullable=False, atomic=True)
 
 
-def position(record: Ref) -> tuple[Piece, ...]:
+def _location(models: Iterable[str], record: Ref) -> tuple[Piece, ...]:
     """Return the location of a row that was decoded from a record."""
     return joined(
         (
-            *("named_struct('topic', ", record, ".topic, 'partition', ", record, ".partition, "),
+            f"named_struct('model', {literal(' and '.join(models))}, ",
+            *("'topic', ", record, ".topic, 'partition', ", record, ".partition, "),
             *("'offset', ", record, ".offset)"),
         )
     )

@@ -218,7 +218,8 @@ def _fan_out(
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
         calls = Calls(base.sources[0].alias, used, planning.logging)
         for output, draft in zip(part.outputs, drafts, strict=True):
-            made, dead_letters = _with_calls(part, output, calls.lift(draft), calls, base)
+            lifted = calls.lift(draft, output.model.partition(".")[2])
+            made, dead_letters = _with_calls(part, output, lifted, calls, base)
             records += [*dead_letters, *_tested(made, output, base, look, place)]
         base = _called(base, calls, ctes, planning.views)
     else:

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from millstream.runner.live.function_logs import receiving
 from millstream.runner.python import forwarding
 from millstream.runner.python.forwarding import LogAddress, forwards
-from millstream.runner.python.receiving import receiving
 from millstream.runner.python.worker import Called, located_call
 from millstream.user_code import Source
 

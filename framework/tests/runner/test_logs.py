@@ -1,10 +1,17 @@
 """What a run logs: rows that models choose, and what Python functions log, with where they are from."""
 
+import json
+import re
+from pathlib import Path
+
 from support.running import running
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.cli.output import OutputStyle
+from millstream.cli.run_progress import run_progress
 from millstream.ops.run_log import RunLog
+from millstream.ops.seen import Watcher
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 from millstream.runner.values import Batched, Logged
@@ -46,11 +53,22 @@ FUNCTIONS = """
 """
 
 
-def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark):
+GUIDE = (Path(__file__).parents[3] / "docs/running.md").read_text()
+SECTION = GUIDE.partition("## Log of rows and functions")[2].partition("\n## ")[0]
+BLOCKS = dict(re.findall(r"```(yaml|python|json)\n(.*?)```", SECTION, re.DOTALL))
+
+
+def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark, capfd):
     shop.write("macros/prices.py", FUNCTIONS)
+    shop.write("macros/checks.py", BLOCKS["python"])
     shop.model(
         "priced",
         "{{ config(materialized='sink') }} select id, user, value, kind, priced(id, value) as price "
+        "from {{ source('web', 'events') }}",
+    )
+    shop.model(
+        "payments",
+        "{{ config(materialized='sink') }} select id, user, checked(value) as value "
         "from {{ source('web', 'events') }}",
     )
     shop.model("totals", TOTALS.replace("sum(value)", "doubled(sum(value))"))
@@ -59,31 +77,48 @@ def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark):
         "{{ config(materialized='sink') }} select w.* from "
         "(select user, id from {{ source('web', 'events') }}) e, lateral watch(e.user) w",
     )
+    shop.write("models/payments.yml", BLOCKS["yaml"])
     shop.write(
         "models/logs.yml",
         """
         models:
           - name: priced
-            log: {when: value > 100, columns: [id, user, kind], level: warning}
+            log: {when: "value > 100 or value < 0", columns: [id, user, kind], level: error}
           - name: totals
             log: {when: "total > 1"}
         """,
     )
-    shop.send(event(1), event(2, value=150.0, kind="secret-word"), event(3, kind=None, value=500.0))
+    shop.send(event(1), event(2, value=150.0, kind="secret-word"), event(3, kind=None, value=-3.0))
     logged = []
-    log = RunLog(
-        Target("shop", "local", {"x": Secret("secret-word"), "y": Secret("hush-hush")}), logged.append
-    )
+    secrets = {"x": Secret("secret-word"), "y": Secret("hush-hush")}
+    log = RunLog(Target("shop", "local", secrets), logged.append)
     with running(shop.root, first_spark, also=[log.tell]) as run:
-        run.until(lambda: sum(each.batch.rows for each in run.of(Batched)) == 9)
-    lines = sorted((each for each in logged if isinstance(each, Logged)), key=lambda each: each.text)
-    assert [(each.level, each.text) for each in lines] == [
-        ("info", "doubled() of totals, user a: doubled 651.0"),
-        ("warning", 'priced events-0-1: {"id":2,"user":"a","kind":"****"}'),
-        ("warning", 'priced events-0-2: {"id":3,"user":"a","kind":null}'),
-        ("warning", "priced() of priced events-0-1: value 150.0 of 2"),
+        run.until(
+            lambda: (
+                {name for each in run.of(Batched) for name in each.batch.model_rows}
+                == {"payments", "priced", "totals", "watched"}
+            )
+        )
+    found = [each for each in logged if isinstance(each, Logged)]
+    lines = sorted((each.level, each.text) for each in found if "payments" not in each.text)
+    assert lines == [
+        ("error", 'priced events-0-1: {"id":2,"user":"a","kind":"****"}'),
+        ("error", 'priced events-0-2: {"id":3,"user":"a","kind":null}'),
         ("error", "priced() of priced events-0-2: no price of ****: ZeroDivisionError: division by zero"),
-        ("warning", "priced() of priced events-0-2: value 500.0 of 3"),
-        ("info", 'totals: {"user":"a","total":1302.0}'),
         *(("error", f"watch() of watched, user a: row {number}") for number in (1, 2, 3)),
-    ]
+        ("info", "doubled() of totals, user a: doubled 148.0"),
+        ("info", 'totals: {"user":"a","total":296.0}'),
+        ("warning", "priced() of priced events-0-1: value 150.0 of 2"),
+    ]  # fmt: skip
+    as_in_the_guide = [each for each in found if each.text.startswith(("payments", "checked"))]
+    assert shown(as_in_the_guide, capfd) == [json.loads(line) for line in BLOCKS["json"].splitlines()]
+
+
+def shown(logged, capfd):
+    """Return the lines of JSON that the command prints, with the guide's time."""
+    capfd.readouterr()
+    with run_progress(OutputStyle(json=True), Watcher()) as progress:
+        for each in sorted(logged, key=lambda each: each.level, reverse=True):
+            progress.handle(each)
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    return [line | {"time": "2026-03-01T10:00:00.000+00:00"} for line in lines]

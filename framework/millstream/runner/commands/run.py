@@ -27,8 +27,8 @@ from millstream.runner.deployment.stages import begin, planned, update_lock
 from millstream.runner.engine import Engine, engine
 from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
+from millstream.runner.live.function_logs import driver_addresses, receiving
 from millstream.runner.live.live_queries import DRAIN, LiveQueries
-from millstream.runner.python.receiving import driver_addresses, receiving
 from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Machine, Setup, Tell
