@@ -113,7 +113,7 @@ def cli_command(
             "--target",
             "-t",
             envvar="MILLSTREAM_TARGET",
-            help="A target in profiles.yml; default: MILLSTREAM_TARGET, or the one that it names.",
+            help="A target in profiles.yml, or set MILLSTREAM_TARGET.",
         ),
         *([_ENVIRONMENT] if environments else []),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),

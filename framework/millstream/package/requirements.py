@@ -82,9 +82,15 @@ def _check_version(requirement: Requirement, found: metadata.Distribution) -> No
 
 def _packages_of(libraries: Iterable[str]) -> Iterator[str]:
     """Yield the packages that have some modules; functions may import a module only where it exists."""
-    wanted = set(libraries)
-    by_module = metadata.packages_distributions() if wanted else {}
-    for module in sorted(wanted):
+    others = []
+    for module in sorted(set(libraries)):
+        try:
+            yield metadata.distribution(module).name
+        except metadata.PackageNotFoundError:
+            others.append(module)
+    # Reads the lists of files of all packages.
+    by_module = metadata.packages_distributions() if others else {}
+    for module in others:
         yield from sorted(set(by_module.get(module, ())))
 
 
