@@ -27,7 +27,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _COMPRESSED = frozenset({".jar", ".whl", ".zip", ".gz", ".png"})
 _OF_INSTALLERS = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"})
 _REINSTALL = "install it again, such as by `uv sync --reinstall-package {name}`"
-_EXECUTABLE = 0o755
+_FILE, _PROGRAM = 0o100644, 0o100755
+"""Modes of regular files: installers ignore the permissions of entries that don't say what they are."""
 _FAST = 1
 """Better compression would take four times as long, and save a twentieth."""
 
@@ -65,7 +66,7 @@ def write_wheel(distribution: metadata.Distribution, folder: Path) -> Wheel:
             record.append(f"{_quoted(each.name)},sha256={digest},{size}")
         record_name = f"{_info_folder(distribution)}/RECORD"
         entry = ZipInfo(record_name, _EPOCH)
-        entry.external_attr = 0o644 << 16
+        entry.external_attr = _FILE << 16
         archive.writestr(entry, "\n".join([*record, f"{record_name},,", ""]))
     return Wheel(package, version, file.name, sha256_of(file))
 
@@ -73,8 +74,7 @@ def write_wheel(distribution: metadata.Distribution, folder: Path) -> Wheel:
 def _write(archive: ZipFile, content: _Content, package: str) -> tuple[str, int]:
     """Write a file, and return its checksum as RECORD writes it, and its size."""
     entry = ZipInfo(content.name, _EPOCH)
-    executable = content.path.stat().st_mode & 0o111
-    entry.external_attr = (_EXECUTABLE if executable else 0o644) << 16
+    entry.external_attr = (_PROGRAM if content.path.stat().st_mode & 0o111 else _FILE) << 16
     data = content.path.read_bytes()
     digest = hashlib.sha256(data).digest()
     if content.digest and digest != urlsafe_b64decode(f"{content.digest}=="):

@@ -1,6 +1,7 @@
 """Wheels of installed packages: another installer installs the same files from them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -41,6 +42,20 @@ def test_an_installer_gets_the_same_files(tmp_path, name):
     assert contents(again) == contents(distribution)
     assert again.version == distribution.version
     assert again.read_text("WHEEL") == distribution.read_text("WHEEL")
+
+
+def test_programs_stay_programs(tmp_path):
+    wheel = write_wheel(metadata.distribution("pytest-xdist"), tmp_path)
+    with ZipFile(tmp_path / wheel.file) as archive:
+        modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
+    assert set(modes.values()) == {0o100644}
+    distribution = installed(tmp_path / wheel.file, tmp_path / "site")
+    program = Path(distribution.locate_file("xdist/plugin.py"))
+    program.chmod(0o755)
+    again = write_wheel(distribution, tmp_path)
+    shutil.rmtree(tmp_path / "site")
+    installed(tmp_path / again.file, tmp_path / "site")
+    assert program.stat().st_mode & 0o111 == 0o111
 
 
 def test_equal_packages_give_equal_wheels(tmp_path):
