@@ -90,7 +90,7 @@ def _settings(facts: Facts, tag: str) -> tuple[Setting, ...]:
         Setting("image", "image", f"{name}:{tag}", "the image that was built from the Dockerfile"),
         Setting("secret", "secret", name, "the Secret with the variables that the target reads"),
         Setting("cpu", "cpu", str(facts.cores), "requested cores"),
-        Setting("memory", "memory", f"{facts.memory}Mi", "for the JVM, RocksDB and Python (docs/sizing.md)"),
+        Setting("memory", "memory", f"{facts.memory}Mi", "for the JVM, RocksDB and Python together"),
         Setting("work", "work", "2Gi", "for logs, locks and results; all else is where the target says"),
         Setting("tmp", "tmp", "10Gi", "for states and shuffles of running queries"),
     )

@@ -72,7 +72,7 @@ def _cores(target: Target) -> int:
 def memory_of(target: Target) -> int:
     """Return the memory that a run needs, in MiB: the JVM's heap, what it uses besides, and Python.
 
-    docs/sizing.md explains and measures the formula.
+    docs/production.md explains it to users.
     """
     spark: dict[str, Any] = target.settings.get("spark") or {}
     given = spark.get("spark.driver.memory", _DEFAULT_HEAP if is_local(target) else "1g")
