@@ -109,7 +109,12 @@ def cli_command(
         click.option(
             "--profiles-dir", type=folder, help="The folder of profiles.yml; default: the project's."
         ),
-        click.option("--target", "-t", help="A target in profiles.yml."),
+        click.option(
+            "--target",
+            "-t",
+            envvar="MILLSTREAM_TARGET",
+            help="A target in profiles.yml, or set MILLSTREAM_TARGET.",
+        ),
         *([_ENVIRONMENT] if environments else []),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(

@@ -31,6 +31,7 @@ COMMANDS = (
     Entry("state", "Show how large the state of queries is, or what it holds."),
     Entry("plan", "Show what `apply` would do to a target."),
     Entry("apply", "Deploy the project to a target, with a rollback."),
+    Entry("package", "Package the project for a target, with all that it needs to run without a registry."),
     Entry("environment", "List or drop isolated environments."),
     Entry("regroup", "Regroup stateful models into queries."),
     Entry("test", "Run unit tests of models and data tests of stored rows."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphlib
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct, structs
@@ -91,13 +91,24 @@ def with_specs(catalog: Catalog, specs: Mapping[str, ModelSpec]) -> Catalog:
     return structs.replace(catalog, models={id_: models[id_] for id_ in order})
 
 
-def views_of(catalog: Catalog, model: ModelSpec) -> Iterator[str]:
-    """Yield the views that a model reads, and those that they read."""
-    for id_ in model.reads:
+def views_of(catalog: Catalog, model: ModelSpec) -> Iterable[str]:
+    """Return the views that a model reads, and those that they read."""
+    return upstream_of(catalog, (model,), lambda read: read.materialization.inlined)
+
+
+def upstream_of(
+    catalog: Catalog, models: Iterable[ModelSpec], counts: Callable[[ModelSpec], bool] = lambda _: True
+) -> dict[str, ModelSpec]:
+    """Return the models that some models read, and those that they read, as far as they count."""
+    found: dict[str, ModelSpec] = {}
+    left = [id_ for model in models for id_ in model.reads]
+    while left:
+        id_ = left.pop()
         read = catalog.models.get(id_)
-        if read is not None and read.materialization.inlined:
-            yield id_
-            yield from views_of(catalog, read)
+        if id_ not in found and read is not None and counts(read):
+            found[id_] = read
+            left += read.reads
+    return found
 
 
 def columns_of(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:

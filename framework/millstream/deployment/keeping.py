@@ -8,7 +8,14 @@ from msgspec import Struct, structs
 
 from millstream.deployment.alone import leaving_models, splits_of, verdicts_alone
 from millstream.deployment.definitions import running_catalog
-from millstream.deployment.former import columns_of, former_in, former_models, views_of, with_specs
+from millstream.deployment.former import (
+    columns_of,
+    former_in,
+    former_models,
+    upstream_of,
+    views_of,
+    with_specs,
+)
 from millstream.deployment.intents import CONTINUE, Apply, FullRefresh, Intent, Regroup, Update, accepted_by
 from millstream.deployment.leaving import Split, after_splits, stored_models, without_removed
 from millstream.deployment.newer_models import newer_models
@@ -168,9 +175,14 @@ class _Written(Struct, frozen=True):
         return found
 
     def same_sql(self, old: Catalog, found: Kept, intent: Intent) -> dict[str, ModelSpec]:
-        """Return the SQL that runs, where it means the same, of queries that don't fit."""
+        """Return the SQL that runs, where it means the same, of queries that don't fit.
+
+        The same for the models whose topics they read: what these send from now on is counted by the state.
+        """
         names = unfit(found.physical, found.running)
-        models = {model for name in names for model in found.running.records[name].stored}
+        stored = {model for name in names for model in found.running.records[name].stored}
+        sent = upstream_of(old, (old.models[id_] for id_ in stored.intersection(old.models)))
+        models = stored.union(id_ for id_, each in sent.items() if each.materialization.stored_as)
         match intent:
             case Update(rebuild=rebuilt):
                 models -= rebuilt
@@ -178,7 +190,7 @@ class _Written(Struct, frozen=True):
                 return {}
             case Apply():
                 pass
-        return _same_sql(old, self.topology, models.intersection(self.topology.catalog.models))
+        return _same_sql(old, self.topology, models.intersection(old.models, self.topology.catalog.models))
 
 
 def _with_splits(
@@ -310,7 +322,7 @@ def _same_sql(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, M
     """Return the old SQL of models, and of the views that it reads, if all of them have the same rows."""
     specs = new.catalog.models
     edited = {id_ for id_, each in old.models.items() if each != specs.get(id_)}
-    read = {id_: tuple(views_of(old, old.models[id_])) for id_ in models if id_ in old.models}
+    read = {id_: tuple(views_of(old, old.models[id_])) for id_ in models}
     # Where no SQL was edited, there is nothing to keep.
     read = {id_: views for id_, views in read.items() if not edited.isdisjoint((id_, *views))}
     if not read:

@@ -111,9 +111,9 @@ def create_missing(admin: Admin, wanted: Iterable[Topic]) -> tuple[str, ...]:
                 problems += _not_created(admin, missing[name], error)
         else:
             created.append(name)
+    _wait_for(admin, created)
     if problems:
         raise MillstreamError(*problems)
-    _wait_for(admin, created)
     return tuple(created)
 
 

@@ -64,7 +64,7 @@ def _read_target(
 ) -> tuple[Target, list[Diagnostic]]:
     """Choose the target; only its values are rendered, since others may need variables that are not set."""
     fallback = Target(settings.profile, target or "local", DEFAULT, None, settings.env_vars)
-    found = _file(root, profiles_dir)
+    found = profiles_file(root, profiles_dir)
     if isinstance(found, Diagnostic):
         return fallback, [found]
     if found is None:
@@ -81,11 +81,11 @@ def _read_target(
     node, diagnostics = parse_yaml(text)
     unreadable = node is None and diagnostics
     chosen, more = (None, []) if unreadable else _read(text, node, settings, target, variables)
-    hidden = _written_secrets(node)
+    hidden = written_secrets(node)
     return chosen or fallback, [_masked(problem, hidden) for problem in [*diagnostics, *more]]
 
 
-def _file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | None:
+def profiles_file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | None:
     """Return the path of profiles.yml, relative to the project's folder where it is inside."""
     named, how = profiles_dir, "--profiles-dir"
     if named is None and (given := os.environ.get("MILLSTREAM_PROFILES_DIR")):
@@ -192,7 +192,8 @@ def _is_template(node: ScalarNode) -> bool:
     return "{{" in node.value or "{%" in node.value
 
 
-def _written_secrets(node: Node | None) -> list[str]:
+def written_secrets(node: Node | None) -> list[str]:
+    """Return the secrets in plain text, the longest first."""
     found = [
         v.value for name, v in _settings(node) if is_secret_setting(name, v.value) and not _is_template(v)
     ]

@@ -160,17 +160,19 @@ def test_an_edited_function_concerns_its_models_only(shop):
     assert found["number"] == "rebuild compare swap"
 
 
-@pytest.mark.parametrize("edited", [MOST, {}])
-def test_no_model_leaves_a_query_while_it_runs(shop, edited):
+def test_a_run_takes_over_removed_models_and_others_after_a_split(shop):
     running = deployed(shop)
-    shop.root.joinpath("models/total.sql").unlink()
-    for name, sql in edited.items():
+    for name, sql in MOST.items():
         shop.model(name, sql)
-    job = replace(job_of(shop.root), intent=Apply())
-    with pytest.raises(MillstreamError, match="'total' must leave a query that others share"):
-        fitted_to_run(job, running)
-    shop.model("total", MODELS["total"])
-    assert fitted_to_run(replace(job_of(shop.root), intent=Apply()), running).physical.queries
+    with pytest.raises(MillstreamError, match="'total' can't leave a query that others share"):
+        fitted_to_run(replace(job_of(shop.root), intent=Apply()), running)
+    for edited in (MODELS["total"], None):
+        if edited:
+            shop.model("total", edited)
+        else:
+            shop.root.joinpath("models/total.sql").unlink()
+        queries = fitted_to_run(replace(job_of(shop.root), intent=Apply()), running).physical.queries
+        assert [query.name for query in queries] == ["events_by_user"]
 
 
 def test_a_state_that_can_not_be_planned_any_more_is_rebuilt_with_its_query(shop):

@@ -16,10 +16,15 @@ def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | N
 
     `formats` are the jar features that record formats need, `Catalog.jars`.
     """
+    return jars_of(features_of(target, formats), progress)
+
+
+def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the features whose jars Spark needs; none if the cluster provides them."""
     if target.settings.get("jars") == "provided":
-        return [functions_jar(progress)]
+        return ()
     stores = configured(target.settings.get("tables") or {})
-    return jars_of(("kafka", *(store for store in stores if store in jar_files()), *formats), progress)
+    return ("kafka", *(store for store in stores if store in jar_files()), *formats)
 
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:

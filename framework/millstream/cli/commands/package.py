@@ -1,0 +1,91 @@
+"""`millstream package`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from millstream.cli.jar_progress import fetching
+from millstream.cli.options import Common, cli_command
+from millstream.cli.output import finish, terminal
+from millstream.cli.project import compile_valid, models_in, project_of, root_of
+from millstream.errors import reporting_os_errors
+
+if TYPE_CHECKING:
+    from millstream.manifest import Compiled
+    from millstream.package.write import Contents
+
+_REMEDY = "make it writable, free some space, or choose another place with --to"
+
+
+@cli_command(
+    "package",
+    "millstream package --target production",
+    "millstream package --target production --to dist/shop.tar",
+    "millstream package --target production --include 'certificates/*.pem'",
+)
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    help="The folder to write, or an archive if it ends in .tar; default: target/package.",
+)
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Also package these files or folders of the project, such as certificates; repeatable.",
+)
+def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int:
+    """Package the project for a target, with all that it needs to run without a registry.
+
+    The package contains the project's files, wheels of the installed packages, jars, `install` and `start`
+    scripts, and files for Docker, systemd, Kubernetes and Helm. If the project has a uv.lock, the installed
+    packages must be those that it locks. Environment variables are not packaged: they must be set where the
+    package runs, and here too, because the project is compiled first.
+    """
+    root = root_of(common)
+    compiled = compile_valid(common, root)
+    contents = _contents(common, root, compiled, include)
+    place = to or root / project_of(common, root).settings.target_path / "package"
+
+    from millstream.package.write import write_package
+
+    with reporting_os_errors("MS702", f"{place} can't be written", _REMEDY), _progress(common) as progress:
+        found = write_package(contents, place, progress)
+    text = (
+        f"Packaged {contents.facts.project} for target {contents.facts.target}: {found.files:,} files, "
+        f"{found.packages} packages and {found.jars} jars ({found.bytes / 1e6:,.0f} MB) in {found.path}."
+    )
+    result = {"package": found}
+    return finish(common.style, compiled.diagnostics, result=result, text=text, models=models_in(compiled))
+
+
+def _contents(common: Common, root: Path, compiled: Compiled, include: tuple[str, ...]) -> Contents:
+    from millstream.decoding import from_msgpack
+    from millstream.package.facts import facts_of
+    from millstream.package.jars import jars_to_package
+    from millstream.package.project_files import project_files
+    from millstream.package.requirements import check_lock, needed
+    from millstream.package.write import Contents
+    from millstream.plan.from_sql.catalog import Catalog
+
+    project = project_of(common, root)
+    files = project_files(project, include, common.profiles_dir)
+    distributions = needed(root, project.libraries)
+    check_lock(root, distributions)
+    with fetching(common.style) as progress:
+        jars = jars_to_package(project.target, from_msgpack(compiled.catalog, Catalog).jars, progress)
+    return Contents(facts_of(project, common.profiles_dir), files, tuple(distributions), tuple(jars))
+
+
+@contextmanager
+def _progress(common: Common) -> Iterator[Callable[[str, int, int], None] | None]:
+    if (screen := terminal(common.style)) is None:
+        yield None
+        return
+    with screen.status("") as status:
+        yield lambda name, done, total: status.update(f"Packaging {name} ({done + 1} of {total}) …")

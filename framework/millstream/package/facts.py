@@ -1,0 +1,119 @@
+"""What the files of a deployment need to know of a project and its target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from millstream import __version__
+from millstream.project.files import File, read_file
+from millstream.project.imports import python_version
+from millstream.project.profiles import profiles_file
+from millstream.project.secrets import Secret
+from millstream.project.values import Project, Target, is_local
+from millstream.project.yaml import entries, parse_yaml
+from millstream.text import Text
+
+PORT = 9464
+_USED = re.compile(r"env_var\(\s*(['\"])(\w+)\1\s*(,)?")
+_CORES = re.compile(r"local\[(\d+)")
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_DEFAULT_HEAP = "2g"
+_MIB = 2**20
+
+
+class Variable(Struct, frozen=True, order=True):
+    """An environment variable that the target or the project reads."""
+
+    name: str
+    optional: bool
+
+
+class Facts(Struct, frozen=True):
+    project: str
+    target: str
+    python: str
+    """Its minor version: 3.11."""
+    variables: tuple[Variable, ...]
+    cores: int
+    memory: int
+    """What all processes of a run need together, in MiB."""
+    version: str = __version__
+
+    @property
+    def name(self) -> str:
+        """Return a name that Kubernetes, systemd and registries of images allow."""
+        return re.sub(r"[^a-z0-9]+", "-", self.project.lower()).strip("-")[:50].strip("-") or "project"
+
+
+def facts_of(project: Project, profiles_dir: Path | None) -> Facts:
+    target = project.target
+    return Facts(
+        project.settings.name,
+        target.name,
+        python_version(),
+        tuple(sorted(_variables(project, profiles_dir))),
+        _cores(target),
+        memory_of(target),
+    )
+
+
+def _cores(target: Target) -> int:
+    found = _CORES.match(str(target.settings.get("master", "")))
+    return int(found[1]) if found else 2
+
+
+def memory_of(target: Target) -> int:
+    """Return the memory that a run needs, in MiB: the JVM's heap, what it uses besides, and Python.
+
+    docs/production.md explains it to users.
+    """
+    spark: dict[str, Any] = target.settings.get("spark") or {}
+    given = spark.get("spark.driver.memory", _DEFAULT_HEAP if is_local(target) else "1g")
+    heap = _bytes(given.reveal() if isinstance(given, Secret) else str(given)) // _MIB
+    return heap + heap // 4 + 1024
+
+
+def _bytes(size: str) -> int:
+    """Return the number of bytes of `2g`; Spark reads a number without a unit as bytes."""
+    found = _SIZE.fullmatch(size.strip())
+    return int(found[1]) * _UNITS[found[2].lower()] if found else 2 * _UNITS["g"]
+
+
+def _variables(project: Project, profiles_dir: Path | None) -> set[Variable]:
+    """Return the variables of the target, and those that SQL and YAML may read."""
+    root = Path(project.root)
+    used = dict.fromkeys(project.settings.env_vars, True)
+    path = profiles_file(root, profiles_dir)
+    file = read_file(root, path) if isinstance(path, str) else None
+    if isinstance(file, File):
+        node, _ = parse_yaml(Text(file.path, file.content))
+        for text in _texts(_target_node(node, project.target)):
+            for found in _USED.finditer(text):
+                used[found[2]] = bool(found[3]) and used.get(found[2], True)
+    return {Variable(name, optional) for name, optional in used.items()}
+
+
+def _target_node(node: Node | None, target: Target) -> Node | None:
+    for key in (target.profile, "outputs", target.name):
+        found = entries(node) if isinstance(node, MappingNode) else {}
+        node = found[key][1] if key in found else None
+    return node
+
+
+def _texts(node: Node | None) -> Iterator[str]:
+    match node:
+        case ScalarNode(value=text):
+            yield text
+        case SequenceNode(value=items):
+            for each in items:
+                yield from _texts(each)
+        case MappingNode(value=pairs):
+            for _, each in pairs:
+                yield from _texts(each)

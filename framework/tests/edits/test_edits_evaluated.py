@@ -1,0 +1,155 @@
+"""Random edits of small projects: where a state goes on, another engine finds the same rows as before the edit.
+
+`MILLSTREAM_EVALUATED_EDITS=2000 uv run pytest -m long -s framework/tests/edits/test_edits_evaluated.py` tells 2,000.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from random import Random
+
+import pytest
+from edits.rewrites import SAME, rewritten
+from support.evaluated import NO_CHANGE, Evaluated, Generator, Item, Model, Select, bag, files, inputs
+from support.reviews import written
+
+from millstream.compile import compile_project
+from millstream.deployment.intents import Update
+from millstream.deployment.keeping import kept_form
+from millstream.deployment.records import Deployed, new_record
+from millstream.deployment.stages import fit
+from millstream.topology import compiled_topology, physical_of
+
+EDITS = int(os.environ.get("MILLSTREAM_EVALUATED_EDITS", "100"))
+FIRST = int(os.environ.get("MILLSTREAM_EVALUATED_EDITS_FIRST", "1000"))
+
+
+def with_tables(project):
+    """Return a project in which each view and sink is read by a table, so that there is state."""
+    found = dict(project)
+    for name, model in project.items():
+        if model.stored != "table":
+            key, *others = model.columns.items()
+            items = [Item("k", key[0], "s"), Item("n", "count(*)", "i")]
+            items += [Item(c, f"{'sum' if kind == 'i' else 'max'}({c})", kind) for c, kind in others]
+            read = f"{{{{ ref('{name}') }}}}"
+            found[f"t_{name}"] = Model((Select(tuple(items), read, group=key[0]),), "table")
+    return found
+
+
+def edit_of(seed):
+    """Return what an edit is called, and a project before and after it."""
+    generator = Generator(seed)
+    random = Random(f"edit {seed}")
+    before = generator.project
+    if random.random() < 0.4:
+        name, _, after = generator.edited()
+        return name, with_tables(before), with_tables(after)
+    before = with_tables(before)
+    while True:
+        model = random.choice(list(before))
+        found = _rewritten(random, before[model])
+        if found is not None:
+            return found[0], before, before | {model: found[1]}
+
+
+def _rewritten(random, model):
+    place = random.randrange(len(model.sides))
+    side = model.sides[place]
+    texts = [*(item.text for item in side.items[1 if side.group else 0 :]), *side.where]
+    text = random.choice(texts)
+    found = rewritten(random, text)
+    if found is None or found[1] == text:
+        return None
+    name, new = found
+    items = tuple(item._replace(text=new) if item.text == text else item for item in side.items)
+    where = tuple(new if each == text else each for each in side.where)
+    sides = list(model.sides)
+    sides[place] = side._replace(items=items, where=where)
+    return name, model._replace(sides=tuple(sides))
+
+
+def topology(folder, project):
+    compiled = compile_project(written(folder, files(project)), use_cache=False)
+    problems = [d.message for d in compiled.diagnostics if d.severity == "error"]
+    return None if problems else compiled_topology(compiled)
+
+
+def verdicts(before, after):
+    """Return the verdict of each table."""
+    first = physical_of(before)
+    running = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
+    kept = kept_form(after, physical_of(after, first.lock), running, before.catalog, Update())
+    now = {output.model: query for query in kept.physical.queries for output in query.outputs}
+    return {
+        output.model.removeprefix("model."): fit(now[output.model], running.records[query.name], running).kind
+        for query in first.queries
+        for output in query.outputs
+        if output.model in now
+    }
+
+
+class Told:
+    """What is said of edits, and what DuckDB finds."""
+
+    def __init__(self):
+        self.unsafe = []
+        self.seen = Counter()
+        self.strict = Counter()
+        self.refused = 0
+
+    def tell(self, folder, seed):
+        name, before, after = edit_of(seed)
+        old = topology(folder / "old", before)
+        new = topology(folder / "new", after)
+        if old is None or new is None:
+            self.refused += 1
+            return
+        said = verdicts(old, new)
+        was, now = Evaluated(before), Evaluated(after)
+        pairs = [(was.rows(each), now.rows(each)) for each in inputs(Random(seed))]
+        equal = True
+        for table, model in before.items():
+            if model.stored == "table" and table in said:
+                columns = [c for c in model.columns if c in after[table].columns]
+                differs = any(bag(a[table], columns) != bag(b[table], columns) for a, b in pairs)
+                equal = equal and not differs and len(columns) == len(model.columns)
+                self.seen[said[table], "differs" if differs else "equal"] += 1
+                if differs and said[table] == "same":
+                    self.unsafe.append((seed, name, table, model.sql(), after[table].sql()))
+        if equal:
+            self.strict[name, set(said.values()) <= {"same"}] += 1
+
+    def report(self):
+        told = sorted({name for name, _ in self.strict})
+        lines = [
+            f"{dict(self.seen)}, {self.refused} edits don't compile",
+            "edits that DuckDB finds harmless:",
+        ]
+        lines += [
+            f"  {name}: {self.strict[name, True]} same, {self.strict[name, False]} not" for name in told
+        ]
+        sys.stdout.write("\n" + "\n".join(lines) + "\n")
+
+
+def check(folder, seeds):
+    told = Told()
+    for seed in seeds:
+        told.tell(folder, seed)
+    told.report()
+    assert told.unsafe == []
+    assert told.seen["same", "equal"] > 0
+    known = [(same, number) for (name, same), number in told.strict.items() if name in {*SAME, *NO_CHANGE}]
+    stopped = sum(number for same, number in known if not same)
+    assert stopped <= 0.05 * sum(number for _, number in known)
+
+
+def test_few_edits(tmp_path):
+    check(tmp_path, range(8))
+
+
+@pytest.mark.long
+def test_many_edits(tmp_path):
+    check(tmp_path, range(FIRST, FIRST + EDITS))
