@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
+from functools import cache
 
 import duckdb
 import sqlglot
@@ -62,6 +64,15 @@ class Maintained:
         self.rows = {model: {} for model in columns}
         """By model and key, the rows."""
         self.computed = set()
+
+    def of(self, name):
+        """Return another one with only one of the tables, and without rows."""
+        made = next(each for each in self.sequence.made if each.name == name)
+        found = copy(self)
+        found.sequence = replace(self.sequence, made=[made])
+        found.rows = {model: {} for model in self.rows}
+        found.computed = set()
+        return found
 
     def apply(self, batch):
         changes = {}
@@ -178,8 +189,13 @@ class InDuckDB(Maintained):
         self._run(f"create or replace table {name} as {sql}")
 
     def _run(self, sql):
-        (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
-        return self.duckdb.execute(found)
+        return self.duckdb.execute(translated(sql))
+
+
+@cache
+def translated(sql):
+    (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+    return found
 
 
 def changed(before, after):
