@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from support.long import MAINTAINED, MAINTAINED_FIRST
 from support.spark import SPARK_WARNINGS
 
+from maintained.advanced import FORMS as MORE
 from maintained.generator import Made, Sequence, sequences
 from maintained.harness import InDuckDB, Maintained
 
@@ -25,7 +26,7 @@ def maintained(folders, examples, tables_of):
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(sequences())
+    @given(sequences(MORE))
     def check(sequence):
         tables = tables_of(folders.mktemp("project"), sequence)
         for batch in sequence.batches:
