@@ -30,6 +30,7 @@ def windows_of(source: SqlTokens, marks: Marks, scope: Scope, reader: Reader) ->
         yield Window(
             tuple(reader.expression(region, value.type, nullable=value.nullable) for region, value in values),
             start,
+            source.tokens[source.at(start)].end + 1,
         )
 
 

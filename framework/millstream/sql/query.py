@@ -95,7 +95,8 @@ class Window(Struct, frozen=True, array_like=True):
     partition: tuple[Expression, ...]
     """Its PARTITION BY, over the columns of the rows, or of the groups."""
     start: int
-    """Where the call is written."""
+    stop: int
+    """The name of the function."""
 
 
 class Subquery(Struct, frozen=True, array_like=True):

@@ -81,7 +81,7 @@ def _with_peers(query: Select, columns: Collection[str]) -> Select:
     for window in query.windows:
         if not window.partition:
             why = "a window function without PARTITION BY reads all rows"
-            raise NotDerivedError(why, window.start, window.start + 1)
+            raise NotDerivedError(why, window.start, window.stop)
     for name in columns:
         resolved(query, name)
     parts = {each.text: each for window in query.windows for each in window.partition}
