@@ -44,7 +44,7 @@ DERIVED = {
     "except": (config("k"), f"select type as k from {ORDER} except select path as k from {VISIT}", ("k",)),
     "grouping sets": (config(["type", "g", "n"]), f"select type, grouping(type) as g, count(*) as n from {ORDER} group by rollup(type)", ("type",)),
     "a subquery": (config("type"), f"select type, count(*) as n from {ORDER} where type in (select path from {VISIT}) group by type", ("type",)),
-    "a subquery of a seed": (config("user_id"), f"select user_id from {ORDER} where type in (select path from {VISIT}) and amount > (select 1)", ("user_id",)),
+    "a subquery without a table": (config("user_id"), f"select user_id from {ORDER} where type in (select path from {VISIT}) and amount > (select 1)", ("user_id",)),
     "exists": (config("user_id"), f"select o.user_id from {ORDER} as o where exists (select 1 from {VISIT} as v where v.path = o.type)", ("user_id",)),
     "a union": (config("k"), f"select type as k from {ORDER} union select path as k from {VISIT}", ("k",)),
 }  # fmt: skip
