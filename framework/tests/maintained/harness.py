@@ -12,7 +12,7 @@ import sqlglot
 from support.runs import job_of
 
 from millstream.compile import compile_project
-from millstream.plan.nodes.maintenance import TOUCHED, touched_column, view_of
+from millstream.plan.nodes.maintenance import STORED_TOUCHED, TOUCHED, UNSURE, WEIGHT, touched_column, view_of
 from millstream.runner.queries.maintained import NEW, STORED, differences, differences_sql, views
 from millstream.runner.samples.trial import ddl
 
@@ -71,7 +71,7 @@ class Maintained:
         found = copy(self)
         found.sequence = replace(self.sequence, made=[made])
         found.rows = {model: {} for model in self.rows}
-        found.computed = set()
+        found.computed, found.weighted = set(), []
         return found
 
     def apply(self, batch):
@@ -153,6 +153,8 @@ class InDuckDB(Maintained):
     def __init__(self, root, sequence):
         super().__init__(None, root, sequence)
         self.duckdb = duckdb.connect()
+        self.weighted = []
+        """Whether the touched rows came from weights, for each change of a table that has them."""
 
     def differences(self, plan, changed_inputs, changes):
         for index, relation in enumerate(plan.maintenance.relations):
@@ -161,6 +163,8 @@ class InDuckDB(Maintained):
             self._table(view_of("changed", index), relation, [row[:-1] for row in feed])
             before = [row[:-1] for row in feed if row[-1] in {"update_preimage", "delete"}]
             self._table(view_of("either", index), relation, [*now, *before])
+            weighted = [(*row[:-1], -1 if row[-1] in {"update_preimage", "delete"} else 1) for row in feed]
+            self._table(view_of("weighted", index), relation, weighted, f", {WEIGHT} bigint")
         model, maintenance = plan.target.model, plan.maintenance
         self._table(STORED, model, self.rows[model].values())
         kept, sql = f"select * from {STORED}", maintenance.whole
@@ -174,15 +178,20 @@ class InDuckDB(Maintained):
                 f"s.{name} <=> t.{touched_column(index)}" for index, name in enumerate(maintenance.by)
             )
             kept += f" as s left semi join {TOUCHED} as t on {on}"
+        self._create(STORED_TOUCHED, kept)
+        if parts and maintenance.weighted:
+            self._create("_weighted", maintenance.weighted)
+            unsure = self._run(f"select count(*) from _weighted where {UNSURE}").fetchone()[0]
+            self.weighted.append(not unsure)
+            sql = maintenance.restricted if unsure else "select * from _weighted"
         names = ", ".join(self.names[model])
         self._create(NEW, f"select {names} from ({sql})")
-        self._create(f"{STORED}_touched", kept)
         return self._run(differences_sql(plan.target)).fetchall()
 
-    def _table(self, name, relation, rows):
-        self._run(f"create or replace table {name} ({self.columns[relation]})")
+    def _table(self, name, relation, rows, more=""):
+        self._run(f"create or replace table {name} ({self.columns[relation]}{more})")
         if rows:
-            marks = ", ".join("?" for _ in self.names[relation])
+            marks = ", ".join("?" for _ in next(iter(rows)))
             self.duckdb.executemany(f"insert into {name} values ({marks})", [list(row) for row in rows])
 
     def _create(self, name, sql):

@@ -75,6 +75,7 @@ FORMS = {
     "a comparison that NULL passes": ({"x_id": "n", "y_id": "n"}, "select x.id as x_id, y.id as y_id from {t0} as x left join {t1} as y on x.r = y.r and coalesce(x.v, 0) < 2"),
     "a group of what has no match": ({"k": "t", "n": "n"}, "select y.k, count(*) as n from {t0} as x left join {t1} as y on x.r = y.r group by y.k"),
     "a self-join": ({"x_id": "n", "y_id": "n"}, "select x.id as x_id, y.id as y_id from {t0} as x join {t0} as y on x.r = y.v"),
+    "counts and sums": ({"k": "t", "n": "n", "s": "n", "c": "n", "f": "n"}, "select x.k, count(*) as n, sum(x.v) as s, count(x.r) filter (where x.v > 1) as c, sum(x.r - 1) filter (where x.id < 3) as f from {t0} as x where x.id < 9 group by x.k"),
     "a place in each partition": ({"id": "n", "place": "n"}, "select x.id, row_number() over (partition by x.k order by x.id) as place from {t0} as x"),
     "windows of two partitions": ({"id": "n", "a": "n", "b": "n"}, "select x.id, sum(x.v) over (partition by x.k) as a, count(*) over (partition by x.r, x.v) as b from {t0} as x"),
     "a window with its partition": ({"id": "n", "k": "t", "s": "n"}, "select x.id, x.k, sum(x.v) over (partition by x.k order by x.id rows between 1 preceding and current row) as s from {t0} as x"),
@@ -109,6 +110,7 @@ FORMS = {
 }  # fmt: skip
 KEYS_OF = {
     "a group of what has no match": ("k",),
+    "counts and sums": ("k",),
     "a place in each partition": ("id",),
     "windows of two partitions": ("id",),
     "a window with its partition": ("id",),
@@ -144,3 +146,16 @@ def test_a_form_of_sql_stays_equal(tables, name):
     for batch in BATCHES:
         made.apply(batch)
         made.check()
+
+
+def test_a_sum_that_may_have_no_rows_left_is_computed_from_the_input(tables):
+    made = tables.of(f"m{list(FORMS).index('counts and sums')}")
+    for rows in (
+        [(1, ("a", 1, 2)), (2, ("a", 1, None)), (3, ("b", 1, 0))],
+        [(4, ("a", 1, 3))],
+        [(1, None), (4, None)],
+        [(2, None)],
+    ):
+        made.apply({"t0": rows})
+        made.check()
+    assert made.weighted == [True, False, True]

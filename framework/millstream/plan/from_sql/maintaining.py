@@ -71,7 +71,9 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
     problems = [*_problems(spec, around, tuple(nodes), keys)]
     if not problems and spec.materialization.refresh != "full":
         try:
-            maintenance = derive(spec.query, keys, relations)
+            whole = not any(check.keeps_out for check in spec.checks)
+            weights = whole and spec.materialization.refresh != "keys"
+            maintenance = derive(spec.query, keys, relations, weights=weights)
         except NotDerivedError as error:
             message = f"it is unknown which rows of '{spec.name}' a change touches: {error.why}"
             problems.append(PlanProblem(spec.id, "MS543", message, _FULL, *_span(spec, error)))

@@ -9,6 +9,7 @@ from millstream.plan.maintained.names import Names, NotDerivedError, Relation, r
 from millstream.plan.maintained.restricted import filtered, is_plain, restricted
 from millstream.plan.maintained.simplified import window_keys
 from millstream.plan.maintained.touched import relaxed
+from millstream.plan.maintained.weighted import weighted
 from millstream.plan.nodes.maintenance import Maintenance, Touching, touched_column, view_of
 from millstream.sql.query import Body, Query, Select, Union
 
@@ -24,7 +25,9 @@ def in_full(query: Query, relations: Mapping[str, Relation]) -> Maintenance:
     return Maintenance(tuple(relations), "".join(parts).strip())
 
 
-def derive(query: Query, keys: Sequence[str], relations: Mapping[str, Relation]) -> Maintenance:
+def derive(
+    query: Query, keys: Sequence[str], relations: Mapping[str, Relation], *, weights: bool = True
+) -> Maintenance:
     """Return how a table is maintained by touched keys; raise `NotDerivedError` if they can't be derived."""
     split = query.at_rest or query
     names = Names(relations, split.ctes)
@@ -39,7 +42,8 @@ def derive(query: Query, keys: Sequence[str], relations: Mapping[str, Relation])
     whole = in_full(query, relations)
     plain = is_plain(body, names)
     rows = restricted(body, pairs, names) if plain else filtered(whole.whole, pairs)
-    return Maintenance(whole.relations, whole.whole, tuple(by), touched, rows)
+    by_weights = weighted(body, keys, names) if weights else ""
+    return Maintenance(whole.relations, whole.whole, tuple(by), touched, rows, by_weights)
 
 
 def _touched_keys(body: Body, keys: Sequence[str], names: Names, *, required: bool = True) -> list[str]:
