@@ -1,4 +1,4 @@
-"""What 1,000 changes of a table cost the tables over it: by touched keys, and computed in full.
+"""What 1,000 changes of a table cost the tables over it: by weights, by touched keys, and computed in full.
 
     uv run python benchmarks/maintained.py --rows 100000 1000000
 
@@ -43,6 +43,17 @@ MODELS = {
         "customer",
         f"select customer, count(*) as n, max(amount) as most from {ORDERS} group by customer",
     ),
+    "sums": (
+        "customer",
+        f"select customer, count(*) as n, sum(amount) as total from {ORDERS} group by customer",
+    ),
+    "best": (
+        "id",
+        (
+            f"select id, customer, amount from {ORDERS} "
+            "qualify row_number() over (partition by customer order by amount desc, id) <= 3"
+        ),
+    ),
     "named": (
         "id",
         f"select o.id, o.amount, c.region from {ORDERS} as o join {CUSTOMERS} as c on o.customer = c.id",
@@ -74,8 +85,10 @@ def measure(spark, root, rows, rounds) -> None:
     (root / "models/sources.yml").write_text(SOURCES)
     for name, (key, sql) in MODELS.items():
         write(root, name, key, sql)
-        if name in {"totals", "named"}:
+        if name not in {"orders", "customers"}:
             write(root, f"{name}_full", key, sql, ", refresh='full'")
+        if name == "sums":
+            write(root, f"{name}_keys", key, sql, ", refresh='keys'")
     job = job_of(root)
     tables = Tables(spark, job.project, job.catalog)
     outputs = {table.model: table for query in job.physical.queries for table in query.tables}
