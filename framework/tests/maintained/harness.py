@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
+from decimal import Decimal
 from functools import cache
 
 import duckdb
@@ -22,13 +23,10 @@ sources:
     topics:
 """
 TOPIC = """
-      - name: e{0}
-        columns:
-          - {{name: id, type: bigint}}
-          - {{name: k, type: string}}
-          - {{name: r, type: bigint}}
-          - {{name: v, type: bigint}}
+      - name: e{number}
+        columns: [{columns}]
 """
+TYPES = {"n": "bigint", "t": "string"}
 
 
 class Maintained:
@@ -37,16 +35,22 @@ class Maintained:
     def __init__(self, spark, root, sequence):
         self.spark = spark
         self.sequence = sequence
+        self.root = root
         (root / "models").mkdir(parents=True, exist_ok=True)
         (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
         (root / "profiles.yml").write_text(
             "shop: {target: local, outputs: {local: {master: 'local[2]', kafka: embedded}}}\n"
         )
-        topics = "".join(TOPIC.format(number) for number in range(len(sequence.base)))
+        topics = "".join(
+            TOPIC.format(
+                number=number, columns=", ".join(f"{{name: {n}, type: '{t}'}}" for n, t in typed(each))
+            )
+            for number, each in enumerate(sequence.base)
+        )
         (root / "models/sources.yml").write_text(SOURCES + topics.strip("\n") + "\n")
         for number, each in enumerate(sequence.base):
-            config = "{{ config(materialized='table', unique_key='id') }}"
-            sql = f"{config} select id, k, r, v from {{{{ source('web', 'e{number}') }}}}"
+            config = f"{{{{ config(materialized='table', unique_key={list(each.keys)}) }}}}"
+            sql = f"{config} select {', '.join(each.columns)} from {{{{ source('web', 'e{number}') }}}}"
             (root / f"models/{each.name}.sql").write_text(sql)
         for each in sequence.made:
             (root / f"models/{each.name}.sql").write_text(each.model())
@@ -79,11 +83,12 @@ class Maintained:
         for name, rows in batch.items():
             model, found = f"model.{name}", []
             own = self.rows[model]
-            for key, row in rows:
-                before = own.pop((key,), None)
-                after = None if row is None else (key, *row)
+            for written, row in rows:
+                key = written if isinstance(written, tuple) else (written,)
+                before = own.pop(key, None)
+                after = None if row is None else (*key, *row)
                 if after is not None:
-                    own[(key,)] = after
+                    own[key] = after
                 found += changed(before, after)
             changes[model] = found
         for made in self.sequence.made:
@@ -135,10 +140,12 @@ class Maintained:
         """Compare all tables with DuckDB's answer over the base tables."""
         with duckdb.connect() as oracle:
             for each in self.sequence.base:
-                oracle.execute(f"create table {each.name} (id bigint, k varchar, r bigint, v bigint)")
+                columns = ", ".join(f"{name} {kind}" for name, kind in typed(each))
+                oracle.execute(f"create table {each.name} ({columns})")
                 rows = list(self.rows[f"model.{each.name}"].values())
                 if rows:
-                    oracle.executemany(f"insert into {each.name} values (?, ?, ?, ?)", rows)
+                    marks = ", ".join("?" for _ in each.columns)
+                    oracle.executemany(f"insert into {each.name} values ({marks})", rows)
             for each in self.sequence.made:
                 oracle.execute(f"create table {each.name} as {each.for_duckdb()}")
                 names = ", ".join(self.names[f"model.{each.name}"])
@@ -201,6 +208,11 @@ class InDuckDB(Maintained):
         return self.duckdb.execute(translated(sql))
 
 
+def typed(base):
+    """Return the columns of a base table with their types."""
+    return [(name, TYPES.get(kind, kind)) for name, kind in base.columns.items()]
+
+
 @cache
 def translated(sql):
     (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
@@ -225,7 +237,7 @@ def _value(value):
     return (
         None
         if isinstance(value, float) and math.isnan(value)
-        else float(value)
-        if isinstance(value, int | float)
+        else round(float(value), 6)
+        if isinstance(value, int | float | Decimal)
         else value
     )
