@@ -68,6 +68,7 @@ class Maintained:
         self.rows = {model: {} for model in columns}
         """By model and key, the rows."""
         self.computed = set()
+        self.oracle = in_memory()
 
     def of(self, name):
         """Return another one with only one of the tables, and without rows."""
@@ -138,20 +139,16 @@ class Maintained:
 
     def check(self):
         """Compare all tables with DuckDB's answer over the base tables."""
-        with duckdb.connect() as oracle:
-            for each in self.sequence.base:
-                columns = ", ".join(f"{name} {kind}" for name, kind in typed(each))
-                oracle.execute(f"create table {each.name} ({columns})")
-                rows = list(self.rows[f"model.{each.name}"].values())
-                if rows:
-                    marks = ", ".join("?" for _ in each.columns)
-                    oracle.executemany(f"insert into {each.name} values ({marks})", rows)
-            for each in self.sequence.made:
-                oracle.execute(f"create table {each.name} as {each.for_duckdb()}")
-                names = ", ".join(self.names[f"model.{each.name}"])
-                wanted = oracle.execute(f"select {names} from {each.name}").fetchall()
-                found = list(self.rows[f"model.{each.name}"].values())
-                assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
+        for each in self.sequence.base:
+            columns = ", ".join(f"{name} {kind}" for name, kind in typed(each))
+            self.oracle.execute(f"create or replace table {each.name} ({columns})")
+            insert(self.oracle, each.name, self.rows[f"model.{each.name}"].values())
+        for each in self.sequence.made:
+            self.oracle.execute(f"create or replace table {each.name} as {each.for_duckdb()}")
+            names = ", ".join(self.names[f"model.{each.name}"])
+            wanted = self.oracle.execute(f"select {names} from {each.name}").fetchall()
+            found = list(self.rows[f"model.{each.name}"].values())
+            assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
 
 
 class InDuckDB(Maintained):
@@ -159,7 +156,7 @@ class InDuckDB(Maintained):
 
     def __init__(self, root, sequence):
         super().__init__(None, root, sequence)
-        self.duckdb = duckdb.connect()
+        self.duckdb = in_memory()
         self.weighted = []
         """Whether the touched rows came from weights, for each change of a table that has them."""
 
@@ -197,15 +194,25 @@ class InDuckDB(Maintained):
 
     def _table(self, name, relation, rows, more=""):
         self._run(f"create or replace table {name} ({self.columns[relation]}{more})")
-        if rows:
-            marks = ", ".join("?" for _ in next(iter(rows)))
-            self.duckdb.executemany(f"insert into {name} values ({marks})", [list(row) for row in rows])
+        insert(self.duckdb, name, rows)
 
     def _create(self, name, sql):
         self._run(f"create or replace table {name} as {sql}")
 
     def _run(self, sql):
         return self.duckdb.execute(translated(sql))
+
+
+def in_memory():
+    """Return a database that uses one thread: more cost time with few rows."""
+    return duckdb.connect(config={"threads": 1})
+
+
+def insert(database, name, rows):
+    if rows:
+        marks = f"({', '.join('?' for _ in next(iter(rows)))})"
+        values = [value for row in rows for value in row]
+        database.execute(f"insert into {name} values {', '.join([marks] * len(rows))}", values)
 
 
 def typed(base):
