@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from millstream.expressions import Expression, Ref
-from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, call_region
+from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, call_region, unwrapped
 from millstream.sql.marks import Marks, start_of
 from millstream.sql.query import Subquery, Window
 from millstream.sql.reading import Reader
@@ -48,7 +48,7 @@ def _partition(source: SqlTokens, over: int) -> list[Region]:
         if token.token_type == TokenType.ORDER_BY or token.text.lower() in _FRAMES:
             break
         stop = match[stop] + 1 if match[stop] >= 0 else stop + 1
-    return by_commas(source, (first, stop))
+    return [unwrapped(source, each) for each in by_commas(source, (first, stop))]
 
 
 def subqueries_of(source: SqlTokens, scope: Scope, reader: Reader) -> Iterator[Subquery]:

@@ -42,6 +42,7 @@ PARTITIONS = {
     "row_number() over (partition by type, user_id order by id)": ["type", "user_id"],
     "sum(value) filter (where id > 1) over (partition by coalesce(type, 'a') rows between 1 preceding and current row)": ["coalesce(type, 'a')"],
     "lag(id, 1) ignore nulls over (partition by type order by id)": ["type"],
+    "count(*) over (partition by (type) order by (id))": ["type"],
     "count(*) over ()": [],
     "rank() over (order by id)": [],
 }  # fmt: skip
