@@ -66,29 +66,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--models", nargs="+", default=[*MODELS], help="of " + ", ".join(MODELS))
     given = parser.parse_args()
+    models = {name: MODELS[name] for name in MODELS if name in {"orders", "customers", *given.models}}
     target = Target("bench", "local", {"master": "local[2]"})
     with tempfile.TemporaryDirectory() as folder:
         spark = start_spark("bench", target, jars_for(target), Path(folder), None)
         try:
             for rows in given.rows:
-                measure(spark, Path(folder) / str(rows), rows, given.rounds)
+                measure(spark, Path(folder) / str(rows), models, rows, given.rounds)
         finally:
             spark.stop()
 
 
-def measure(spark, root, rows, rounds) -> None:
+def measure(spark, root, models, rows, rounds) -> None:
     (root / "models").mkdir(parents=True)
     (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
     output = "{master: 'local[2]', kafka: embedded}"
     (root / "profiles.yml").write_text(f"shop: {{target: local, outputs: {{local: {output}}}}}\n")
     (root / "models/sources.yml").write_text(SOURCES)
-    for name, (key, sql) in MODELS.items():
+    for name, (key, sql) in models.items():
         write(root, name, key, sql)
         if name not in {"orders", "customers"}:
             write(root, f"{name}_full", key, sql, ", refresh='full'")
         if name == "sums":
-            write(root, f"{name}_keys", key, sql, ", refresh='keys'")
+            write(root, f"{name}_weights", key, sql, ", refresh='weights'")
     job = job_of(root)
     tables = Tables(spark, job.project, job.catalog)
     outputs = {table.model: table for query in job.physical.queries for table in query.tables}

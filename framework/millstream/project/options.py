@@ -109,10 +109,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     retention: Annotated[Duration | None, about("table: how long a row is kept, by event time")] = None
     store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None
     refresh: Annotated[
-        Literal["full", "keys"] | None,
+        Literal["full", "weights"] | None,
         about(
             "table over tables: full: compute all rows for each change, and store the differences; "
-            "keys: compute touched rows from the inputs, even where adding to counts and sums would do"
+            "weights: add changes to counts and exact sums, without reading the input"
         ),
     ] = None
     emit: Annotated[

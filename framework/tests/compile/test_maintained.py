@@ -82,21 +82,22 @@ def test_sql_without_touched_keys_is_refused_unless_it_is_computed_in_full(tmp_p
     assert not found.by
 
 
+WEIGHTS = config("type", ", refresh='weights'")
 COUNTED = f"select type, count(*) as n, sum(amount) as total from {ORDER} group by type"
 WITHOUT_WEIGHTS = {
-    "no count of rows": (config("type"), f"select type, sum(amount) as total from {ORDER} group by type"),
-    "a maximum": (config("type"), f"select type, count(*) as n, max(amount) as most from {ORDER} group by type"),
-    "a sum of doubles": (config("type"), f"select type, count(*) as n, sum(amount * 1.5d) as total from {ORDER} group by type"),
-    "a count of distinct values": (config("type"), f"select type, count(*) as n, count(distinct amount) as d from {ORDER} group by type"),
-    "groups that HAVING leaves out": (config("type"), f"{COUNTED} having count(*) > 1"),
-    "an expression of aggregates": (config("type"), f"select type, count(*) as n, sum(amount) / count(*) as average from {ORDER} group by type"),
-    "a join": (config("type"), f"select o.type, count(*) as n from {ORDER} as o join {VISIT} as v on o.type = v.path group by o.type"),
-    "the option": (config("type", ", refresh='keys'"), COUNTED),
+    "no count of rows": (WEIGHTS, f"select type, sum(amount) as total from {ORDER} group by type"),
+    "a maximum": (WEIGHTS, f"select type, count(*) as n, max(amount) as most from {ORDER} group by type"),
+    "a sum of doubles": (WEIGHTS, f"select type, count(*) as n, sum(amount * 1.5d) as total from {ORDER} group by type"),
+    "a count of distinct values": (WEIGHTS, f"select type, count(*) as n, count(distinct amount) as d from {ORDER} group by type"),
+    "groups that HAVING leaves out": (WEIGHTS, f"{COUNTED} having count(*) > 1"),
+    "an expression of aggregates": (WEIGHTS, f"select type, count(*) as n, sum(amount) / count(*) as average from {ORDER} group by type"),
+    "a join": (WEIGHTS, f"select o.type, count(*) as n from {ORDER} as o join {VISIT} as v on o.type = v.path group by o.type"),
+    "no option": (config("type"), COUNTED),
 }  # fmt: skip
 
 
 def test_counts_and_sums_are_changed_by_weights(tmp_path):
-    found = maintained(tmp_path, config("type") + COUNTED)
+    found = maintained(tmp_path, WEIGHTS + COUNTED)
     assert "_millstream_weighted_0" in found.weighted
     assert "_millstream_now" not in found.weighted
 
@@ -110,7 +111,7 @@ def test_what_weights_do_not_give_exactly_is_computed(tmp_path, name):
 
 
 def test_tests_that_keep_rows_out_prevent_weights(tmp_path):
-    root = compiled(tmp_path, config("type") + COUNTED)
+    root = compiled(tmp_path, WEIGHTS + COUNTED)
     (root / "models/m.yml").write_text(
         "models: [{name: m, columns: [{name: total, tests: [{not_null: {severity: drop}}]}]}]\n"
     )

@@ -135,7 +135,9 @@ def tables(tmp_path_factory):
     made = []
     for number, (name, (columns, sql)) in enumerate(FORMS.items()):
         reads = tuple(table.name for table in BASE if f"{{{table.name}}}" in sql)
-        made.append(Made(f"m{number}", columns, KEYS_OF.get(name, tuple(columns)), sql, reads=reads))
+        keys = KEYS_OF.get(name, tuple(columns))
+        weights = name == "counts and sums"
+        made.append(Made(f"m{number}", columns, keys, sql, weights=weights, reads=reads))
     return InDuckDB(tmp_path_factory.mktemp("forms"), Sequence(list(BASE), made))
 
 

@@ -26,7 +26,7 @@ def in_full(query: Query, relations: Mapping[str, Relation]) -> Maintenance:
 
 
 def derive(
-    query: Query, keys: Sequence[str], relations: Mapping[str, Relation], *, weights: bool = True
+    query: Query, keys: Sequence[str], relations: Mapping[str, Relation], *, weights: bool = False
 ) -> Maintenance:
     """Return how a table is maintained by touched keys; raise `NotDerivedError` if they can't be derived."""
     split = query.at_rest or query

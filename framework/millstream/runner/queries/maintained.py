@@ -84,7 +84,8 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
                 f.col(f"s.{quoted(name)}").eqNullSafe(f.col(f"t.{touched_column(index)}"))
                 for index, name in enumerate(maintenance.by)
             ]
-            stored = stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi")
+            stored = stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi").persist()
+            kept.append(stored)
             stored.createOrReplaceTempView(STORED_TOUCHED)
             new = _touched_rows(session, maintenance, kept)
         new = new.select(*(f.col(quoted(c.name)).cast(str(c.type)) for c in plan.target.columns)).persist()
