@@ -1,4 +1,4 @@
-"""What 1,000 changes of a table cost the tables over it: by touched keys, and computed in full.
+"""What 1,000 changes of a table cost the tables over it: by weights, by touched keys, and computed in full.
 
     uv run python benchmarks/maintained.py --rows 100000 1000000
 
@@ -43,6 +43,17 @@ MODELS = {
         "customer",
         f"select customer, count(*) as n, max(amount) as most from {ORDERS} group by customer",
     ),
+    "sums": (
+        "customer",
+        f"select customer, count(*) as n, sum(amount) as total from {ORDERS} group by customer",
+    ),
+    "best": (
+        "id",
+        (
+            f"select id, customer, amount from {ORDERS} "
+            "qualify row_number() over (partition by customer order by amount desc, id) <= 3"
+        ),
+    ),
     "named": (
         "id",
         f"select o.id, o.amount, c.region from {ORDERS} as o join {CUSTOMERS} as c on o.customer = c.id",
@@ -55,27 +66,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--models", nargs="+", default=[*MODELS], help="of " + ", ".join(MODELS))
     given = parser.parse_args()
+    models = {name: MODELS[name] for name in MODELS if name in {"orders", "customers", *given.models}}
     target = Target("bench", "local", {"master": "local[2]"})
     with tempfile.TemporaryDirectory() as folder:
         spark = start_spark("bench", target, jars_for(target), Path(folder), None)
         try:
             for rows in given.rows:
-                measure(spark, Path(folder) / str(rows), rows, given.rounds)
+                measure(spark, Path(folder) / str(rows), models, rows, given.rounds)
         finally:
             spark.stop()
 
 
-def measure(spark, root, rows, rounds) -> None:
+def measure(spark, root, models, rows, rounds) -> None:
     (root / "models").mkdir(parents=True)
     (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
     output = "{master: 'local[2]', kafka: embedded}"
     (root / "profiles.yml").write_text(f"shop: {{target: local, outputs: {{local: {output}}}}}\n")
     (root / "models/sources.yml").write_text(SOURCES)
-    for name, (key, sql) in MODELS.items():
+    for name, (key, sql) in models.items():
         write(root, name, key, sql)
-        if name in {"totals", "named"}:
+        if name not in {"orders", "customers"}:
             write(root, f"{name}_full", key, sql, ", refresh='full'")
+        if name == "sums":
+            write(root, f"{name}_weights", key, sql, ", refresh='weights'")
     job = job_of(root)
     tables = Tables(spark, job.project, job.catalog)
     outputs = {table.model: table for query in job.physical.queries for table in query.tables}

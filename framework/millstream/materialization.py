@@ -224,7 +224,7 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     retention: str | None = None
     store: str | None = None
     refresh: str | None = None
-    """How a table over tables is kept equal to its SQL: `full`, or by touched keys."""
+    """How a table over tables is kept equal to its SQL: `full`, `weights`, or by touched keys."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 

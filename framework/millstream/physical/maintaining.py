@@ -53,7 +53,10 @@ def statements(plan: Maintaining) -> Iterator[tuple[str, str]]:
         read = each.relation.rpartition(".")[2]
         yield f"the values of {keys} in {name} that changes of {read} touch", each.sql
     if maintenance.restricted:
-        yield f"the rows of {name} with these values", maintenance.restricted
+        if maintenance.weighted:
+            yield f"the rows of {name} with these values, by weights", maintenance.weighted
+        how = ", where a sum could be 0 or NULL" if maintenance.weighted else ""
+        yield f"the rows of {name} with these values{how}", maintenance.restricted
     yield (
         (
             f"all rows of {name}, at first and after an edit"
@@ -68,6 +71,7 @@ def _digest(node: Maintained, target: TableOutput, settings: PhysicalSettings) -
     """Return a digest that changes whenever all rows must be computed again."""
     parts = [
         node.maintenance.whole,
+        *([node.maintenance.weighted] if node.maintenance.weighted else []),
         ", ".join(f"{column.name} {column.type}" for column in target.columns),
         ", ".join(node.keys),
         settings.timezone,

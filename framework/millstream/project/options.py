@@ -109,8 +109,11 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     retention: Annotated[Duration | None, about("table: how long a row is kept, by event time")] = None
     store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None
     refresh: Annotated[
-        Literal["full"] | None,
-        about("table over tables: full: compute all rows for each change, and store the differences"),
+        Literal["full", "weights"] | None,
+        about(
+            "table over tables: full: compute all rows for each change, and store the differences; "
+            "weights: add changes to counts and exact sums, without reading the input"
+        ),
     ] = None
     emit: Annotated[
         Literal["on_change", "on_close"] | None, about("windows: each change, or one final row")

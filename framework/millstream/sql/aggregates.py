@@ -93,10 +93,12 @@ def windowed(walk: Expressions, node: exp.Window) -> Value:
     """Evaluate a call before OVER, which does not group its SELECT; a nested aggregate does."""
     value = _over(walk, node.this)
     sources = value.sources
-    sources |= as_kind(influences(walk.values(node.args.get("partition_by") or [])), "group")
+    partition = walk.values(node.args.get("partition_by") or [])
+    sources |= as_kind(influences(partition), "group")
     if order := node.args.get("order"):
         sources |= as_kind(influences([walk.value(part.this) for part in order.expressions]), "order")
-    walk.findings.mark_opaque(node, "a window function: a stream has no end to order by")
+    walk.findings.mark_opaque(node, "a window function: a stream has no end to order by", at_rest=False)
+    walk.findings.marks.windowed(node, walk.scope, partition)
     walk.findings.add_form("window function", node.this, walk.scope.reads)
     return Value(value.type, value.nullable, sources)
 

@@ -72,7 +72,9 @@ def _query(binder: Binder, result: Result, *, text: bool) -> Query:
     pieces = opaque_pieces(tokens.source, findings.marks)
     reasons = reasons or ("a query that is not analyzed",)
     body = OpaqueBody(pieces, reasons, 0, len(findings.sql))
-    return Query(body, forms=findings.forms, text=pieces if text else (), called=called)
+    split = text and result.body is not None and not (findings.unsplit or findings.marks.unsplit)
+    at_rest = query(result.body, binder.bodies) if split and result.body is not None else None
+    return Query(body, forms=findings.forms, text=pieces if text else (), called=called, at_rest=at_rest)
 
 
 def _word(sql: str, start: int) -> str:

@@ -155,7 +155,7 @@ class Binder:
     def _body(self, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Body | None:
         """Return a SELECT clause by clause, unless a part of the model is opaque or has errors."""
         findings = self.findings
-        if findings.problems or findings.opaque or findings.marks.not_split_reasons:
+        if findings.problems or findings.unsplit or findings.marks.unsplit:
             return None
         if open_ := self._open(node, scope):
             findings.marks.not_split(f"a star over {open_}, which has unknown columns")

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.expressions import Expression, Ref
-from millstream.sql.query import Body, Cte, Derived, From, Item, Query, Select, Union
+from millstream.sql.query import Body, Cte, Derived, From, Item, Query, Select, SetOperator, Union
 from millstream.sql.result import Result
 from millstream.sql.scope import Bound
 
+_OPERATORS: dict[type[exp.SetOperation], SetOperator] = {exp.Intersect: "intersect", exp.Except: "except"}
 
-def union(node: exp.Union, left: Result, right: Result, columns: list[Bound]) -> Body | None:
-    """Return a union; nested UNION ALLs are flattened."""
+
+def set_body(node: exp.SetOperation, left: Result, right: Result, columns: list[Bound]) -> Body | None:
+    """Return a set operation; nested UNION ALLs are flattened."""
     if left.body is None or right.body is None:
         return None
     first, second = left.body, right.body
     if node.args.get("by_name"):
         second = _in_order(second, right.columns)
     types = tuple(column.type for column in columns)
-    if node.args.get("distinct"):
-        return Union((first, second), distinct=True, types=types, start=first.start, stop=second.stop)
+    operator, distinct = _OPERATORS.get(type(node), "union"), bool(node.args.get("distinct"))
+    start, stop = first.start, second.stop
+    if distinct or operator != "union":
+        return Union(
+            (first, second), distinct=distinct, types=types, start=start, stop=stop, operator=operator
+        )
     sides = [
         inner
         for side in (first, second)
-        for inner in (
-            side.sides if isinstance(side, Union) and not side.distinct and side.types == types else (side,)
-        )
+        for inner in (side.sides if _is_union_all(side) and side.types == types else (side,))
     ]
-    return Union(tuple(sides), types=types, start=first.start, stop=second.stop)
+    return Union(tuple(sides), types=types, start=start, stop=stop)
+
+
+def _is_union_all(body: Body) -> TypeGuard[Union]:
+    return isinstance(body, Union) and not body.distinct and body.operator == "union"
 
 
 def _in_order(body: Body, columns: list[Bound]) -> Body:
@@ -65,7 +75,8 @@ def _ctes(body: Body) -> list[str]:
                         names.append(name)
                     case Derived(query=inner):
                         names += _ctes(inner)
-            return names
+            inside = [each.body for each in body.subqueries if each.body is not None]
+            return names + [name for each in inside for name in _ctes(each)]
         case Union():
             return [name for side in body.sides for name in _ctes(side)]
         case _:

@@ -74,7 +74,8 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
             return walk.bound(names[0], alias), parts[1:]
         if found := _in_scope(walk, scope, parts, names):
             if scope is not walk.scope:
-                walk.findings.marks.not_split(f"a subquery that reads '{names[-1]}' of the enclosing query")
+                reason = f"a subquery that reads '{names[-1]}' of the enclosing query"
+                walk.findings.marks.not_split(reason, at_rest=scope is not walk.scope.parent)
             if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *found):
                 _not_grouped(walk, node, names[-1])
             return found
@@ -98,7 +99,7 @@ def _in_scope(
             walk.findings.report(parts[0], "MS413", message, f"add an alias to one: … as {names[0]}_2")
         if matches:
             relation, bound = matches[0]
-            _mark(walk, parts[:size], ((relation.key, bound.name),))
+            _mark(walk, parts[:size], ((relation.key, bound.name),), outer=scope is not walk.scope)
             return bound, parts[size:]
     found = scope.named(names[0].lower())
     if not found:
@@ -107,13 +108,13 @@ def _in_scope(
         candidates = [f"{relation.alias}.{column.name}" for relation, column in found[:4]]
         message = f"'{names[0]}' is ambiguous: {', '.join(candidates)}"
         walk.findings.report(parts[0], "MS403", message, f"write {' or '.join(candidates)}")
-    _mark(walk, parts[:1], scope.refs(*found[0]))
+    _mark(walk, parts[:1], scope.refs(*found[0]), outer=scope is not walk.scope)
     return found[0][1], parts[1:]
 
 
-def _mark(walk: Expressions, parts: list[exp.Identifier], refs: Refs) -> None:
+def _mark(walk: Expressions, parts: list[exp.Identifier], refs: Refs, *, outer: bool = False) -> None:
     walk.findings.marks.reference(
-        walk.scope, parts, refs, in_lambda=bool(walk.lambdas), by_path=len(parts) > 2
+        walk.scope, parts, refs, in_lambda=bool(walk.lambdas), by_path=len(parts) > 2, outer=outer
     )
 
 

@@ -90,7 +90,7 @@ def between(walk: Expressions, node: exp.Between) -> Value:
 def in_(walk: Expressions, node: exp.In) -> Value:
     value = walk.value(node.this)
     if query := node.args.get("query"):
-        result = check_subquery(walk, query, walk.findings.subquery(query, walk.scope))
+        result = check_subquery(walk, query, walk.findings.subquery(query, walk.scope), node.this)
         sources = frozenset().union(*(column.sources for column in result.columns), result.rows)
         nullable = value.nullable or any(column.nullable for column in result.columns)
         return computed(

@@ -38,6 +38,8 @@ class Findings:
         self.subquery = subquery
         self.problems: list[Problem] = []
         self.opaque: list[str] = []
+        self.unsplit = False
+        """A part is opaque over rows at rest, too."""
         self.called: set[str] = set()
         self._forms: list[tuple[FormKind, AbstractSet[str], AbstractSet[str], int, int]] = []
         self.marks = Marks(variant_paths)
@@ -71,8 +73,9 @@ class Findings:
         )
         return tuple(dict.fromkeys(found))
 
-    def mark_opaque(self, node: exp.Expr, reason: str) -> None:
-        """Record why a part is opaque, with its SQL."""
+    def mark_opaque(self, node: exp.Expr, reason: str, *, at_rest: bool = True) -> None:
+        """Record why a part is opaque, with its SQL; without `at_rest`, only over a stream."""
+        self.unsplit |= at_rest
         start, stop = span_of(node, self.sql)
         line = self.sql.count("\n", 0, start) + 1
         text = f"{reason} (line {line} of the compiled SQL: {self.sql[start:stop]})"

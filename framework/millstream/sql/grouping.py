@@ -28,7 +28,8 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
     walk.no_aggregates = "GROUP BY"
     keys = [_evaluated(key, node, walk) for key in nodes]
     if sets:
-        walk.findings.mark_opaque(group, f"GROUP BY {type(sets[0]).__name__.upper().replace('GS', 'G S')}")
+        kind = type(sets[0]).__name__.upper().replace("GS", "G S")
+        walk.findings.mark_opaque(group, f"GROUP BY {kind}", at_rest=False)
         walk.findings.add_form("grouping sets", sets[0], walk.scope.reads)
         inside = [found for part in sets for found in _members(part)]
         keys += [_evaluated(key, node, walk) for key in inside]

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from millstream.expressions import Expression, Piece, Ref, column, joined
 from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, call_region, unwrapped
+from millstream.sql.grouping_sets import grouping_sets
 from millstream.sql.marks import Aggregated, Marks
 from millstream.sql.precedence import stands_alone
 from millstream.sql.query import Item, Measure
@@ -56,6 +57,8 @@ class Groups:
         """The items by name, for HAVING."""
         self.item_name = "having"
         """The name of the current item."""
+        self.sets: tuple[tuple[str, ...], ...] = ()
+        """The names of the keys in each grouping set, if there are several."""
         self._forms: dict[int, tuple[str, int]] = {}
         self._by_first: dict[str, list[Key]] = {}
 
@@ -74,12 +77,18 @@ class Groups:
         exact: dict[tuple[str, ...], str] = {}
         for name, region in items:
             exact.setdefault(self._words(region), name)
-        for key, value in given:
+        sets = grouping_sets(self.source, group)
+        if sets is not None and len(sets.regions) != len(given):
+            raise NotSplitError("a GROUP BY that could not be split")
+        names: dict[int, str] = {}
+        for index, (key, value) in enumerate(given):
             if isinstance(key, exp.Tuple):
                 raise NotSplitError("GROUP BY with a tuple of columns")
-            region = unwrapped(self.source, self._region(key, node, group, parts))
+            within = sets.regions[index] if sets else None
+            region = unwrapped(self.source, self._region(key, node, group, parts, within))
             forms = self._words(region)
-            if any(each.forms == forms for each in self.keys):
+            if same := next((each for each in self.keys if each.forms == forms), None):
+                names[index] = same.item.name
                 continue
             expression = self.rows.expression(region, value.type, nullable=value.nullable)
             if _of_window(expression):
@@ -91,17 +100,32 @@ class Groups:
             name = self._key_name(expression, region)
             name = exact.get(forms) or self._of_item(name, exact) or unused(name, self.used)
             self.used.add(name.lower())
+            names[index] = name
             item = Item(name, expression)
             self.keys.append(Key(item, forms, region, reference.refs if reference and bare else ()))
+        if sets is not None:
+            self.sets = tuple(
+                tuple(dict.fromkeys(names[index] for index in each if index in names)) for each in sets.sets
+            )
         for each in sorted(self.keys, key=lambda each: -len(each.forms)):
             if _is_constant(each.item.expression):
                 continue  # a constant: `group by 'x'` says nothing about another 'x'
             self._by_first.setdefault(each.forms[0], []).append(each)
 
-    def _region(self, key: exp.Expr, node: exp.Select, group: Region | None, parts: list[Region]) -> Region:
+    def _region(
+        self,
+        key: exp.Expr,
+        node: exp.Select,
+        group: Region | None,
+        parts: list[Region],
+        within: Region | None,
+    ) -> Region:
+        """Return where a key is written; `within` is its place in a grouping set."""
         for index, item in enumerate(node.expressions):
             if (item.this if isinstance(item, exp.Alias) else item) is key:
                 return parts[index]
+        if within is not None:
+            return within
         regions = by_commas(self.source, group) if group else []
         written = node.args["group"].expressions
         for index, part in enumerate(written):

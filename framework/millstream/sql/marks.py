@@ -28,6 +28,8 @@ class Reference(Struct, gc=False):
     in_lambda: bool
     by_path: bool
     """Written with the full name of its relation, `models.orders.id`."""
+    outer: bool = False
+    """The relation belongs to the enclosing SELECT."""
 
 
 class NamedRelation(Struct, gc=False):
@@ -54,6 +56,11 @@ class Aggregated(Struct, gc=False):
     value: Value
 
 
+class Windowed(Struct, gc=False):
+    scope: Scope
+    partition: list[Value]
+
+
 class Marks:
     """The meaning of tokens by their offset in the SQL."""
 
@@ -66,6 +73,8 @@ class Marks:
         """Where CTEs are read."""
         self.stars: dict[int, Star] = {}
         self.aggregates: dict[int, Aggregated] = {}
+        self.windows: dict[int, Windowed] = {}
+        """Calls with OVER."""
         self.python: dict[int, str] = {}
         self.impure: set[int] = set()
         """Nondeterministic calls."""
@@ -86,19 +95,30 @@ class Marks:
         """Variables of lambdas, where they are declared."""
         self.not_split_reasons: list[str] = []
         """Why the query can't be split, although it is analyzed."""
+        self.unsplit = False
+        """It can't be split for rows at rest, either."""
 
-    def not_split(self, reason: str) -> None:
+    def not_split(self, reason: str, *, at_rest: bool = True) -> None:
+        """Record why the query can't be split; without `at_rest`, only over a stream."""
+        self.unsplit |= at_rest
         if reason not in self.not_split_reasons:
             self.not_split_reasons.append(reason)
 
     def reference(
-        self, scope: Scope, parts: list[exp.Identifier], refs: Refs, *, in_lambda: bool, by_path: bool = False
+        self,
+        scope: Scope,
+        parts: list[exp.Identifier],
+        refs: Refs,
+        *,
+        in_lambda: bool,
+        by_path: bool = False,
+        outer: bool = False,
     ) -> None:
         start, stop = parts[0].meta.get("start"), parts[-1].meta.get("end")
         if start is None or stop is None:
             self.not_split(f"'{parts[-1].name}' has no position in the SQL")
             return
-        self.references[start] = Reference(stop + 1, scope, refs, parts[-1].name, in_lambda, by_path)
+        self.references[start] = Reference(stop + 1, scope, refs, parts[-1].name, in_lambda, by_path, outer)
 
     def relation(self, node: exp.Table, id_: str) -> None:
         """Mark a model, seed or topic, or a CTE if there is no id."""
@@ -153,6 +173,16 @@ class Marks:
             self.not_split("an aggregate has no position in the SQL")
         else:
             self.aggregates[start] = Aggregated(scope, function, value)
+
+    def windowed(self, node: exp.Window, scope: Scope, partition: list[Value]) -> None:
+        call = node.this
+        while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+            call = call.this
+        start = call.meta.get("start")
+        if start is None or node.args.get("alias"):
+            self.not_split("a window that is defined elsewhere")
+        else:
+            self.windows[start] = Windowed(scope, partition)
 
     def fix(self, node: exp.Expr) -> None:
         """Mark an argument that only keeps its name as a bare column."""

@@ -24,6 +24,7 @@ _LEVELS = {
             TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.ALIAS, TokenType.CASE,
             TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.SELECT,
             TokenType.DISTINCT, TokenType.FROM, TokenType.WHERE, TokenType.HAVING, TokenType.GROUP_BY,
+            TokenType.PARTITION_BY, TokenType.ORDER_BY, TokenType.ASC, TokenType.DESC,
         ),
         -1,
     ),

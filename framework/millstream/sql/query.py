@@ -89,6 +89,31 @@ class From(Struct, frozen=True, array_like=True):
     stop: int = 0
 
 
+class Window(Struct, frozen=True, array_like=True):
+    """One call with OVER."""
+
+    partition: tuple[Expression, ...]
+    """Its PARTITION BY, over the columns of the rows, or of the groups."""
+    start: int
+    stop: int
+    """The name of the function."""
+
+
+class Subquery(Struct, frozen=True, array_like=True):
+    """A query within an expression; its refs to the enclosing SELECT begin with `OUTER`."""
+
+    body: Body | None
+    """None if it can't be split."""
+    left: tuple[Expression, ...]
+    """The columns before IN; empty for EXISTS and for a value."""
+    start: int
+    stop: int
+
+
+OUTER = "^"
+"""Precedes the alias in `Ref.relation` if the column belongs to the enclosing SELECT."""
+
+
 class Select(Struct, frozen=True, tag="select", array_like=True):
     items: tuple[Item, ...]
     relations: tuple[From, ...]
@@ -102,10 +127,21 @@ class Select(Struct, frozen=True, tag="select", array_like=True):
     """The text of `/*+ … */`, which changes no rows."""
     start: int = 0
     stop: int = 0
+    sets: tuple[tuple[str, ...], ...] = ()
+    """The names of the keys in each grouping set of ROLLUP, CUBE and GROUPING SETS."""
+    windows: tuple[Window, ...] = ()
+    """The window functions in its list and in QUALIFY, which is not part of this value."""
+    subqueries: tuple[Subquery, ...] = ()
+
+
+SetOperator = Literal["union", "intersect", "except"]
 
 
 class Union(Struct, frozen=True, tag="union", array_like=True):
-    """UNION of queries by position (BY NAME is reordered), with the names of the first."""
+    """UNION of queries by position (BY NAME is reordered), with the names of the first.
+
+    In `Query.at_rest`, also INTERSECT and EXCEPT.
+    """
 
     sides: tuple[Body, ...]
     distinct: bool = False
@@ -113,6 +149,7 @@ class Union(Struct, frozen=True, tag="union", array_like=True):
     """The common types of the sides' columns."""
     start: int = 0
     stop: int = 0
+    operator: SetOperator = "union"
 
 
 class OpaqueBody(Struct, frozen=True, tag="whole", array_like=True):
@@ -169,3 +206,5 @@ class Query(Struct, frozen=True, array_like=True):
     """The whole SQL, for tables: all of their rows can be computed from tables at any time."""
     called: tuple[str, ...] = ()
     """With `text`: the Python functions that it calls."""
+    at_rest: Query | None = None
+    """With `text`: clause by clause, also with what is opaque over a stream, if it can be split."""

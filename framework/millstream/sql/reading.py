@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.expressions import Expression, Piece, Read, Ref, joined, quoted
 from millstream.sql.clauses import NotSplitError, Region, SqlTokens
 from millstream.sql.marks import Marks, Reference
+from millstream.sql.query import OUTER
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.words import NAMES
 from millstream.types import Type
@@ -169,7 +170,7 @@ class _Cut:
                     stars.append(f" as {quoted(refs[0][1])}")
             return self._put("x", stars, index, self.reader.after(index, star.stop))
         elif start in marks.ctes:
-            raise NotSplitError("a subquery that reads a CTE")
+            marks.not_split("a subquery that reads a CTE", at_rest=False)
         text = self._text(token, index)
         self._facts(token, text)
         return self._put(text, [text], index, index + 1)
@@ -206,7 +207,10 @@ class _Cut:
         named, fixed = start in self.marks.named, start in self.marks.fixed
         if fixed and len(reference.refs) > 1:
             raise NotSplitError("arrays_zip over a column of both sides of a join")
-        pieces = column_pieces(reference.refs, named=named, fixed=fixed, in_lambda=reference.in_lambda)
+        refs = reference.refs
+        if reference.outer:
+            refs = tuple((f"{OUTER}{relation}", name) for relation, name in refs)
+        pieces = column_pieces(refs, named=named, fixed=fixed, in_lambda=reference.in_lambda)
         return _labelled(pieces, reference.written) if named else pieces
 
     def _facts(self, token: Token, text: str) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from millstream.expressions import Expression
-from millstream.sql.query import Cte, Derived, JoinKind, Scan
+from millstream.sql.query import Body, Cte, Derived, JoinKind, Scan
 from millstream.sql.values import Kind, Source
 from millstream.types import UNKNOWN, Type
 
@@ -100,6 +100,16 @@ class Output(Struct, gc=False):
     """The fields after it, `.sku`."""
 
 
+class Inner(Struct, gc=False):
+    """A query within an expression."""
+
+    body: Body | None
+    left: list[Any]
+    """The nodes before IN."""
+    start: int
+    stop: int
+
+
 class Scope:
     """The relations of one SELECT; `parent` is the scope of the enclosing query."""
 
@@ -115,6 +125,7 @@ class Scope:
         self.joined: list[Joined] = []
         """All relations as written, including those hidden by semi joins."""
         self.outputs: list[Output] = []
+        self.subqueries: list[Inner] = []
         self._by_name: dict[str, list[tuple[Relation, Bound]]] | None = None
 
     def add(self, relation: Relation) -> None:

@@ -9,6 +9,7 @@ from millstream.expressions import Expression, Piece, joined
 from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, clauses, conjuncts
 from millstream.sql.froms import Text, from_clause
 from millstream.sql.keys import Groups, check_grouped
+from millstream.sql.nested import subqueries_of, windows_of
 from millstream.sql.parse import select_token
 from millstream.sql.query import From, Generated, Item, Select
 from millstream.sql.reading import Reader, column_pieces
@@ -17,7 +18,6 @@ from millstream.sql.value import Value
 from millstream.types import BOOLEAN
 
 _NOT_SPLIT = {
-    "qualify": "QUALIFY",
     "order": "an order, a limit or a distribution of rows",
     "window": "a WINDOW clause",
 }
@@ -38,6 +38,8 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
     if len(written) != len(node.expressions) or len(columns) != len(scope.outputs):
         raise NotSplitError("a SELECT list that could not be split")
     parts = [_unaliased(source, part, each) for part, each in zip(written, node.expressions, strict=True)]
+    if "qualify" in regions and not _has_windows(text, scope):
+        raise NotSplitError("QUALIFY without a window function")
     relations = from_clause(text, regions.get("from"), scope)
     reader = Reader(source, marks, scope)
     where = _conditions(reader, regions.get("where"))
@@ -54,6 +56,11 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
     elif where:
         _check_generators(relations)
     start, stop = source.span(regions["all"])
+    windows = tuple(windows_of(source, marks, scope, groups.reader if groups else reader))
+    if groups is not None:
+        for window in windows:
+            for expression in window.partition:
+                check_grouped(expression)
     return Select(
         items,
         relations,
@@ -65,7 +72,14 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
         hints=_hints(source, regions["all"]),
         start=start,
         stop=stop,
+        sets=() if groups is None else groups.sets,
+        windows=windows,
+        subqueries=tuple(subqueries_of(source, scope, reader)),
     )
+
+
+def _has_windows(text: Text, scope: Scope) -> bool:
+    return any(each.scope is scope for each in text.findings.marks.windows.values())
 
 
 def _unaliased(source: SqlTokens, region: Region, node: exp.Expr) -> Region:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.sql.bodies import union
+from millstream.sql.bodies import set_body
 from millstream.sql.coercion import common, common_type
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
@@ -21,7 +21,7 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     reads = left.reads | right.reads
     keyword = keyword_before(findings.source, node.right)
     if not isinstance(node, exp.Union):
-        findings.mark_opaque(node, f"{type(node).__name__.upper()}")
+        findings.mark_opaque(node, f"{type(node).__name__.upper()}", at_rest=False)
         findings.add_form("set operation", keyword, reads)
     else:
         findings.add_form("union", keyword, left.reads, right.reads)
@@ -37,8 +37,8 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     if node.args.get("distinct") or not isinstance(node, exp.Union):
         rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
     body: Body | None = None
-    if isinstance(node, exp.Union) and not findings.problems:
-        body = union(node, left, right, columns)
+    if not findings.problems:
+        body = set_body(node, left, right, columns)
     return Result(columns, rows, left.open or right.open, left.origins, body, reads=reads)
 
 

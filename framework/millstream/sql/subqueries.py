@@ -7,7 +7,7 @@ from sqlglot import exp
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.keywords import first_word
 from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, as_kind
+from millstream.sql.scope import NOTHING, Bound, Inner, as_kind
 from millstream.sql.value import Value
 from millstream.types import UNKNOWN
 
@@ -21,9 +21,16 @@ def scalar(walk: Expressions, node: exp.Expr) -> Value:
     return Value(first.type, True, as_kind(first.sources, "computed") | as_kind(result.rows, "filter"))
 
 
-def check_subquery(walk: Expressions, node: exp.Expr, result: Result) -> Result:
-    """Record a subquery, which must read rows at rest, and report one that Spark does not allow here."""
-    walk.findings.add_form("subquery", first_word(walk.findings.source, node), result.reads)
+def check_subquery(walk: Expressions, node: exp.Expr, result: Result, left: exp.Expr | None = None) -> Result:
+    """Record a subquery, which must read rows at rest, and report one that Spark does not allow here.
+
+    `left` is what IN compares with it.
+    """
+    start, stop = first_word(walk.findings.source, node)
+    walk.findings.add_form("subquery", (start, stop), result.reads)
+    if not any(each.start == start for each in walk.scope.subqueries):
+        compared = left.expressions if isinstance(left, exp.Tuple) else [left] if left is not None else []
+        walk.scope.subqueries.append(Inner(result.body, compared, start, stop))
     if walk.lambdas:
         message = "a subquery is not allowed in a lambda"
         remedy = "join the relation that it reads, and use its column in the lambda"

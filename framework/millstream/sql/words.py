@@ -8,7 +8,8 @@ distinct all from join where having group order with values union except interse
 unnest table partition within interval cast try_cast extract div cube rollup qualify limit offset
 tablesample pivot unpivot
 """
-KEYWORDS = frozenset(_SYNTAX.split()) | {"grouping sets"}
+_PHRASES = frozenset(("grouping sets", "partition by", "order by", "sort by", "distribute by", "cluster by"))
+KEYWORDS = _PHRASES | frozenset(_SYNTAX.split())
 """Words before a parenthesis that are not calls, or that sqlglot must parse itself."""
 
 _WITH_SYNTAX = {

@@ -37,13 +37,27 @@ DERIVED = {
     "a join by another comparison": (config("user_id"), f"select o.user_id, count(v.path) as n from {ORDER} as o left join {VISIT} as v on o.amount > length(v.path) group by o.user_id", ("user_id",)),
     "a CTE": (config("type"), f"with t as (select * from {ORDER}) select type, count(*) as n from t group by type", ("type",)),
     "distinct": (config("type"), f"select distinct type from {ORDER}", ("type",)),
+    "a window with its partition": (config("user_id"), f"select type, user_id, rank() over (partition by type order by amount) as place from {ORDER}", ("type",)),
+    "a window without its partition": (config("user_id"), f"select user_id, rank() over (partition by type order by amount) as place from {ORDER}", ("user_id",)),
+    "the best of each group": (config("user_id"), f"with best as (select *, row_number() over (partition by type order by amount desc) as n from {ORDER}) select type, user_id from best where n <= 3", ("type",)),
+    "a window over groups": (config(["type", "user_id"]), f"select type, user_id, sum(count(*)) over (partition by type) as n from {ORDER} group by type, user_id", ("type",)),
+    "except": (config("k"), f"select type as k from {ORDER} except select path as k from {VISIT}", ("k",)),
+    "grouping sets": (config(["type", "g", "n"]), f"select type, grouping(type) as g, count(*) as n from {ORDER} group by rollup(type)", ("type",)),
+    "a subquery": (config("type"), f"select type, count(*) as n from {ORDER} where type in (select path from {VISIT}) group by type", ("type",)),
+    "a subquery without a table": (config("user_id"), f"select user_id from {ORDER} where type in (select path from {VISIT}) and amount > (select 1)", ("user_id",)),
+    "exists": (config("user_id"), f"select o.user_id from {ORDER} as o where exists (select 1 from {VISIT} as v where v.path = o.type)", ("user_id",)),
     "a union": (config("k"), f"select type as k from {ORDER} union select path as k from {VISIT}", ("k",)),
 }  # fmt: skip
 REFUSED = {
     "all rows": (config("n"), f"select count(*) as n from {ORDER}", "it is unknown which rows of 'm' a change touches: 'n' is the result of an aggregate"),
     "a constant": (config("id"), f"select 'all' as id, count(*) as n from {ORDER}", "every change touches all rows: the key is a constant"),
     "a cross join": (config(["user_id", "visitor"]), f"select o.user_id, v.visitor from {ORDER} as o cross join {VISIT} as v", "this join has no comparison by ="),
-    "a subquery": (config("type"), f"select type, count(*) as n from {ORDER} where type in (select path from {VISIT}) group by type", "a change of what this subquery reads could touch every row"),
+    "a subquery of all rows": (config("user_id"), f"select user_id, amount from {ORDER} where amount > (select avg(amount) from {ORDER})", "a change of what this subquery reads could touch every row"),
+    "another comparison in a subquery": (config("user_id"), f"select o.user_id from {ORDER} as o where exists (select 1 from {VISIT} as v where v.path > o.type)", "a change of what this subquery reads could touch every row"),
+    "a subquery with an outer column in ON": (config("user_id"), f"select o.user_id from {ORDER} as o where o.user_id in (select v.visitor from {VISIT} as v where length(v.path) = (select max(w.amount) from {ORDER} as w where w.type = o.type))", "is not analyzed"),
+    "a window of all rows": (config("user_id"), f"select user_id, rank() over (order by amount) as place from {ORDER}", "a window function without PARTITION BY reads all rows"),
+    "a key from a window": (config("n"), f"select row_number() over (partition by type order by user_id) as n from {ORDER}", "'n' is the result of a window function"),
+    "a named window": (config("user_id"), f"select user_id, rank() over w as place from {ORDER} window w as (partition by type order by amount)", "is not analyzed"),
     "a sort": (config("user_id"), f"select user_id, amount from {ORDER} order by amount limit 3", "ORDER is not analyzed"),
 }  # fmt: skip
 
@@ -66,6 +80,43 @@ def test_sql_without_touched_keys_is_refused_unless_it_is_computed_in_full(tmp_p
     found = maintained(tmp_path, options.replace(") }}", ", refresh='full') }}") + sql)
     assert found is not None
     assert not found.by
+
+
+WEIGHTS = config("type", ", refresh='weights'")
+COUNTED = f"select type, count(*) as n, sum(amount) as total from {ORDER} group by type"
+WITHOUT_WEIGHTS = {
+    "no count of rows": (WEIGHTS, f"select type, sum(amount) as total from {ORDER} group by type"),
+    "a maximum": (WEIGHTS, f"select type, count(*) as n, max(amount) as most from {ORDER} group by type"),
+    "a sum of doubles": (WEIGHTS, f"select type, count(*) as n, sum(amount * 1.5d) as total from {ORDER} group by type"),
+    "a count of distinct values": (WEIGHTS, f"select type, count(*) as n, count(distinct amount) as d from {ORDER} group by type"),
+    "groups that HAVING leaves out": (WEIGHTS, f"{COUNTED} having count(*) > 1"),
+    "an expression of aggregates": (WEIGHTS, f"select type, count(*) as n, sum(amount) / count(*) as average from {ORDER} group by type"),
+    "a join": (WEIGHTS, f"select o.type, count(*) as n from {ORDER} as o join {VISIT} as v on o.type = v.path group by o.type"),
+    "no option": (config("type"), COUNTED),
+}  # fmt: skip
+
+
+def test_counts_and_sums_are_changed_by_weights(tmp_path):
+    found = maintained(tmp_path, WEIGHTS + COUNTED)
+    assert "_millstream_weighted_0" in found.weighted
+    assert "_millstream_now" not in found.weighted
+
+
+@pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
+def test_what_weights_do_not_give_exactly_is_computed(tmp_path, name):
+    options, sql = WITHOUT_WEIGHTS[name]
+    found = maintained(tmp_path, options + sql)
+    assert found.by
+    assert not found.weighted
+
+
+def test_tests_that_keep_rows_out_prevent_weights(tmp_path):
+    root = compiled(tmp_path, WEIGHTS + COUNTED)
+    (root / "models/m.yml").write_text(
+        "models: [{name: m, columns: [{name: total, tests: [{not_null: {severity: drop}}]}]}]\n"
+    )
+    (query,) = (q for q in job_of(root).physical.queries if q.maintaining is not None)
+    assert not query.maintaining.maintenance.weighted
 
 
 def test_a_projection_of_one_table_still_runs_row_by_row(tmp_path):

@@ -20,6 +20,7 @@ class Made:
     sql: str = ""
     """With `{semi}` and `{anti}`, `{is}` for equality of NULLs, and `{x}` for an input."""
     full: bool = False
+    weights: bool = False
     reads: tuple[str, ...] = ()
 
     def for_spark(self):
@@ -32,8 +33,9 @@ class Made:
 
     def model(self):
         keys = ", ".join(f"'{key}'" for key in self.keys)
-        full = ", refresh='full'" if self.full else ""
-        return f"{{{{ config(materialized='table', unique_key=[{keys}]{full}) }}}}\n{self.for_spark()}"
+        how = "full" if self.full else "weights" if self.weights else ""
+        refresh = f", refresh='{how}'" if how else ""
+        return f"{{{{ config(materialized='table', unique_key=[{keys}]{refresh}) }}}}\n{self.for_spark()}"
 
 
 @dataclass
@@ -50,12 +52,13 @@ BASE = {"id": "n", "k": "t", "r": "n", "v": "n"}
 
 
 @st.composite
-def sequences(draw):
+def sequences(draw, forms=None):
+    """Draw tables; `forms` are more strategies for their SQL, by name."""
     base = [Made(f"t{i}", BASE, ("id",)) for i in range(draw(st.integers(1, 3)))]
     found = Sequence(base, [])
     known = list(base)
     for number in range(draw(st.integers(1, 4))):
-        made = draw(tables(f"m{number}", known))
+        made = draw(tables(f"m{number}", known, forms))
         found.made.append(made)
         known.append(made)
     for _ in range(draw(st.integers(2, 4))):
@@ -114,7 +117,7 @@ def aggregates(draw, sources):
     items, columns = ["count(*) as n"], {"n": "n"}
     for index in range(draw(st.integers(0, 2))):
         name, table = draw(st.sampled_from(sources))
-        column = draw(st.sampled_from(sorted(table.columns)))
+        column = draw(st.sampled_from(sorted(c for c, kind in table.columns.items() if kind in "nt")))
         call = draw(st.sampled_from(AGGREGATES[table.columns[column]])).format(f"{name}.{column}")
         if draw(st.integers(0, 4)) == 0:
             call += f" filter (where {draw(conditions(name, table))})"
@@ -175,12 +178,14 @@ def joined(draw, known, kinds=("join", "left join", "right join", "full join")):
 
 
 @st.composite
-def tables(draw, name, known):  # noqa: PLR0915 -- a case for each form of SQL
+def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each form of SQL
     known = [each for each in known if of_kind(each, "n") or of_kind(each, "t")]
     way = draw(st.sampled_from([
         "group", "group", "join", "group of join", "group of join", "semi", "distinct", "union", "nested", "nested group",
-        "intersecting keys", "full",
+        "intersecting keys", "full", *(forms or {}),
     ]))  # fmt: skip
+    if forms and way in forms:
+        return draw(forms[way](name, known))
     match way:
         case "group" | "group of join":
             if way == "group":
@@ -197,7 +202,8 @@ def tables(draw, name, known):  # noqa: PLR0915 -- a case for each form of SQL
             )
             having = " having count(*) > 1" if draw(st.integers(0, 3)) == 0 else ""
             sql = f"select {', '.join(items + measures)} from {clause}{where} group by {', '.join(keys)}{having}"
-            return Made(name, columns | more, tuple(columns), sql, reads=tuple(reads))
+            weights = draw(st.booleans())
+            return Made(name, columns | more, tuple(columns), sql, weights=weights, reads=tuple(reads))
         case "join":
             clause, sources, reads = draw(joined(known))
             items, columns = [], {}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
+from decimal import Decimal
+from functools import cache
 
 import duckdb
 import sqlglot
 from support.runs import job_of
 
 from millstream.compile import compile_project
-from millstream.plan.nodes.maintenance import TOUCHED, touched_column, view_of
+from millstream.plan.nodes.maintenance import STORED_TOUCHED, TOUCHED, UNSURE, WEIGHT, touched_column, view_of
 from millstream.runner.queries.maintained import NEW, STORED, differences, differences_sql, views
 from millstream.runner.samples.trial import ddl
 
@@ -20,13 +23,10 @@ sources:
     topics:
 """
 TOPIC = """
-      - name: e{0}
-        columns:
-          - {{name: id, type: bigint}}
-          - {{name: k, type: string}}
-          - {{name: r, type: bigint}}
-          - {{name: v, type: bigint}}
+      - name: e{number}
+        columns: [{columns}]
 """
+TYPES = {"n": "bigint", "t": "string"}
 
 
 class Maintained:
@@ -35,16 +35,22 @@ class Maintained:
     def __init__(self, spark, root, sequence):
         self.spark = spark
         self.sequence = sequence
+        self.root = root
         (root / "models").mkdir(parents=True, exist_ok=True)
         (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
         (root / "profiles.yml").write_text(
             "shop: {target: local, outputs: {local: {master: 'local[2]', kafka: embedded}}}\n"
         )
-        topics = "".join(TOPIC.format(number) for number in range(len(sequence.base)))
+        topics = "".join(
+            TOPIC.format(
+                number=number, columns=", ".join(f"{{name: {n}, type: '{t}'}}" for n, t in typed(each))
+            )
+            for number, each in enumerate(sequence.base)
+        )
         (root / "models/sources.yml").write_text(SOURCES + topics.strip("\n") + "\n")
         for number, each in enumerate(sequence.base):
-            config = "{{ config(materialized='table', unique_key='id') }}"
-            sql = f"{config} select id, k, r, v from {{{{ source('web', 'e{number}') }}}}"
+            config = f"{{{{ config(materialized='table', unique_key={list(each.keys)}) }}}}"
+            sql = f"{config} select {', '.join(each.columns)} from {{{{ source('web', 'e{number}') }}}}"
             (root / f"models/{each.name}.sql").write_text(sql)
         for each in sequence.made:
             (root / f"models/{each.name}.sql").write_text(each.model())
@@ -62,17 +68,28 @@ class Maintained:
         self.rows = {model: {} for model in columns}
         """By model and key, the rows."""
         self.computed = set()
+        self.oracle = in_memory()
+
+    def of(self, name):
+        """Return another one with only one of the tables, and without rows."""
+        made = next(each for each in self.sequence.made if each.name == name)
+        found = copy(self)
+        found.sequence = replace(self.sequence, made=[made])
+        found.rows = {model: {} for model in self.rows}
+        found.computed, found.weighted = set(), []
+        return found
 
     def apply(self, batch):
         changes = {}
         for name, rows in batch.items():
             model, found = f"model.{name}", []
             own = self.rows[model]
-            for key, row in rows:
-                before = own.pop((key,), None)
-                after = None if row is None else (key, *row)
+            for written, row in rows:
+                key = written if isinstance(written, tuple) else (written,)
+                before = own.pop(key, None)
+                after = None if row is None else (*key, *row)
                 if after is not None:
-                    own[(key,)] = after
+                    own[key] = after
                 found += changed(before, after)
             changes[model] = found
         for made in self.sequence.made:
@@ -122,18 +139,16 @@ class Maintained:
 
     def check(self):
         """Compare all tables with DuckDB's answer over the base tables."""
-        with duckdb.connect() as oracle:
-            for each in self.sequence.base:
-                oracle.execute(f"create table {each.name} (id bigint, k varchar, r bigint, v bigint)")
-                rows = list(self.rows[f"model.{each.name}"].values())
-                if rows:
-                    oracle.executemany(f"insert into {each.name} values (?, ?, ?, ?)", rows)
-            for each in self.sequence.made:
-                oracle.execute(f"create table {each.name} as {each.for_duckdb()}")
-                names = ", ".join(self.names[f"model.{each.name}"])
-                wanted = oracle.execute(f"select {names} from {each.name}").fetchall()
-                found = list(self.rows[f"model.{each.name}"].values())
-                assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
+        for each in self.sequence.base:
+            columns = ", ".join(f"{name} {kind}" for name, kind in typed(each))
+            self.oracle.execute(f"create or replace table {each.name} ({columns})")
+            insert(self.oracle, each.name, self.rows[f"model.{each.name}"].values())
+        for each in self.sequence.made:
+            self.oracle.execute(f"create or replace table {each.name} as {each.for_duckdb()}")
+            names = ", ".join(self.names[f"model.{each.name}"])
+            wanted = self.oracle.execute(f"select {names} from {each.name}").fetchall()
+            found = list(self.rows[f"model.{each.name}"].values())
+            assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
 
 
 class InDuckDB(Maintained):
@@ -141,7 +156,9 @@ class InDuckDB(Maintained):
 
     def __init__(self, root, sequence):
         super().__init__(None, root, sequence)
-        self.duckdb = duckdb.connect()
+        self.duckdb = in_memory()
+        self.weighted = []
+        """Whether the touched rows came from weights, for each change of a table that has them."""
 
     def differences(self, plan, changed_inputs, changes):
         for index, relation in enumerate(plan.maintenance.relations):
@@ -150,6 +167,8 @@ class InDuckDB(Maintained):
             self._table(view_of("changed", index), relation, [row[:-1] for row in feed])
             before = [row[:-1] for row in feed if row[-1] in {"update_preimage", "delete"}]
             self._table(view_of("either", index), relation, [*now, *before])
+            weighted = [(*row[:-1], -1 if row[-1] in {"update_preimage", "delete"} else 1) for row in feed]
+            self._table(view_of("weighted", index), relation, weighted, f", {WEIGHT} bigint")
         model, maintenance = plan.target.model, plan.maintenance
         self._table(STORED, model, self.rows[model].values())
         kept, sql = f"select * from {STORED}", maintenance.whole
@@ -163,23 +182,48 @@ class InDuckDB(Maintained):
                 f"s.{name} <=> t.{touched_column(index)}" for index, name in enumerate(maintenance.by)
             )
             kept += f" as s left semi join {TOUCHED} as t on {on}"
+        self._create(STORED_TOUCHED, kept)
+        if parts and maintenance.weighted:
+            self._create("_weighted", maintenance.weighted)
+            unsure = self._run(f"select count(*) from _weighted where {UNSURE}").fetchone()[0]
+            self.weighted.append(not unsure)
+            sql = maintenance.restricted if unsure else "select * from _weighted"
         names = ", ".join(self.names[model])
         self._create(NEW, f"select {names} from ({sql})")
-        self._create(f"{STORED}_touched", kept)
         return self._run(differences_sql(plan.target)).fetchall()
 
-    def _table(self, name, relation, rows):
-        self._run(f"create or replace table {name} ({self.columns[relation]})")
-        if rows:
-            marks = ", ".join("?" for _ in self.names[relation])
-            self.duckdb.executemany(f"insert into {name} values ({marks})", [list(row) for row in rows])
+    def _table(self, name, relation, rows, more=""):
+        self._run(f"create or replace table {name} ({self.columns[relation]}{more})")
+        insert(self.duckdb, name, rows)
 
     def _create(self, name, sql):
         self._run(f"create or replace table {name} as {sql}")
 
     def _run(self, sql):
-        (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
-        return self.duckdb.execute(found)
+        return self.duckdb.execute(translated(sql))
+
+
+def in_memory():
+    """Return a database that uses one thread: more cost time with few rows."""
+    return duckdb.connect(config={"threads": 1})
+
+
+def insert(database, name, rows):
+    if rows:
+        marks = f"({', '.join('?' for _ in next(iter(rows)))})"
+        values = [value for row in rows for value in row]
+        database.execute(f"insert into {name} values {', '.join([marks] * len(rows))}", values)
+
+
+def typed(base):
+    """Return the columns of a base table with their types."""
+    return [(name, TYPES.get(kind, kind)) for name, kind in base.columns.items()]
+
+
+@cache
+def translated(sql):
+    (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+    return found
 
 
 def changed(before, after):
@@ -200,7 +244,7 @@ def _value(value):
     return (
         None
         if isinstance(value, float) and math.isnan(value)
-        else float(value)
-        if isinstance(value, int | float)
+        else round(float(value), 6)
+        if isinstance(value, int | float | Decimal)
         else value
     )

@@ -35,18 +35,25 @@ _OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit
 
 
 def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanProblem]) -> bool:
-    """Return whether SQL can't run row by row, but could over rows at rest; a wrong key stays wrong."""
+    """Return whether SQL can't run row by row, but could over rows at rest; a wrong key stays wrong.
+
+    Row by row, a change of a table that a subquery reads would only reach rows that change later.
+    """
+    if any(each.kind == "subquery" and not _are_seeds(each.reads) for each in spec.query.forms):
+        return True
     together = any(form.kind in {"grouping", "distinct", "union"} for form in spec.query.forms)
     return bool(problems) and (together or any(each.code in _NOT_ROW_BY_ROW for each in problems))
+
+
+def _are_seeds(relations: Sequence[str]) -> bool:
+    return all(relation.startswith("seed.") for relation in relations)
 
 
 def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
     read = inputs_of(spec)
     return (
-        isinstance(spec.materialization, Table)
-        and any(not relation.startswith("seed.") for relation in read)
-        and all(map(around.can_rest, read))
+        isinstance(spec.materialization, Table) and not _are_seeds(read) and all(map(around.can_rest, read))
     )
 
 
@@ -64,7 +71,9 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
     problems = [*_problems(spec, around, tuple(nodes), keys)]
     if not problems and spec.materialization.refresh != "full":
         try:
-            maintenance = derive(spec.query, keys, relations)
+            whole = not any(check.keeps_out for check in spec.checks)
+            weights = whole and spec.materialization.refresh == "weights"
+            maintenance = derive(spec.query, keys, relations, weights=weights)
         except NotDerivedError as error:
             message = f"it is unknown which rows of '{spec.name}' a change touches: {error.why}"
             problems.append(PlanProblem(spec.id, "MS543", message, _FULL, *_span(spec, error)))
@@ -84,7 +93,7 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
 
 def _span(spec: ModelSpec, error: NotDerivedError) -> tuple[int, int]:
     """Return where an error is reported: in opaque SQL, at the construct because of which it is opaque."""
-    if isinstance(spec.query.body, OpaqueBody):
+    if isinstance(spec.query.body, OpaqueBody) and spec.query.at_rest is None:
         for form in spec.query.forms:
             if not REFUSALS[form.kind].only_opaque and form.stop > form.start:
                 return form.start, form.stop

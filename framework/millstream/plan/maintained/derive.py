@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from millstream.expressions import Read, quoted
 from millstream.plan.maintained.names import Names, NotDerivedError, Relation, relations_of, resolved
-from millstream.plan.maintained.restricted import restricted
+from millstream.plan.maintained.restricted import filtered, is_plain, restricted
+from millstream.plan.maintained.simplified import window_keys
 from millstream.plan.maintained.touched import relaxed
+from millstream.plan.maintained.weighted import weighted
 from millstream.plan.nodes.maintenance import Maintenance, Touching, touched_column, view_of
 from millstream.sql.query import Body, Query, Select, Union
 
@@ -23,32 +25,40 @@ def in_full(query: Query, relations: Mapping[str, Relation]) -> Maintenance:
     return Maintenance(tuple(relations), "".join(parts).strip())
 
 
-def derive(query: Query, keys: Sequence[str], relations: Mapping[str, Relation]) -> Maintenance:
+def derive(
+    query: Query, keys: Sequence[str], relations: Mapping[str, Relation], *, weights: bool = False
+) -> Maintenance:
     """Return how a table is maintained by touched keys; raise `NotDerivedError` if they can't be derived."""
-    names = Names(relations, query.ctes)
-    by = _touched_keys(query.body, keys, names)
-    found = relaxed(query.body, by, names)
+    split = query.at_rest or query
+    names = Names(relations, split.ctes)
+    body = split.body
+    by = _touched_keys(body, window_keys(body, names), names, required=False)
+    by = by or _touched_keys(body, keys, names)
+    found = relaxed(body, by, names)
     renamed = ", ".join(f"{quoted(name)} as {touched_column(index)}" for index, name in enumerate(by))
     select = f"select {renamed} from"
     touched = tuple(Touching(each.relation, f"{select} (\n{each.sql}\n)") for each in found.changed)
     pairs = [(name, touched_column(index)) for index, name in enumerate(by)]
     whole = in_full(query, relations)
-    return Maintenance(whole.relations, whole.whole, tuple(by), touched, restricted(query.body, pairs, names))
+    plain = is_plain(body, names)
+    rows = restricted(body, pairs, names) if plain else filtered(whole.whole, pairs)
+    by_weights = weighted(body, keys, names) if weights else ""
+    return Maintenance(whole.relations, whole.whole, tuple(by), touched, rows, by_weights)
 
 
-def _touched_keys(body: Body, keys: Sequence[str], names: Names) -> list[str]:
-    """Return the columns of the key that are known of changed rows, at least one."""
+def _touched_keys(body: Body, keys: Sequence[str], names: Names, *, required: bool = True) -> list[str]:
+    """Return the columns that are known of changed rows; at least one if they are required."""
     found: list[str] = []
     first: NotDerivedError | None = None
     for key in keys:
         try:
-            relaxed(body, [key], names)
+            relaxed(body, [*found, key], names)
         except NotDerivedError as error:
             first = first or error
         else:
             if not _is_constant(body, key):
                 found.append(key)
-    if found:
+    if found or not required:
         return found
     if first is not None:
         raise first
@@ -68,8 +78,10 @@ def _is_constant(body: Body, key: str) -> bool:
 
 def derived_keys(query: Query) -> tuple[str, ...]:
     """Return the columns that identify a row, if the SQL says so; empty if they have to be declared."""
-    body = query.body
+    body = (query.at_rest or query).body
     match body:
+        case Select(sets=sets) if sets:
+            return ()
         case Select(keys=None, distinct=True) | Select(distinct=True):
             return tuple(item.name for item in body.items)
         case Select(keys=groups) if groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -104,7 +104,37 @@ def opaque(body: OpaqueBody) -> NotDerivedError:
 def resolved(query: Select, name: str) -> Expression:
     """Return an item as an expression over columns of the FROM clause."""
     item = next(item for item in query.items if item.name.lower() == name.lower())
+    start, stop = item.expression.start, item.expression.stop
+    if contains(item.expression, [each.start for each in query.windows]):
+        raise NotDerivedError(f"'{name}' is the result of a window function", start, stop)
+    if contains(item.expression, [each.start for each in query.subqueries]):
+        raise NotDerivedError(f"'{name}' is the result of a subquery", start, stop)
     return _over_from(query, item.expression, item.name)
+
+
+def contains(expression: Expression, starts: Iterable[int]) -> bool:
+    """Return whether something that is written at one of these offsets is part of an expression."""
+    return any(expression.start <= start < expression.stop for start in starts)
+
+
+def scanned(body: Body, names: Names) -> Iterator[str]:
+    """Yield the inputs of the model that a query reads."""
+    match body:
+        case Select():
+            for each in body.relations:
+                inner = names.body(each)
+                if inner is not None:
+                    yield from scanned(inner, names)
+                elif isinstance(each.input, Scan):
+                    yield each.input.relation
+            for subquery in body.subqueries:
+                if subquery.body is not None:
+                    yield from scanned(subquery.body, names)
+        case Union():
+            for side in body.sides:
+                yield from scanned(side, names)
+        case OpaqueBody():
+            raise opaque(body)
 
 
 def _over_from(query: Select, expression: Expression, name: str) -> Expression:

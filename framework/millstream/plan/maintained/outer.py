@@ -46,6 +46,12 @@ def is_possible(query: Select, present: frozenset[str], missing: frozenset[str])
     return True
 
 
+def has_no_effect(query: Select, alias: str, missing: frozenset[str]) -> bool:
+    """Return whether a relation matters to no row without these: NULL equals nothing."""
+    given = next(each for each in query.relations if each.alias == alias)
+    return given.join in HIDDEN and _compares(given, missing)
+
+
 def _missing_with(query: Select, missing: frozenset[str]) -> frozenset[str]:
     found = set(missing)
     while True:

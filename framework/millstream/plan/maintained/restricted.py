@@ -48,6 +48,25 @@ def restricted(body: Body, by: Keys, names: Names) -> str:
             raise opaque(body)
 
 
+def is_plain(body: Body, names: Names) -> bool:
+    """Return whether a query has no window functions, subqueries and the like, at any depth."""
+    match body:
+        case Select():
+            inner = [found for each in body.relations if (found := names.body(each)) is not None]
+            special = body.windows or body.sets or body.subqueries
+            return not special and all(is_plain(each, names) for each in inner)
+        case Union():
+            return body.operator == "union" and all(is_plain(side, names) for side in body.sides)
+        case OpaqueBody():
+            raise opaque(body)
+
+
+def filtered(sql: str, by: Keys) -> str:
+    """Return the rows of a query with touched keys; Spark moves the join to where it reads fewer rows."""
+    on = " and ".join(f"_millstream_rows.{quoted(name)} <=> {_KEYS}.{touched}" for name, touched in by)
+    return f"select * from (\n{sql}\n) as _millstream_rows left semi join {TOUCHED} as {_KEYS} on {on}"  # noqa: S608 -- names are quoted
+
+
 def _select(query: Select, by: Keys, names: Names) -> str:
     keys = [(resolved(query, name), touched) for name, touched in by]
     pushed = _pushed(query, keys, names)

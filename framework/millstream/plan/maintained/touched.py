@@ -23,7 +23,8 @@ from millstream.plan.maintained.names import (
     relations_of,
     resolved,
 )
-from millstream.plan.maintained.outer import always, is_possible, nullable
+from millstream.plan.maintained.outer import always, has_no_effect, is_possible, nullable
+from millstream.plan.maintained.simplified import simplified
 from millstream.plan.nodes.maintenance import Touching, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
 from millstream.types import has_equality
@@ -39,6 +40,8 @@ class Relaxed(Struct, frozen=True):
 
 def relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
     match body:
+        case Select() if body.windows or body.sets or body.subqueries:
+            return relaxed(simplified(body, columns, names), columns, names)
         case Select():
             return _Select(body, names).relaxed(columns)
         case Union():
@@ -75,7 +78,6 @@ class _Select:
         self.by_alias = {each.alias: each for each in query.relations}
         self.nullable = nullable(query)
         self.place = {each.alias: index for index, each in enumerate(query.relations)}
-        _check(query)
 
     def relaxed(self, columns: Sequence[str]) -> Relaxed:
         expressions = [self._key(name) for name in columns]
@@ -131,6 +133,8 @@ class _Select:
             for missing in map(frozenset, combinations(optional, size)):
                 if not is_possible(self.query, read - missing, missing):
                     continue  # no such row exists
+                if anchor is not None and has_no_effect(self.query, anchor, missing):
+                    continue
                 yield self._select(how, anchor, columns, expressions, read, missing)
 
     def _select(
@@ -310,14 +314,3 @@ def renamed_columns(given: From, names: Names) -> str:
     return ", ".join(
         quoted(source) if source == name else f"{quoted(source)} as {quoted(name)}" for source, name in pairs
     )
-
-
-def _check(query: Select) -> None:
-    """Refuse subqueries in expressions: a change of what they read could touch every row."""
-    parts = [*query.where, *query.having, *(c for each in query.relations for c in each.on)]
-    parts += [item.expression for item in (*query.items, *(query.keys or ()))]
-    parts += [m.call for m in query.measures] + [m.condition for m in query.measures if m.condition]
-    for each in parts:
-        if each.reads:
-            why = "a change of what this subquery reads could touch every row"
-            raise NotDerivedError(why, each.start or query.start, each.stop or query.start + len("select"))

@@ -9,8 +9,13 @@ from msgspec import Struct
 TOUCHED = "_millstream_touched"
 """The view of the touched keys."""
 
-View = Literal["now", "either", "changed"]
-"""Of an input: its rows now; these and the changed ones as they were; the changed ones before and after."""
+STORED_TOUCHED = "_millstream_stored_touched"
+"""The view of the stored rows with touched keys."""
+WEIGHT, UNSURE = "_millstream_weight", "_millstream_unsure"
+
+View = Literal["now", "either", "changed", "weighted"]
+"""Of an input: its rows now; these and the changed ones as they were; the changed ones before and after;
+these with `WEIGHT`, -1 before and 1 after."""
 
 
 def view_of(kind: View, index: int) -> str:
@@ -42,3 +47,5 @@ class Maintenance(Struct, frozen=True):
     """Their columns are named by `touched_column`."""
     restricted: str = ""
     """Computes only the rows with touched keys, which are in the view `TOUCHED`."""
+    weighted: str = ""
+    """Computes them from changes and stored rows, if that is exact; `UNSURE` ones need `restricted`."""

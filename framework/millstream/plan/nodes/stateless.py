@@ -276,7 +276,8 @@ class Maintained(Node, frozen=True, eq=False, kw_only=True):
     @property
     def summary(self) -> str:
         by = ", ".join(self.maintenance.by)
-        return f"maintained by {by}" if by else "maintained in full"
+        weights = ", with weights" if self.maintenance.weighted else ""
+        return f"maintained by {by}{weights}" if by else "maintained in full"
 
     @property
     def inputs(self) -> tuple[Node, ...]:

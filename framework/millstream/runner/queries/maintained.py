@@ -22,7 +22,15 @@ from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import Maintaining, StaticRead, TableOutput
-from millstream.plan.nodes.maintenance import TOUCHED, Maintenance, touched_column, view_of
+from millstream.plan.nodes.maintenance import (
+    STORED_TOUCHED,
+    TOUCHED,
+    UNSURE,
+    WEIGHT,
+    Maintenance,
+    touched_column,
+    view_of,
+)
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
 from millstream.types import has_equality
@@ -72,23 +80,35 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
             if not touched:
                 yield Differences(stored.withColumn("_deleted", f.lit(False)).where("false"), 0, 0, 0)
                 return
-            new = session.sql(maintenance.restricted)
             pairs = [
                 f.col(f"s.{quoted(name)}").eqNullSafe(f.col(f"t.{touched_column(index)}"))
                 for index, name in enumerate(maintenance.by)
             ]
-            stored = stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi")
+            stored = stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi").persist()
+            kept.append(stored)
+            stored.createOrReplaceTempView(STORED_TOUCHED)
+            new = _touched_rows(session, maintenance, kept)
         new = new.select(*(f.col(quoted(c.name)).cast(str(c.type)) for c in plan.target.columns)).persist()
         kept.append(new)
         new.createOrReplaceTempView(NEW)
         computed = _check_keys(session, plan.target)
-        stored.createOrReplaceTempView(f"{STORED}_touched")
+        stored.createOrReplaceTempView(STORED_TOUCHED)
         rows = session.sql(differences_sql(plan.target)).persist()
         kept.append(rows)
         yield Differences(rows, touched, computed, rows.count())
     finally:
         for each in kept:
             each.unpersist()
+
+
+def _touched_rows(session: SparkSession, maintenance: Maintenance, kept: list[DataFrame]) -> DataFrame:
+    """Return the rows with touched keys, by weights if that is certain."""
+    if maintenance.weighted:
+        found = session.sql(maintenance.weighted).persist()
+        kept.append(found)
+        if found.where(UNSURE).isEmpty():
+            return found
+    return session.sql(maintenance.restricted)
 
 
 def _check_keys(session: SparkSession, target: TableOutput) -> int:
@@ -116,10 +136,10 @@ def differences_sql(target: TableOutput) -> str:
     new, old = ", ".join(f"n.{name}" for name in names), ", ".join(f"s.{name}" for name in names)
     return "\n".join((
         f"select {new}, false as _deleted from {NEW} as n",  # noqa: S608 -- quoted names
-        f"left join (select *, true as {_PRESENT} from {STORED}_touched) as s on {on}",  # noqa: S608
+        f"left join (select *, true as {_PRESENT} from {STORED_TOUCHED}) as s on {on}",  # noqa: S608
         f"where s.{_PRESENT} is null or not ({same})",
         "union all",
-        f"select {old}, true as _deleted from {STORED}_touched as s left anti join {NEW} as n on {on}",  # noqa: S608
+        f"select {old}, true as _deleted from {STORED_TOUCHED} as s left anti join {NEW} as n on {on}",  # noqa: S608
     ))  # fmt: skip
 
 
@@ -221,6 +241,11 @@ def views(session: SparkSession, index: int, feed: DataFrame | None) -> None:
     changes.createOrReplaceTempView(view_of("changed", index))
     either = now if feed is None else now.unionAll(feed.where(_BEFORE).select(*names))
     either.createOrReplaceTempView(view_of("either", index))
+    weight = f.when(f.expr(_BEFORE), f.lit(-1)).otherwise(f.lit(1)).cast("bigint").alias(WEIGHT)
+    weighted = (
+        changes.withColumn(WEIGHT, f.lit(1).cast("bigint")) if feed is None else feed.select(*names, weight)
+    )
+    weighted.createOrReplaceTempView(view_of("weighted", index))
 
 
 def record_changes(session: SparkSession, plan: Maintaining, tables: Tables) -> None:

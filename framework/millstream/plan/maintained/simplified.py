@@ -1,0 +1,252 @@
+"""Simpler SELECTs that touch at least the same keys.
+
+Touched keys only need the columns that identify rows, of at least the rows that a change can touch. So joins
+and unions, which are followed from changed rows to keys, can replace each of these constructs:
+
+- A subquery: its changed rows touch the rows that it is compared with by `=`, as those of a semi join do.
+- ROLLUP, CUBE and GROUPING SETS: a union with one SELECT for each set.
+- A window function: a changed row touches all rows of its partition, so the rows are joined with themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Ref, replace_columns
+from millstream.plan.maintained.names import Names, NotDerivedError, contains, outputs, resolved, scanned
+from millstream.sql.query import OUTER, Body, Derived, From, Item, Select, Subquery, Union
+from millstream.types import BOOLEAN
+
+_ROWS, _PEERS, _PART, _INNER = (
+    "_millstream_rows",
+    "_millstream_peers",
+    "_millstream_part",
+    "_millstream_inner",
+)
+_MEMBER = re.compile(r"(x|\(x(, x)*\)) in \(")
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
+_EVERY = "a change of what this subquery reads could touch every row"
+
+
+def simplified(query: Select, columns: Collection[str], names: Names) -> Body:
+    """Return a query without subqueries, grouping sets and window functions.
+
+    Its columns of these names have at least the values that rows had before or have after a change.
+    """
+    if query.windows:
+        return _with_peers(query, columns)
+    if query.sets:
+        return _by_set(query)
+    return _with_inner(query, names)
+
+
+# -- window functions
+
+
+def window_keys(body: Body, names: Names) -> list[str]:
+    """Return the columns of a query by which all of its window functions are partitioned."""
+    match body:
+        case Select() if body.windows:
+            return _partition_columns(body)
+        case Select(sets=()):
+            return [
+                item.name
+                for item in body.items
+                for ref in item.expression.refs
+                if item.expression.column
+                for given in body.relations
+                if given.alias == ref.relation and (inner := names.body(given)) is not None
+                if names.source(given, ref.column) in window_keys(inner, names)
+            ]
+        case _:
+            return []
+
+
+def _partition_columns(query: Select) -> list[str]:
+    partitions = [{each.text for each in window.partition} for window in query.windows]
+    return [
+        item.name
+        for item in query.items
+        if all(item.expression.text in partition for partition in partitions)
+    ]
+
+
+def _with_peers(query: Select, columns: Collection[str]) -> Select:
+    plain = replace(query, windows=(), distinct=False)
+    if {name.lower() for name in columns} <= {name.lower() for name in _partition_columns(query)}:
+        return plain
+    for window in query.windows:
+        if not window.partition:
+            why = "a window function without PARTITION BY reads all rows"
+            raise NotDerivedError(why, window.start, window.stop)
+    for name in columns:
+        resolved(query, name)
+    parts = {each.text: each for window in query.windows for each in window.partition}
+    names = {text: f"{_PART}_{index}" for index, text in enumerate(parts)}
+    items = (*query.items, *(Item(names[text], each) for text, each in parts.items()))
+    inner = replace(plain, items=items)
+    relations = [From(_ROWS, Derived(inner), outputs(inner), start=query.start, stop=query.stop)]
+    together = {tuple(dict.fromkeys(each.text for each in window.partition)) for window in query.windows}
+    for index, texts in enumerate(sorted(together)):
+        alias = f"{_PEERS}_{index}"
+        on = tuple(_compared(Ref(names[text], alias), " <=> ", Ref(names[text], _ROWS)) for text in texts)
+        relations.append(
+            From(alias, Derived(inner), outputs(inner), "semi", on, start=query.start, stop=query.stop)
+        )
+    read = tuple(
+        Item(item.name, Expression((Ref(item.name, _ROWS),), item.expression.type, atomic=True))
+        for item in query.items
+    )
+    return Select(read, tuple(relations), start=query.start, stop=query.stop)
+
+
+# -- grouping sets
+
+
+def _by_set(query: Select) -> Union:
+    keys = query.keys or ()
+    types = {key.name.lower(): key.expression.type for key in keys}
+    sides = []
+    for each in query.sets:
+        named = {name.lower() for name in each}
+
+        def missing(ref: Ref, named: Collection[str] = named) -> Expression | None:
+            if ref.relation or ref.column.lower() not in types or ref.column.lower() in named:
+                return None
+            of = types[ref.column.lower()]
+            return Expression((f"cast(null as {of})",), of, atomic=True)
+
+        items = tuple(Item(item.name, replace_columns(item.expression, missing)) for item in query.items)
+        own = tuple(key for key in keys if key.name.lower() in named)
+        sides.append(replace(query, items=items, keys=own, having=(), sets=()))
+    return Union(tuple(sides), start=query.start, stop=query.stop)
+
+
+# -- subqueries
+
+
+def _with_inner(query: Select, names: Names) -> Select:
+    starts = [each.start for each in query.subqueries]
+    conditions = [*query.where, *query.having, *(c for each in query.relations for c in each.on)]
+    relations = [replace(each, on=_without(each.on, starts)) for each in query.relations]
+    for index, each in enumerate(query.subqueries):
+        if each.body is None:
+            raise NotDerivedError("this subquery is not analyzed", each.start, each.stop)
+        if not _changes(each.body, names):
+            continue
+        around = next((c for c in conditions if contains(c, [each.start])), None)
+        relations.append(_inner(each, each.body, f"{_INNER}_{index}", around, names))
+    where = _without(query.where, starts)
+    return replace(query, relations=tuple(relations), where=where, having=(), subqueries=())
+
+
+def _without(conditions: Sequence[Expression], starts: Collection[int]) -> tuple[Expression, ...]:
+    return tuple(c for c in conditions if not contains(c, starts))
+
+
+def _changes(body: Body, names: Names) -> bool:
+    """Return whether a query reads more than seeds, of which a change computes all rows."""
+    return any(not relation.startswith("seed.") for relation in scanned(body, names))
+
+
+def _inner(subquery: Subquery, body: Body, alias: str, around: Expression | None, names: Names) -> From:
+    """Return a subquery as a relation of its enclosing SELECT, which has no columns in its result."""
+    by_rows = isinstance(body, Select) and not (body.windows or body.sets)
+    on: list[Expression] = []
+    items: list[Item] = []
+    for left, name in zip(subquery.left, outputs(body), strict=False):
+        here, there = left.pieces[0], Ref(f"{_PART}_{len(items)}" if by_rows else name, alias)
+        assert isinstance(here, Ref)
+        certain = _is_member(around) or not (left.nullable or _nullable(body, name))
+        on.append(_compared(here, " = ", there) if certain else _maybe_equal(here, there))
+        if by_rows and isinstance(body, Select):
+            items.append(Item(there.column, resolved(body, name)))
+    if by_rows and isinstance(body, Select):
+        for own, sign, theirs in filter(None, map(_outer_equality, body.where)):
+            given = next(each for each in body.relations if each.alias == own.relation)
+            name = f"{_PART}_{len(items)}"
+            items.append(Item(name, Expression((own,), names.type(given, own.column), atomic=True)))
+            on.append(_compared(theirs, sign, Ref(name, alias)))
+        body = Select(
+            tuple(items),
+            tuple(replace(each, on=_independent(each.on)) for each in body.relations),
+            _independent(body.where),
+            subqueries=body.subqueries,
+            start=body.start,
+            stop=body.stop,
+        )
+    if not on:
+        raise NotDerivedError(_EVERY, subquery.start, subquery.stop)
+    if _reads_outer(body):
+        why = "this subquery reads the enclosing query elsewhere than in its own WHERE"
+        raise NotDerivedError(why, subquery.start, subquery.stop)
+    return From(
+        alias, Derived(body), outputs(body), "semi", tuple(on), start=subquery.start, stop=subquery.stop
+    )
+
+
+def _nullable(body: Body, name: str) -> bool:
+    match body:
+        case Select():
+            return next(item.expression.nullable for item in body.items if item.name == name)
+        case _:
+            return True
+
+
+def _is_member(condition: Expression | None) -> bool:
+    """Return whether a condition is just `x in (select …)`: a NULL of the subquery then has no effect."""
+    if condition is None:
+        return False
+    text = _STRING.sub("x", "".join(p if isinstance(p, str) else "x" for p in condition.pieces))
+    found = _MEMBER.match(text)
+    if found is None:
+        return False
+    depth = 1
+    for index in range(found.end(), len(text)):
+        depth += (text[index] == "(") - (text[index] == ")")
+        if not depth:
+            return index == len(text) - 1
+    return False
+
+
+def _compared(one: Ref, sign: str, other: Ref) -> Expression:
+    return Expression((one, sign, other), BOOLEAN)
+
+
+def _maybe_equal(one: Ref, other: Ref) -> Expression:
+    """Return a condition for NOT IN, whose result a NULL on either side changes for every row."""
+    return Expression(("(", one, " = ", other, " or ", one, " is null or ", other, " is null)"), BOOLEAN)
+
+
+def _outer_equality(condition: Expression) -> tuple[Ref, str, Ref] | None:
+    """Return the column, the sign, and the column of the enclosing query that a condition compares."""
+    match condition.pieces:
+        case (Ref() as one, (" = " | " <=> ") as sign, Ref() as other):
+            inner = [ref for ref in (one, other) if not ref.relation.startswith(OUTER)]
+            outer = [ref for ref in (one, other) if ref.relation.startswith(OUTER)]
+            if len(inner) == len(outer) == 1 and inner[0].relation:
+                return inner[0], sign, Ref(outer[0].column, outer[0].relation.removeprefix(OUTER))
+    return None
+
+
+def _independent(conditions: Sequence[Expression]) -> tuple[Expression, ...]:
+    return tuple(c for c in conditions if not any(ref.relation.startswith(OUTER) for ref in c.refs))
+
+
+def _reads_outer(body: Body) -> bool:
+    """Return whether a query, or a query in its FROM, reads a column of an enclosing one."""
+    match body:
+        case Select():
+            expressions = [item.expression for item in (*body.items, *(body.keys or ()))]
+            expressions += [*body.where, *body.having, *(c for each in body.relations for c in each.on)]
+            expressions += [each.call for each in body.measures]
+            return any(ref.relation.startswith(OUTER) for each in expressions for ref in each.refs) or any(
+                _reads_outer(each.input.query) for each in body.relations if isinstance(each.input, Derived)
+            )
+        case Union():
+            return any(map(_reads_outer, body.sides))
+        case _:
+            return False
