@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -65,8 +66,13 @@ def run(
 
 def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:
     job = running.job
-    queries = choose_queries(job.physical.queries, job.models)
+    sharing = running.sharing
+    queries = choose_queries(job.physical.queries, job.models) if sharing is None else sharing.queries(job)
+    if sharing is not None:
+        sharing.take(queries)
     deployment = planned(running, queries)
+    if sharing is not None:
+        sharing.check(deployment)
     _check(running, queries, deployment)
     begin(running, queries, deployment)
     update_lock(running, {query.name for query in queries})
@@ -77,9 +83,14 @@ def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequenc
         threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
         for work in alongside
     ]
-    with listening(job.project.target, Path(job.project.root), Handling(live, stopping)):
+    # An apply would change what other runs work with.
+    handle = Handling(live, stopping)
+    target, root = job.project.target, Path(job.project.root)
+    with listening(target, root, handle) if sharing is None else nullcontext():
         try:
             live.start(queries, deployment)
+            if sharing is not None:
+                sharing.setup.close()
             for thread in threads:
                 thread.start()
             _wait(live, stopping)
