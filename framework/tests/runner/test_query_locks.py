@@ -1,6 +1,7 @@
 """Which run has which query: by locks of the kernel, or by files that change as long as their run lives."""
 
 import threading
+import time
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 
@@ -103,9 +104,38 @@ def test_whoever_does_not_write_any_more_has_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(query_locks, "_POLL", 0.02)
     killed = Signs(LocalFiles(), str(tmp_path), RunSign("k", "far", HOLDER, ("one",), setup=True))
     killed._write()
+    assert not killed.lost
     with signs(tmp_path, "b") as b, b.setup():
         assert b.others() == {}
         assert b.take(["one"]) == {}
+        assert not b.lost
+
+
+class Failing(LocalFiles):
+    fails = False
+
+    def write(self, path, content):
+        if self.fails:
+            raise OSError("no answer")
+        super().write(path, content)
+
+
+def test_a_file_system_that_fails_for_too_long_ends_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(query_locks, "BEAT", 0.02)
+    monkeypatch.setattr(query_locks, "LOST", 2.0)
+    files = Failing()
+    own = Signs(files, str(tmp_path), RunSign("a", "here", HOLDER))
+    with own.beating():
+        files.fails = True
+        assert not own.lost
+        files.fails = False
+        before = own._own.beat
+        while own._own.beat < before + 3:  # it writes again
+            assert not own.lost
+        files.fails = True
+        started = time.monotonic()
+        while not own.lost:
+            assert time.monotonic() - started < 30
 
 
 def test_a_build_and_runs_that_share_a_target_exclude_each_other(tmp_path):

@@ -6,6 +6,7 @@ that what is deployed does not change under another run that starts.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -22,11 +23,14 @@ from millstream.machine.holders import Holder, holder_of, sign
 from millstream.machine.locks import is_locked, opened, try_lock, wait_for_lock
 from millstream.stores.files import Files, path_in
 
+_log = logging.getLogger(__name__)
 FOLDER = "locks"
 """Next to the checkpoints."""
 BEAT = 5.0
 """Seconds between two signs of life of a run, where the kernel has no locks."""
 PATIENCE = 3 * BEAT
+LOST = 2 * BEAT
+"""Seconds without one after which a run ends, before others take over what it ran."""
 _SETUP = "setup"
 _LOCK = ".lock"
 _SIGN = ".json"
@@ -34,6 +38,11 @@ _POLL = 0.5
 
 
 class QueryLocks(Protocol):
+    @property
+    def lost(self) -> bool:
+        """Whether other runs may take this one's queries by now, so that it must end."""
+        ...
+
     def setup(self) -> AbstractContextManager[None]:
         """Hold the setup lock; wait while another run starts."""
         ...
@@ -55,6 +64,10 @@ class LocalLocks:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._stack = stack
         self._own: set[str] = set()
+
+    @property
+    def lost(self) -> bool:
+        return False
 
     @contextmanager
     def setup(self) -> Iterator[None]:
@@ -112,6 +125,12 @@ class Signs:
         self._writing = threading.Lock()
         self._ended = threading.Event()
         self._seen: dict[str, _Seen] = {}
+        self._written = time.monotonic()
+
+    @property
+    def lost(self) -> bool:
+        """Whether it could not write for so long: the file system failed, or the machine was suspended."""
+        return time.monotonic() - self._written > LOST
 
     @contextmanager
     def beating(self) -> Iterator[None]:
@@ -126,13 +145,17 @@ class Signs:
             self._files.remove(self._path(self._own.owner))
 
     def _beat(self) -> None:
-        while not self._ended.wait(BEAT):
-            self._write()
+        while not self._ended.wait(BEAT) and not self.lost:
+            try:
+                self._write()
+            except Exception as error:  # noqa: BLE001 -- whatever the file system's client raises
+                _log.debug("could not write that this run is alive: %s", error)
 
     def _write(self, sign: RunSign | None = None) -> None:
         with self._writing:
-            self._own = replace(sign or self._own, beat=self._own.beat + 1)
+            self._own, now = replace(sign or self._own, beat=self._own.beat + 1), time.monotonic()
             self._files.write(self._path(self._own.owner), msgspec.json.encode(self._own))
+            self._written = now
 
     def _path(self, owner: str) -> str:
         return path_in(self._folder, f"{owner}{_SIGN}")
@@ -181,6 +204,7 @@ class Signs:
             if known is None or known.content != content:
                 known = self._seen[name] = _Seen(content, now, changed=known is not None)
             if now - known.at > PATIENCE:
+                self._files.remove(path_in(self._folder, name))
                 continue
             unknown = unknown or not known.changed
             found.append(from_json(content, RunSign))
