@@ -9,8 +9,8 @@ MS673 A run that shares its target would change what is deployed
     change with `millstream apply`, and start them again.
 MS674 A run lost the locks of its queries
     Where checkpoints are on another file system, a run with `--shared` writes there every 5 seconds that it
-    is alive. It could not for 10 seconds: the file system did not answer, or the machine was suspended. Others
-    may take its queries, so it ended. Nothing is lost: let your platform start it again.
+    is alive. It could not for 10 seconds: the file system did not answer, or the machine was suspended. It
+    ended, since others may take its queries. Nothing is lost: let your platform start it again.
 MS860 A query failed
     Spark stopped the query for a reason that Millstream does not recognize. The message is Spark's own; see
     the log for all of it. What the query had finished is kept: build again to continue.
