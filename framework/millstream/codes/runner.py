@@ -3,6 +3,14 @@
 from millstream.codes import read_codes
 
 CODES = read_codes("""
+MS673 A run that shares its target would change what is deployed
+    Runs with `--shared` start and continue queries. Another run is working with what is deployed, so this one
+    can't rebuild a query, split one, or complete a change that a command began. Stop all runs, deploy the
+    change with `millstream apply`, and start them again.
+MS674 A run lost the locks of its queries
+    Where checkpoints are on another file system, a run with `--shared` writes there every 5 seconds that it
+    is alive. It could not for 10 seconds: the file system did not answer, or the machine was suspended. It
+    ended, since others may take its queries. Nothing is lost: let your platform start it again.
 MS860 A query failed
     Spark stopped the query for a reason that Millstream does not recognize. The message is Spark's own; see
     the log for all of it. What the query had finished is kept: build again to continue.

@@ -43,11 +43,16 @@ def _command(arguments: list[str]) -> str:
     return f"{program} {word}" if word[:1].isalpha() and word.replace("-", "").isalpha() else program
 
 
+def sign(handle: int) -> None:
+    """Write to a locked file who has it."""
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, msgspec.json.encode(this_process()), 0)
+
+
 @contextmanager
 def signed(handle: int) -> Iterator[None]:
     """Write to a locked file who has it, as long as it does."""
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, msgspec.json.encode(this_process()), 0)
+    sign(handle)
     try:
         yield
     finally:

@@ -44,9 +44,9 @@ def try_lock(handle: int, *, shared: bool = False) -> bool:
     return True
 
 
-def wait_for_lock(handle: int) -> None:
+def wait_for_lock(handle: int, *, shared: bool = False) -> None:
     """Wait for a lock as long as it takes; a signal still interrupts it."""
-    fcntl.flock(handle, fcntl.LOCK_EX)
+    fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
 
 
 def lock(handle: int, seconds: float, *, shared: bool = False) -> bool:
@@ -69,13 +69,16 @@ def locked(file: Path, seconds: float) -> Iterator[None]:
         yield
 
 
-def is_locked(file: Path) -> bool:
-    """Whether a process holds the file's exclusive lock; concurrent checks don't disturb each other."""
+def is_locked(file: Path, *, shared: bool = False) -> bool:
+    """Whether a process holds the file's exclusive lock; concurrent checks don't disturb each other.
+
+    With `shared`, whether a process holds any lock of it; this may disturb one that is about to lock it.
+    """
     try:
         handle = os.open(file, os.O_RDWR)
     except FileNotFoundError:
         return False
     try:
-        return not try_lock(handle, shared=True)
+        return not try_lock(handle, shared=not shared)
     finally:
         os.close(handle)

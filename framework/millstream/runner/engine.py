@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
@@ -45,7 +45,7 @@ from millstream.runner.checkpoints.files import (
 )
 from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.splitting import split
-from millstream.runner.checkpoints.swap import settle_all
+from millstream.runner.checkpoints.swap import has_begun, settle_all
 from millstream.runner.checkpoints.transactions import Transactions, TransactionsOf
 from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries.deliveries import Stores
@@ -55,11 +55,12 @@ from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
 from millstream.runner.queries.turns import Turn, Turns
+from millstream.runner.sharing import Sharing, entered, must_change, own_queries
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.registry import use_registry, used_registry
 from millstream.runner.spark.session import jvm_lost, lost, running_spark
 from millstream.runner.spark.settings import session_settings
-from millstream.runner.spark.target_lock import checkpoints_lock, target_lock
+from millstream.runner.spark.target_lock import checkpoints_lock, shared_lock, target_lock
 from millstream.runner.topics import Kafka, check_sources, make_ready
 from millstream.runner.values import Job, Setup, Tell
 from millstream.stores.files import Files, files_of
@@ -83,6 +84,8 @@ class Engine(Struct, frozen=True, eq=False):
     """Limits how many batches of a run execute at a time."""
     transactions: Transactions | None = None
     """Those in which records are sent, if any query sends them exactly once."""
+    sharing: Sharing | None = None
+    """The other runs, if several share the target."""
     function_log: LogAddress | None = None
     """Where a run receives what Python functions log."""
 
@@ -284,7 +287,7 @@ def engine(
     waiting = partial(_tell_holder, tell) if job.wait else None
     check_isolated(job.physical.queries, project.target.environment)
     with ExitStack() as stack:
-        stack.enter_context(target_lock(own, project.target.title, waiting))
+        stack.enter_context(target_lock(own, project.target.title, waiting, shared=job.shared))
         if job.wait:
             tell(Setup("target", done=True))
         if not is_embedded(project.target):
@@ -306,18 +309,28 @@ def engine(
         use_registry(spark, registry)
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
-        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
+        sharing = None
+        if job.shared:
+            locks = stack.enter_context(shared_lock(checkpoints, files, project.target.title, waiting))
+            sharing = entered(locks, partial(_wanted, job, files, checkpoints), waiting)
+            stack.enter_context(sharing.setup)
+        else:
+            stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
         tables = Tables(spark, project, job.catalog)
-        dead_letter_offsets.settle(files, checkpoints)
         kafka = ready.result()
         place = _transactions_of(job, files, checkpoints, kafka)
-        transactions = place.opened(job.physical.queries)
-        held = HeldRecords(spark, files, kafka.cluster, kafka.trigger, transactions)
-        settle_all(files, tables, held, checkpoints)
-        splitting.settle(files, checkpoints)
-        job = _split(job, files, checkpoints)
-        transactions = place.with_senders(transactions, job.physical.queries)
-        record_environment(job, files, checkpoints)
+        if sharing is not None and sharing.others:
+            job = _joining(job, files, checkpoints)
+            transactions = place.opened(job.physical.queries, sharing.others)
+        else:
+            dead_letter_offsets.settle(files, checkpoints)
+            transactions = place.opened(job.physical.queries)
+            held = HeldRecords(spark, files, kafka.cluster, kafka.trigger, transactions)
+            settle_all(files, tables, held, checkpoints)
+            splitting.settle(files, checkpoints)
+            job = _split(job, files, checkpoints)
+            transactions = place.with_senders(transactions, job.physical.queries)
+            record_environment(job, files, checkpoints)
         yield Engine(
             job,
             spark,
@@ -331,6 +344,7 @@ def engine(
             registry.address,
             _turns(spark) if long_running and is_local(project.target) else None,
             transactions,
+            sharing,
         )
 
 
@@ -348,7 +362,26 @@ def streamed_tables_of(job: Job) -> frozenset[str]:
     )
 
 
-def _tell_holder(tell: Tell, holder: Holder | None) -> None:
+def _wanted(job: Job, files: Files, checkpoints: str, others: Collection[str]) -> list[str]:
+    """Return the names of the queries that a job needs."""
+    planned_job = fitted(job, deployed_at(files, checkpoints)).job
+    return [query.name for query in own_queries(planned_job, others)]
+
+
+def _joining(job: Job, files: Files, checkpoints: str) -> Job:
+    """Plan the queries on what is deployed, of which nothing may have to change: other runs work with it."""
+    deployed = deployed_at(files, checkpoints)
+    found = fitted(job, deployed)
+    kept = found.kept
+    changes = kept is not None and (
+        kept.splits or kept.running.records != deployed.records or kept.running.lock != deployed.lock
+    )
+    if changes or splitting.has_begun(files, checkpoints) or has_begun(files, checkpoints):
+        raise must_change()
+    return found.job
+
+
+def _tell_holder(tell: Tell, holder: Holder | str | None) -> None:
     tell(Setup("target", f"waiting until {holder or 'another command'} ends"))
 
 

@@ -38,6 +38,8 @@ class Job(Struct, frozen=True):
     """When queries look for new records; None for a run's default."""
     wait: bool = False
     """Wait for another command that is using the target."""
+    shared: bool = False
+    """Other runs may run other queries of the target."""
 
     @property
     def catalog(self) -> Catalog:

@@ -182,7 +182,7 @@ def _check_idle(root: Path, target: str | None) -> None:
         return
     for lock in sorted((root / OWN).glob("*/build.lock")):
         name = lock.parent.name
-        if (folder_name(target) if target else name) == name and is_locked(lock):
+        if (folder_name(target) if target else name) == name and is_locked(lock, shared=True):
             raise _in_use(f"target '{unquote(name)}'", holder_of(lock))
 
 

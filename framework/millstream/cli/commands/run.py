@@ -6,6 +6,7 @@ from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="The port for them; 0 turns them off.",
 )
-def command(common: Common, choice: Choice, changes: Changes, host: str, port: int) -> int:
+@click.option("--shared", is_flag=True, help="Let other runs with --shared run other models of the target.")
+def command(common: Common, choice: Choice, changes: Changes, host: str, port: int, *, shared: bool) -> int:
     """Run every model continuously.
 
     A query that fails is restarted with increasing delay; the others continue. On SIGTERM or Ctrl-C, running
@@ -52,6 +54,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes)
+    job = replace(job, shared=shared)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 

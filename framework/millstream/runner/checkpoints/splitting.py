@@ -33,6 +33,10 @@ def split(files: Files, checkpoints: str, before: Deployed, after: Deployed, spl
         settle(files, checkpoints)
 
 
+def has_begun(files: Files, checkpoints: str) -> bool:
+    return files.read(path_in(checkpoints, _FILE)) is not None
+
+
 def settle(files: Files, checkpoints: str) -> None:
     """Complete splits that have begun; every step can be repeated."""
     begun = read_json(files, path_in(checkpoints, _FILE), _Begun)

@@ -38,6 +38,11 @@ def begin_swap(files: Files, place: CheckpointFolder) -> None:
         pending_swap.write(files, place, replace(found, swapping=True))
 
 
+def has_begun(files: Files, folder: str) -> bool:
+    """Whether swaps of several queries that happen together have begun."""
+    return files.read(path_in(folder, _JOINED)) is not None
+
+
 def settle_all(files: Files, tables: Tables, held: HeldRecords, folder: str) -> None:
     """Complete the swaps of a target that have begun."""
     path = path_in(folder, _JOINED)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -60,16 +60,22 @@ class TransactionsOf(Struct, frozen=True):
     project: str
     environment: Environment | None
 
-    def opened(self, queries: Iterable[Query]) -> Transactions | None:
+    def opened(self, queries: Iterable[Query], living: Collection[str] = ()) -> Transactions | None:
         """Return the transactions, or None if no query ever needed them.
 
-        First, those of a process that died are ended: readers of committed records would wait for them.
+        First, those of a process that died are ended: readers of committed records would wait for them. Those
+        of queries that other runs have are left alone.
         """
         senders = self._senders()
         found = self.with_senders(None, queries)
         if found is not None and senders is not None:
             admin = admin_of(self.cluster)
-            ids = [f"{found.prefix}.{query}{end}" for query in senders.queries for end in ("", _BACKFILL)]
+            ids = [
+                f"{found.prefix}.{query}{end}"
+                for query in senders.queries
+                if query not in living
+                for end in ("", _BACKFILL)
+            ]
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 list(pool.map(partial(end_transactions, admin), ids))
         return found

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
 from millstream.runner.live.function_logs import driver_addresses, receiving
 from millstream.runner.live.live_queries import DRAIN, LiveQueries
+from millstream.runner.sharing import lost_locks
 from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Machine, Setup, Tell
@@ -65,8 +67,13 @@ def run(
 
 def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:
     job = running.job
-    queries = choose_queries(job.physical.queries, job.models)
+    sharing = running.sharing
+    queries = choose_queries(job.physical.queries, job.models) if sharing is None else sharing.queries(job)
+    if sharing is not None:
+        sharing.take(queries)
     deployment = planned(running, queries)
+    if sharing is not None:
+        sharing.check(deployment)
     _check(running, queries, deployment)
     begin(running, queries, deployment)
     update_lock(running, {query.name for query in queries})
@@ -77,9 +84,14 @@ def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequenc
         threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
         for work in alongside
     ]
-    with listening(job.project.target, Path(job.project.root), Handling(live, stopping)):
+    # An apply would change what other runs work with.
+    handle = Handling(live, stopping)
+    target, root = job.project.target, Path(job.project.root)
+    with listening(target, root, handle) if sharing is None else nullcontext():
         try:
             live.start(queries, deployment)
+            if sharing is not None:
+                sharing.setup.close()
             for thread in threads:
                 thread.start()
             _wait(live, stopping)
@@ -101,6 +113,9 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
             raise MillstreamError(jvm_lost(code, running.log))
         if live.problem is not None:
             raise live.problem
+        if running.sharing is not None and running.sharing.locks.lost:
+            live.lose()  # no batch may go on
+            raise lost_locks()
         try:
             back = clock.went_back()
         except (Py4JError, OSError) as error:

@@ -23,7 +23,8 @@ from millstream.runner.engine import Engine
 def planned(running: Engine, queries: Sequence[Query], started: Collection[str] = ()) -> tuple[Stage, ...]:
     """Return the stages of queries; some have `started` just now, although no batch may be planned."""
     job = running.job
-    if not started:
+    joins = running.sharing is not None and running.sharing.others
+    if not started and not joins:
         drop_no_longer_built(running)
     deployed = deployed_at(running.files, running.checkpoints)
     deployed = replace(deployed, never_started=deployed.never_started.difference(started))

@@ -14,7 +14,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.holders import Holder, holder_of, signed, this_process
 from millstream.machine.locks import opened, try_lock, wait_for_lock
 from millstream.project.folders import local_path
+from millstream.runner.spark.query_locks import LocalLocks, QueryLocks, RunSign, Signs, local_holder
 from millstream.stores.files import Files, path_in
 
 BEAT = 5.0
@@ -49,20 +50,25 @@ class Sign(Struct, frozen=True):
 
 
 @contextmanager
-def target_lock(folder: Path, target: str, waiting: Waiting | None = None) -> Iterator[None]:
-    """Hold the lock of a folder; with `waiting`, wait for the command that has it, and call it once."""
+def target_lock(
+    folder: Path, target: str, waiting: Waiting | None = None, *, shared: bool = False
+) -> Iterator[None]:
+    """Hold the lock of a folder; with `waiting`, wait for the command that has it, and call it once.
+
+    Runs that share a target hold it together.
+    """
     if sys.platform == "win32":
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
     with opened(folder / LOCK) as handle:
-        if not try_lock(handle):
-            holder = holder_of(folder / "build.lock")
+        if not try_lock(handle, shared=shared):
+            holder = holder_of(folder / LOCK) or local_holder(folder)
             if waiting is None:
                 raise in_use(f"target '{target}'", holder)
             waiting(holder)
-            wait_for_lock(handle)
-        with signed(handle):
+            wait_for_lock(handle, shared=shared)
+        with nullcontext() if shared else signed(handle):
             yield
 
 
@@ -81,6 +87,11 @@ def checkpoints_lock(
     own = Sign(uuid.uuid4().hex, socket.gethostname(), os.getpid(), 0, holder.command, holder.since)
     _wait_for_owner(files, path, target, waiting)
     _write(files, path, own)
+    try:
+        _refuse_sharing_runs(files, checkpoints, target, waiting)
+    except MillstreamError:
+        files.remove(path)
+        raise
     ended = threading.Event()
     beating = threading.Thread(target=_beat, args=(files, path, own, ended), name="lock", daemon=True)
     beating.start()
@@ -90,6 +101,38 @@ def checkpoints_lock(
         ended.set()
         beating.join()
         files.remove(path)
+
+
+@contextmanager
+def shared_lock(
+    checkpoints: str, files: Files, target: str, waiting: Waiting | None = None
+) -> Iterator[QueryLocks]:
+    """Hold the lock of checkpoints together with other runs, and yield the locks of their queries."""
+    folder = local_path(checkpoints)
+    if folder is not None:
+        with target_lock(folder, target, waiting, shared=True), ExitStack() as stack:
+            yield LocalLocks(folder, stack)
+        return
+    path = path_in(checkpoints, _FILE)
+    own = Signs(files, checkpoints, RunSign(uuid.uuid4().hex, socket.gethostname(), this_process()))
+    with own.beating():
+        _wait_for_owner(files, path, target, waiting)
+        yield own
+
+
+def _refuse_sharing_runs(files: Files, checkpoints: str, target: str, waiting: Waiting | None) -> None:
+    """Refuse, or wait, while runs share the target, from another machine, too."""
+    runs = Signs(files, checkpoints, RunSign("", socket.gethostname(), this_process()))
+    while living := runs.living():
+        first = living[0]
+        if waiting is None:
+            raise in_use(f"target '{target}'", first.holder, f"a run on {first.host}")
+        waiting(first.holder)
+        waiting = _silently
+
+
+def _silently(_: Holder | None) -> None:
+    """Wait without saying it again."""
 
 
 def _wait_for_owner(files: Files, path: str, target: str, waiting: Waiting | None) -> None:

@@ -1,0 +1,225 @@
+"""Lets several runs share a target, each with queries of its own: who runs which.
+
+A run holds a lock for each of its queries until it ends. While a run starts, it also holds the setup lock, so
+that what is deployed does not change under another run that starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.decoding import from_json
+from millstream.machine.holders import Holder, holder_of, sign
+from millstream.machine.locks import is_locked, opened, try_lock, wait_for_lock
+from millstream.stores.files import Files, path_in
+
+_log = logging.getLogger(__name__)
+FOLDER = "locks"
+"""Next to the checkpoints."""
+BEAT = 5.0
+"""Seconds between two signs of life of a run, where the kernel has no locks."""
+PATIENCE = 3 * BEAT
+LOST = 2 * BEAT
+"""Seconds without one after which a run ends, before others take over what it ran."""
+_SETUP = "setup"
+_LOCK = ".lock"
+_SIGN = ".json"
+_POLL = 0.5
+
+
+class QueryLocks(Protocol):
+    @property
+    def lost(self) -> bool:
+        """Whether other runs may take this one's queries by now, so that it must end."""
+        ...
+
+    def setup(self) -> AbstractContextManager[None]:
+        """Hold the setup lock; wait while another run starts."""
+        ...
+
+    def others(self) -> Mapping[str, str]:
+        """Return the queries of other runs, with who runs them; only within `setup`."""
+        ...
+
+    def take(self, queries: Collection[str]) -> Mapping[str, str]:
+        """Lock queries, or none of them if other runs have some, and return those; only within `setup`."""
+        ...
+
+
+class LocalLocks:
+    """The kernel's locks of files, which end with their process."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder = folder / FOLDER
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._stack = stack
+        self._own: set[str] = set()
+
+    @property
+    def lost(self) -> bool:
+        return False
+
+    @contextmanager
+    def setup(self) -> Iterator[None]:
+        with opened(self._folder / _SETUP) as handle:
+            wait_for_lock(handle)
+            yield
+
+    def others(self) -> Mapping[str, str]:
+        files = sorted(each for each in self._folder.glob(f"*{_LOCK}") if each.stem not in self._own)
+        return {each.stem: _named(holder_of(each)) for each in files if is_locked(each)}
+
+    def take(self, queries: Collection[str]) -> Mapping[str, str]:
+        others = self.others()
+        if found := {name: others[name] for name in sorted(queries) if name in others}:
+            return found
+        for name in sorted(set(queries) - self._own):
+            handle = self._stack.enter_context(opened(self._folder / f"{name}{_LOCK}"))
+            locked = try_lock(handle)
+            assert locked, "only a run that holds the setup lock takes others"
+            sign(handle)
+            self._own.add(name)
+        return {}
+
+
+class RunSign(Struct, frozen=True):
+    """A file that a run rewrites regularly, with what it runs."""
+
+    owner: str
+    host: str
+    holder: Holder
+    queries: tuple[str, ...] = ()
+    setup: bool = False
+    beat: int = 0
+
+
+class _Seen(Struct, frozen=True):
+    content: bytes
+    at: float
+    """When this process first saw this content."""
+    changed: bool
+    """It has seen another content before: the run is alive."""
+
+
+class Signs:
+    """Files of runs on a file system without locks: one whose file does not change any more has ended.
+
+    A run first writes its own file and then reads those of the others, so that at least one of two runs sees
+    the other. Clocks need not be synchronized.
+    """
+
+    def __init__(self, files: Files, folder: str, own: RunSign) -> None:
+        self._files = files
+        self._folder = path_in(folder, FOLDER)
+        self._own = own
+        self._writing = threading.Lock()
+        self._ended = threading.Event()
+        self._seen: dict[str, _Seen] = {}
+        self._written = time.monotonic()
+
+    @property
+    def lost(self) -> bool:
+        """Whether it could not write for so long: the file system failed, or the machine was suspended."""
+        return time.monotonic() - self._written > LOST
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        self._write(self._own)
+        beating = threading.Thread(target=self._beat, name="run lock", daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            beating.join()
+            self._files.remove(self._path(self._own.owner))
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT) and not self.lost:
+            try:
+                self._write()
+            except Exception as error:  # noqa: BLE001 -- whatever the file system's client raises
+                _log.debug("could not write that this run is alive: %s", error)
+
+    def _write(self, sign: RunSign | None = None) -> None:
+        with self._writing:
+            self._own, now = replace(sign or self._own, beat=self._own.beat + 1), time.monotonic()
+            self._files.write(self._path(self._own.owner), msgspec.json.encode(self._own))
+            self._written = now
+
+    def _path(self, owner: str) -> str:
+        return path_in(self._folder, f"{owner}{_SIGN}")
+
+    @contextmanager
+    def setup(self) -> Iterator[None]:
+        while True:
+            self._write(replace(self._own, setup=True))
+            busy = [each for each in self.living() if each.setup]
+            if not busy:
+                break
+            if any(each.owner < self._own.owner for each in busy):
+                self._write(replace(self._own, setup=False))  # of two that start, one goes first
+            self._ended.wait(_POLL)
+        try:
+            yield
+        finally:
+            self._write(replace(self._own, setup=False))
+
+    def others(self) -> Mapping[str, str]:
+        return {
+            name: f"{_named(each.holder)} on {each.host}" for each in self.living() for name in each.queries
+        }
+
+    def take(self, queries: Collection[str]) -> Mapping[str, str]:
+        others = self.others()
+        if found := {name: others[name] for name in sorted(queries) if name in others}:
+            return found
+        self._write(replace(self._own, queries=tuple(sorted({*self._own.queries, *queries}))))
+        return {}
+
+    def living(self) -> list[RunSign]:
+        """Return the signs of other runs that are alive; it may take a while to see that one is not."""
+        while (found := self._judged()) is None:
+            time.sleep(_POLL)
+        return found
+
+    def _judged(self) -> list[RunSign] | None:
+        found: list[RunSign] = []
+        unknown = False
+        for name in self._files.names(self._folder):
+            content = self._files.read(path_in(self._folder, name)) if name.endswith(_SIGN) else None
+            if content is None or name == f"{self._own.owner}{_SIGN}":
+                continue
+            known, now = self._seen.get(name), time.monotonic()
+            if known is None or known.content != content:
+                known = self._seen[name] = _Seen(content, now, changed=known is not None)
+            if now - known.at > PATIENCE:
+                self._files.remove(path_in(self._folder, name))
+                continue
+            unknown = unknown or not known.changed
+            found.append(from_json(content, RunSign))
+        return None if unknown else found
+
+
+def _named(holder: Holder | None) -> str:
+    return str(holder) if holder is not None else "another run"
+
+
+def local_holder(folder: Path) -> Holder | None:
+    """Return one of the runs that share a target; None if none is known.
+
+    `folder` is that of the target, which has its checkpoints unless these are elsewhere, or that of these.
+    """
+    files = [*folder.glob(f"{FOLDER}/*{_LOCK}"), *folder.glob(f"checkpoints/{FOLDER}/*{_LOCK}")]
+    found = (holder_of(each) for each in sorted(files) if is_locked(each))
+    return next((each for each in found if each is not None), None)

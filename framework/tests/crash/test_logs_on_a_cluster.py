@@ -1,0 +1,53 @@
+"""What functions log in workers of a standalone cluster arrives in the run's log, until it is stopped."""
+
+import json
+
+import pytest
+from support.commands import Run
+from support.runs import create_topics
+from support.shops import Shop, event
+from support.standalone import standalone
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+PROFILES = """
+shop:
+  target: local
+  outputs:
+    local: {master: "local[2]", kafka: embedded}
+"""
+FUNCTIONS = """
+    import logging
+
+    def checked(value: float) -> float:
+        if value > 10:
+            logging.warning("value %s", value)
+        return value
+"""
+
+
+def test_functions_log_in_workers(tmp_path, broker):
+    shop = Shop(tmp_path, broker)
+    shop.write("profiles.yml", PROFILES)
+    shop.write("macros/checks.py", FUNCTIONS)
+    shop.model(
+        "checked_events",
+        "{{ config(materialized='sink') }} select id, checked(value) as value "
+        "from {{ source('web', 'events') }}",
+    )
+    shop.write("models/checked.yml", "models: [{name: checked_events, log: {when: id = 3}}]")
+    create_topics(broker, "events", "checked_events")
+    shop.send(event(1), event(2, value=20.0), event(3, user="b", value=30.0))
+    with standalone(shop.root, broker):
+        run = Run(shop.root, "--target", "cluster")
+        try:
+            run.until("batch")
+        finally:
+            code = run.stop()
+        said = [*run.said, *iter(run.lines.get, "")]
+    assert code == 0, said[-5:]
+    lines = [json.loads(each) for each in said if '"event": "log"' in each]
+    functions = sorted((each["message"], each["models"]) for each in lines if "function" in each)
+    assert functions == [("value 20.0", ["checked_events"]), ("value 30.0", ["checked_events"])]
+    assert all(each["topic"] == "events" for each in lines)
+    assert [each["row"] for each in lines if "row" in each] == [{"id": 3, "value": 30.0}]

@@ -1,0 +1,171 @@
+"""Which run has which query: by locks of the kernel, or by files that change as long as their run lives."""
+
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timezone
+
+import pytest
+
+from millstream.errors import MillstreamError
+from millstream.machine.holders import Holder
+from millstream.machine.locks import is_locked
+from millstream.runner.sharing import entered
+from millstream.runner.spark import query_locks, target_lock
+from millstream.runner.spark.query_locks import LocalLocks, RunSign, Signs
+from millstream.runner.spark.target_lock import LOCK
+from millstream.stores.files import LocalFiles
+
+HOLDER = Holder("millstream run", 17, datetime(2026, 1, 1, tzinfo=timezone.utc))
+
+
+@contextmanager
+def local(folder, _name):
+    with ExitStack() as stack:
+        yield LocalLocks(folder, stack)
+
+
+@contextmanager
+def signs(folder, name):
+    own = Signs(LocalFiles(), str(folder), RunSign(name, f"host {name}", HOLDER))
+    with own.beating():
+        yield own
+
+
+@pytest.fixture(params=[local, signs])
+def runs(request, tmp_path, monkeypatch):
+    """Return what starts a run of a name."""
+    monkeypatch.setattr(query_locks, "BEAT", 0.05)
+    monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
+    monkeypatch.setattr(query_locks, "_POLL", 0.02)
+    return lambda name: request.param(tmp_path, name)
+
+
+def test_each_query_has_one_run(runs):
+    with runs("a") as a, runs("b") as b:
+        with a.setup():
+            assert a.others() == {}
+            assert a.take(["one", "two"]) == {}
+        with b.setup():
+            assert set(b.others()) == {"one", "two"}
+            assert list(b.take(["two", "three"])) == ["two"]  # and none of them
+            assert b.take(["three"]) == {}
+        with a.setup():
+            assert set(a.others()) == {"three"}
+            assert a.take(["two", "four"]) == {}  # it has one of them already
+        with b.setup():
+            assert set(b.others()) == {"one", "two", "four"}
+    with runs("c") as c, c.setup():
+        assert c.others() == {}
+
+
+def test_one_run_at_a_time_starts(runs):
+    order = []
+
+    def start(run, name):
+        with run.setup():
+            order.append(f"{name} begins")
+            run.take([name])
+            order.append(f"{name} ends")
+
+    with ExitStack() as stack:
+        started = [(stack.enter_context(runs(name)), name) for name in ("a", "b", "c")]
+        threads = [threading.Thread(target=start, args=each) for each in started]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+    assert len(order) == 6
+    assert all(one.split()[0] == other.split()[0] for one, other in zip(order[::2], order[1::2], strict=True))
+
+
+def test_a_run_waits_for_the_queries_that_it_needs(runs):
+    with ExitStack() as other, runs("b") as b:
+        a = other.enter_context(runs("a"))
+        with a.setup():
+            a.take(["one"])
+        with pytest.raises(MillstreamError, match="already runs the query one"):
+            entered(b, lambda _: ["one"], None)
+        said = []
+
+        def waiting(by):
+            said.append(by)
+            other.close()
+
+        sharing = entered(b, lambda _: ["one"], waiting)
+        sharing.setup.close()
+        assert len(said) == 1
+
+
+def test_whoever_does_not_write_any_more_has_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(query_locks, "BEAT", 0.05)
+    monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
+    monkeypatch.setattr(query_locks, "_POLL", 0.02)
+    killed = Signs(LocalFiles(), str(tmp_path), RunSign("k", "far", HOLDER, ("one",), setup=True))
+    killed._write()
+    assert not killed.lost
+    with signs(tmp_path, "b") as b, b.setup():
+        assert b.others() == {}
+        assert b.take(["one"]) == {}
+        assert not b.lost
+
+
+class Failing(LocalFiles):
+    fails = False
+
+    def write(self, path, content):
+        if self.fails:
+            raise OSError("no answer")
+        super().write(path, content)
+
+
+def test_a_file_system_that_fails_for_too_long_ends_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(query_locks, "BEAT", 0.02)
+    monkeypatch.setattr(query_locks, "LOST", 2.0)
+    files = Failing()
+    own = Signs(files, str(tmp_path), RunSign("a", "here", HOLDER))
+    with own.beating():
+        files.fails = True
+        assert not own.lost
+        files.fails = False
+        before = own._own.beat
+        while own._own.beat < before + 3:  # it writes again
+            assert not own.lost
+        files.fails = True
+        started = time.monotonic()
+        while not own.lost:
+            assert time.monotonic() - started < 30
+
+
+def test_a_build_and_runs_that_share_a_target_exclude_each_other(tmp_path):
+    with local(tmp_path, "a") as a, target_lock.target_lock(tmp_path, "local", shared=True):
+        with a.setup():
+            a.take(["one"])
+        with pytest.raises(MillstreamError, match=r"`.*` \(process .* is using the target 'local'"):
+            target_lock.target_lock(tmp_path, "local").__enter__()
+        assert not is_locked(tmp_path / LOCK)
+        assert is_locked(tmp_path / LOCK, shared=True)
+        with target_lock.target_lock(tmp_path, "local", shared=True):
+            pass
+    with target_lock.target_lock(tmp_path, "local"), pytest.raises(MillstreamError, match="MS874"):
+        target_lock.target_lock(tmp_path, "local", shared=True).__enter__()
+
+
+def test_so_do_they_on_other_machines(tmp_path, monkeypatch):
+    monkeypatch.setattr(query_locks, "BEAT", 0.05)
+    monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
+    monkeypatch.setattr(target_lock, "BEAT", 0.5)
+    monkeypatch.setattr(target_lock, "local_path", lambda _: None)
+    files, place = LocalFiles(), str(tmp_path)
+    with target_lock.shared_lock(place, files, "production"):
+        with pytest.raises(MillstreamError, match="is using the target 'production'"):
+            target_lock.checkpoints_lock(place, files, "production").__enter__()
+        assert files.read(f"{place}/running.json") is None
+        with target_lock.shared_lock(place, files, "production"):
+            pass
+    with (
+        target_lock.checkpoints_lock(place, files, "production"),
+        pytest.raises(MillstreamError, match="MS874"),
+    ):
+        target_lock.shared_lock(place, files, "production").__enter__()
