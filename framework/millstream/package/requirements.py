@@ -28,7 +28,7 @@ def needed(root: Path, libraries: Iterable[str]) -> list[metadata.Distribution]:
     own = canonicalize_name(str(project.get("name") or "")) == OWN
     wanted = [] if own else [str(each) for each in project.get("dependencies") or ()]
     return sorted(
-        closure([OWN, *wanted, *_packages_of(libraries)]).values(),
+        closure([OWN, *wanted, *packages_of(libraries)]).values(),
         key=lambda each: canonicalize_name(each.name),
     )
 
@@ -80,7 +80,7 @@ def _check_version(requirement: Requirement, found: metadata.Distribution) -> No
         raise MillstreamError(Diagnostic("MS662", message, None, _SYNC))
 
 
-def _packages_of(libraries: Iterable[str]) -> Iterator[str]:
+def packages_of(libraries: Iterable[str]) -> Iterator[str]:
     """Yield the packages that have some modules; functions may import a module only where it exists."""
     others = []
     for module in sorted(set(libraries)):
