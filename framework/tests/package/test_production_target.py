@@ -41,7 +41,8 @@ def shop(tmp_path, kafka):
     made.model("big", BIG)
     (tmp_path / "certificates").mkdir()
     shutil.copy(kafka["ssl.ca.location"], tmp_path / "certificates/ca.pem")
-    (made_topic,) = AdminClient(kafka).create_topics([NewTopic("events", 2, 1)]).values()
+    admin = AdminClient(kafka)
+    (made_topic,) = admin.create_topics([NewTopic("events", 2, 1)]).values()
     made_topic.result(90)
     producer = Producer(kafka)
     for user, value in (event(1, "a", 1.0), event(2, "b", 20.0), event(3, "a", 10.0)):

@@ -34,6 +34,12 @@ def address(tmp_path_factory):
         yield found
 
 
+def causes(root):
+    """Return what Spark's log says of failures."""
+    log = (root / ".millstream/production/log/spark.log").read_text().splitlines()
+    return "\n".join(dict.fromkeys(line for line in log if line.startswith("Caused by")))
+
+
 def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
     shop = Shop(tmp_path, broker)
     create_topics(broker, "events", partitions=1)
@@ -50,7 +56,7 @@ def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr + causes(tmp_path)
         return done.stdout
 
     shop.send(event(1, "a", 1.0), event(2, "b", 2.0))
