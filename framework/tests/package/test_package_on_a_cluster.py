@@ -23,7 +23,13 @@ FUNCTION = """
 """
 MODEL = """
     {{ config(materialized='table', unique_key='id') }}
-    select id, width(kind) as width, max(value) as value from {{ source('web', 'events') }} group by id, kind
+    select id, width(kind) as width from {{ source('web', 'events') }}
+"""
+PROFILES = """
+    shop:
+      target: local
+      outputs:
+        local: {master: "local[2]", kafka: embedded}
 """
 FOR_WORKERS = """\
         spark.archives: "{{ env_var('MILLSTREAM_PACKAGE') }}/workers.zip#packages"
@@ -47,6 +53,7 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
     assert done.returncode == 1, "the workers' Python has packages of its own"
     shop = Shop(tmp_path, broker)
     create_topics(broker, "events", partitions=2)
+    shop.write("profiles.yml", PROFILES)
     shop.write("macros/width.py", FUNCTION)
     shop.write("words.py", "def loud(text: str) -> str:\n    return f'{text}!'")
     shop.write("macros/functions.yml", "functions:\n  - {name: width, runs: python}")
