@@ -21,6 +21,10 @@ FUNCTION = """
     def width(text: str) -> int:
         return wcwidth.wcswidth(words.loud(text))
 """
+MODULE = """
+    def loud(text: str) -> str:
+        return f"{text}!"
+"""
 MODEL = """
     {{ config(materialized='table', unique_key='id') }}
     select id, width(kind) as width from {{ source('web', 'events') }}
@@ -55,7 +59,7 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
     create_topics(broker, "events", partitions=2)
     shop.write("profiles.yml", PROFILES)
     shop.write("macros/width.py", FUNCTION)
-    shop.write("words.py", "def loud(text: str) -> str:\n    return f'{text}!'")
+    shop.write("words.py", MODULE)
     shop.write("macros/functions.yml", "functions:\n  - {name: width, runs: python}")
     shop.model("widths", MODEL)
     shop.send(event(1, kind="日本"), event(2, kind="x"))
