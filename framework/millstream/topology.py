@@ -208,6 +208,7 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
         timezone=catalog.target.get("timezone", "UTC"),
         functions={name: function.digest for name, function in catalog.functions.items()},
         libraries=_libraries(catalog),
+        logging=frozenset(name for name, function in catalog.functions.items() if function.logs),
         seeds={id_: seed.digest for id_, seed in catalog.seeds.items()},
         spark=catalog.target.get("spark", {}),
         isolation=catalog.target.get("isolation", {}),

@@ -16,7 +16,7 @@ from types import FrameType
 from msgspec import Struct
 
 from millstream import __version__
-from millstream.project.secrets import Secret, is_secret_name, mask
+from millstream.project.secrets import mask, secrets_of_environment
 from millstream.project.settings import FILE, find_project
 from millstream.review.edited_lines import without_secrets
 from millstream.text import Text
@@ -36,8 +36,6 @@ _STEPS = {
     "kafka": "reading and writing records of",
 }
 _PACKAGES = ("jinja2", "msgspec", "pyspark", "pyyaml", "sqlglot", "deltalake", "confluent-kafka")
-_SHORTEST = 4
-"""Shorter values of secret variables are not masked: they would make the report unreadable."""
 _LARGEST = 200_000
 """Characters shown of a file."""
 
@@ -127,5 +125,4 @@ def _version(package: str) -> str:
 
 
 def _masked(text: str) -> str:
-    found = [value for name, value in os.environ.items() if is_secret_name(name) and len(value) >= _SHORTEST]
-    return mask(text, map(Secret, found))
+    return mask(text, secrets_of_environment())

@@ -29,8 +29,10 @@ from millstream.runner.values import (
     Ends,
     Event,
     Failed,
+    FunctionLogged,
     Idle,
     LeftOut,
+    Logged,
     Machine,
     Removed,
     Running,
@@ -142,7 +144,9 @@ class RunProgress:
                 self._say("removed", f"{query} is removed", {"query": query})
             case Applying():
                 self._applying(event)
-            case Idle() | Waiting() | Ends() | Machine():
+            case Logged(level=level, text=text, data=data):
+                self._say("log", f"{level.upper()} {text}", {"level": level} | data)
+            case Idle() | Waiting() | Ends() | Machine() | FunctionLogged():
                 pass
 
     def _test(self, name: str, message: str, severity: str, *, passed: bool) -> None:
@@ -189,7 +193,8 @@ class RunProgress:
         if self._style.json or not self.console.is_terminal:
             from msgspec import to_builtins
 
-            self._say("batch", text, {"query": name} | to_builtins(batch))
+            shown = {k: v for k, v in to_builtins(batch).items() if k != "logs"}
+            self._say("batch", text, {"query": name} | shown)
         if batch.late:
             self._late_rows(name, batch)
 

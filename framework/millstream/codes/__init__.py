@@ -27,7 +27,8 @@ def read_codes(text: str) -> dict[str, Code]:
 
 PARTS = (
     "project", "templates", "functions", "sql", "graph", "plan", "state", "topics", "selectors", "machine",
-    "kafka", "dead_letters", "registry", "tables", "runner", "testing", "package", "environment", "review",
+    "kafka", "dead_letters", "registry", "tables", "runner", "testing", "logs", "package", "environment",
+    "review",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from millstream.expressions import Expression
 from millstream.formats import KEY
 from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
-from millstream.plan.nodes import METADATA, Check, Column, Metering
+from millstream.plan.nodes import METADATA, Check, Column, LoggedRows, Metering
 from millstream.project.imports import python_version
 from millstream.project.spark_settings import settings_of_results
 from millstream.project.table_places import table_places
@@ -42,7 +42,9 @@ def base_catalog(
         },
         models={},
         functions={
-            f.name: FunctionSpec(f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries, f.runs)
+            f.name: FunctionSpec(
+                f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries, f.runs, f.logs
+            )
             for f in project.functions.values()
         },
         hints=_hints(project),
@@ -110,6 +112,7 @@ def model_spec(
     extras: tuple[tuple[str, Expression], ...] = (),
     checks: tuple[Check, ...] = (),
     metrics: tuple[Metering, ...] = (),
+    log: LoggedRows | None = None,
 ) -> ModelSpec:
     """Return one model's entry in the catalog."""
     dedupe, watermark = config.get("dedupe"), config.get("watermark")
@@ -126,6 +129,7 @@ def model_spec(
         extras=extras,
         checks=checks,
         metrics=metrics,
+        log=log,
     )
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from millstream.compile.cache import Entry, digest_of
 from millstream.compile.checks import row_checks
+from millstream.compile.logs import logged_rows
 from millstream.compile.metrics import meterings
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
@@ -213,9 +214,11 @@ class Models:
         model.diagnostics += wrong
         metrics, wrong = meterings(self._metrics(model), model.config, relation, self._analysed_option)
         model.diagnostics += wrong
+        log, wrong = logged_rows(properties, model.config, relation, self._analysed_option)
+        model.diagnostics += wrong
         if not problems:
             spec, model.traits, problems = self.planning.check(
-                model, analysis.query, extras, checks, metrics, self._own_options(model)
+                model, analysis.query, extras, checks, metrics, log, self._own_options(model)
             )
             model.spec = msgspec.msgpack.encode(spec)
         found = [(each.warning, self._plan_diagnostic(model, each)) for each in problems]

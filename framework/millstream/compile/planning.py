@@ -17,7 +17,7 @@ from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Surroundings
-from millstream.plan.nodes import Check, Column, Given, Metering, Node
+from millstream.plan.nodes import Check, Column, Given, LoggedRows, Metering, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
 from millstream.project.values import Project
@@ -51,6 +51,7 @@ class Planning:
         extras: tuple[tuple[str, Expression], ...],
         checks: tuple[Check, ...],
         metrics: tuple[Metering, ...],
+        log: LoggedRows | None,
         own: Container[str],
     ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
         """Return a model's entry in the catalog, its traits, and its errors.
@@ -58,7 +59,7 @@ class Planning:
         `own` are the options that the model itself sets.
         """
         spec = model_spec(
-            model.file.name, model.config, query, self.relations[model.id], extras, checks, metrics
+            model.file.name, model.config, query, self.relations[model.id], extras, checks, metrics, log
         )
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # its inputs have errors

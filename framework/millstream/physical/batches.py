@@ -106,14 +106,14 @@ def _delivery(
     draft = emitted.finals[0].draft
     ctes = [*((own,) if own else ()), *emitted.ctes]
     stored = output.materialization
-    if output.checks or output.metrics or (isinstance(stored, Sink) and needs_columns(draft, output)):
+    if output.checks or output.observed or (isinstance(stored, Sink) and needs_columns(draft, output)):
         draft = as_cte(draft, output.label or node_name(output), ctes, views)
     headers = any(item.name.startswith("headers.") for item in output.extras)
     look = RecordColumns(
         headers or sends_dead_letters([output]), isinstance(stored, Sink) and bool(stored.timestamp)
     )
     rows, counts_sql, dead_letters = draft, "", ""
-    if output.checks or output.metrics:
+    if output.checks or output.observed:
         found = check_rows(draft, output, look)
         rows, counts_sql = found.rows, statement(ctes, counting_sql(draft, output, found, views.of))
         dead_letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.dead_letters)

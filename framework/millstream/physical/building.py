@@ -141,6 +141,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         fails_by=fails_by,
         drops_by=drops,
         sends_by=recipe.good,
+        logging=settings.logging,
     )
     parts = tuple(map(_written, recipe.parts))
     targets = tuple(map(_target, live))
@@ -269,6 +270,7 @@ def _members(recipe: Recipe) -> tuple[Member, ...]:
 
 def _target(output: Output) -> Target:
     tests, meters = reporting_tests([output]), tuple(each.meter for each in output.metrics)
+    log = output.log.log if output.log is not None else None
     match output.materialization:
         case Sink(topic=topic, encoding=encoding) as sink:
             return SinkOutput(
@@ -281,11 +283,12 @@ def _target(output: Output) -> Target:
                 sink.settings | output.options,
                 tests,
                 meters,
+                log,
                 drops_by(output),
             )
         case Table() as table:
             options, drops = table.settings | output.options, drops_by(output)
-            return TableOutput(output.model, output.keys, output.columns, options, tests, meters, drops)
+            return TableOutput(output.model, output.keys, output.columns, options, tests, meters, log, drops)
         case View():
             return ViewOutput(output.model, output.columns)
 

@@ -14,6 +14,7 @@ from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
 from millstream.physical.measures import measured
 from millstream.physical.records import HEADERS, RecordColumns, record
+from millstream.physical.row_logs import gathered
 from millstream.plan.nodes import Check, Output
 from millstream.types import BOOLEAN, STRING
 
@@ -68,7 +69,7 @@ def counting_sql(rows: Draft, output: Output, found: CheckedRows, views: Callabl
         name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
     }
     kept = found.rows.where[len(rows.where) :]
-    counts = measured(counts, rows, output, kept)
+    counts = measured(counts, rows, output, kept) | gathered(rows, output, kept)
     return Select(replace(rows, items=counts, deleted=None), views).text()
 
 
@@ -88,8 +89,8 @@ def reporting_tests(outputs: Iterable[Output]) -> tuple[str, ...]:
 
 
 def has_markers(outputs: Iterable[Output]) -> bool:
-    """Whether records include markers without a topic, for tests or metrics."""
-    return any(output.metrics or reporting_tests([output]) for output in outputs)
+    """Whether records include markers without a topic, for tests, metrics or logs."""
+    return any(output.observed or reporting_tests([output]) for output in outputs)
 
 
 def dead_letter_topic(output: Output) -> str:

@@ -8,19 +8,22 @@ rows, and one row on which it fails would stop all models of the query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, all_of, any_of, joined
+from millstream.expressions import Expression, Piece, Ref, all_of, any_of, joined, literal
 from millstream.optimizer.calls import Call, calls, with_column
-from millstream.physical.emit.draft import ENCODED_VALUE, Draft
+from millstream.physical.emit.draft import ENCODED_VALUE, RECORD, Draft
 from millstream.physical.emit.fuse import unused
 from millstream.types import BOOLEAN, STRING, UNKNOWN
 
 GUARDED = "_where"
-"""The suffix of functions that take a condition before their arguments, and are only called if it holds."""
+"""The suffix of functions that take a condition before their arguments, and are only called if it holds.
+
+Instead, they can take the row's location, and are only called if it is not NULL.
+"""
 
 
 class _CallColumn(Struct, eq=False):
@@ -31,6 +34,8 @@ class _CallColumn(Struct, eq=False):
     like: Expression
     level: int
     wanted: list[tuple[Expression, ...]]
+    models: list[str]
+    """The models that read it."""
 
 
 class LiftedDraft(Struct, frozen=True):
@@ -44,8 +49,10 @@ class LiftedDraft(Struct, frozen=True):
 class Calls:
     """The calls of several drafts over one relation, in levels: each reads columns of those before."""
 
-    def __init__(self, alias: str, used: Iterable[str]) -> None:
+    def __init__(self, alias: str, used: Iterable[str], logging: Container[str] = ()) -> None:
         self.alias = alias
+        self._logging = logging
+        """The functions that log something, and are given the position of the row's record for it."""
         self._used = list(used)
         self._made: dict[str, _CallColumn] = {}
 
@@ -56,11 +63,11 @@ class Calls:
         for made in self._made.values():
             while len(found) <= made.level:
                 found.append({})
-            found[made.level][made.name] = _written(made)
+            found[made.level][made.name] = self._written(made)
         return found
 
-    def lift(self, draft: Draft) -> LiftedDraft:
-        """Replace the calls of a draft by columns."""
+    def lift(self, draft: Draft, model: str) -> LiftedDraft:
+        """Replace the calls of a model's draft by columns."""
         own: list[str] = []
         where: list[Expression] = []
         # Cheap conditions come first, so that a function sees fewer rows.
@@ -71,6 +78,8 @@ class Calls:
             name: self._expression(each, present if name == ENCODED_VALUE else where, own)
             for name, each in draft.items.items()
         }
+        for column in dict.fromkeys(own):
+            self._made[column].models.append(model)
         return LiftedDraft(replace(draft, items=items, where=tuple(where)), tuple(dict.fromkeys(own)))
 
     def _expression(self, given: Expression, wanted: Sequence[Expression], own: list[str]) -> Expression:
@@ -97,11 +106,25 @@ class Calls:
         refs = {piece.column for piece in call.pieces if isinstance(piece, Ref)}
         refs |= {ref.column for each in wanted for ref in each.refs}
         level = max((self._made[each].level + 1 for each in refs if each in self._made), default=0)
-        self._made[name] = _CallColumn(name, call, given, level, [tuple(wanted)])
+        self._made[name] = _CallColumn(name, call, given, level, [tuple(wanted)], [])
         return name
 
     def _plain(self, wanted: Iterable[Expression]) -> bool:
         return not any(ref.column in self._made for each in wanted for ref in each.refs)
+
+    def _written(self, made: _CallColumn) -> Expression:
+        first, *rest = made.call.pieces
+        assert isinstance(first, str)
+        arguments = joined((first.partition("(")[2], *rest))
+        between = "" if arguments == (")",) else ", "
+        several = len(made.wanted) > 1
+        asked = any_of(made.wanted, BOOLEAN) if several else all_of(made.wanted[0], BOOLEAN)
+        wanted: tuple[Piece, ...] = asked.pieces or ("true",)
+        if made.call.function in self._logging:
+            location = _location(made.models, Ref(RECORD, self.alias))
+            wanted = ("if(", *wanted, ", ", *location, ", null)")
+        pieces = joined((f"{made.call.function}{GUARDED}(", *wanted, between, *arguments))
+        return replace(made.like, pieces=pieces, type=UNKNOWN, functions=(made.call.function,), atomic=True)
 
     def error(self, name: str) -> Expression:
         """Return the error of a call; NULL if it succeeded or was not made."""
@@ -118,16 +141,15 @@ class Calls:
         return Expression((*error.pieces, " is null"), BOOLEAN, nullable=False, atomic=True)
 
 
-def _written(made: _CallColumn) -> Expression:
-    first, *rest = made.call.pieces
-    assert isinstance(first, str)
-    arguments = joined((first.partition("(")[2], *rest))
-    between = "" if arguments == (")",) else ", "
-    several = len(made.wanted) > 1
-    asked = any_of(made.wanted, BOOLEAN) if several else all_of(made.wanted[0], BOOLEAN)
-    wanted: tuple[Piece, ...] = asked.pieces or ("true",)
-    pieces = joined((f"{made.call.function}{GUARDED}(", *wanted, between, *arguments))
-    return replace(made.like, pieces=pieces, type=UNKNOWN, functions=(made.call.function,), atomic=True)
+def _location(models: Iterable[str], record: Ref) -> tuple[Piece, ...]:
+    """Return the location of a row that was decoded from a record."""
+    return joined(
+        (
+            f"named_struct('model', {literal(' and '.join(models))}, ",
+            *("'topic', ", record, ".topic, 'partition', ", record, ".partition, "),
+            *("'offset', ", record, ".offset)"),
+        )
+    )
 
 
 def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> bool:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
 from millstream.physical.emit.steps import Step
-from millstream.plan.nodes import Column, Good, Maintenance, Meter
+from millstream.plan.nodes import Column, Good, Maintenance, Meter, RowLog
 from millstream.types import STRING, Type
 
 Kind = Literal["stateless", "stateful", "single"]
@@ -68,6 +68,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     tests: tuple[str, ...] = ()
     metrics: tuple[Meter, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""
+    log: RowLog | None = None
     drops_by: dict[str, str] = {}
     """The column by which it drops the bad records of a source, if there is only one."""
 
@@ -79,6 +80,7 @@ class TableOutput(Struct, frozen=True, tag="table"):
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     metrics: tuple[Meter, ...] = ()
+    log: RowLog | None = None
     drops_by: dict[str, str] = {}
 
 
@@ -123,6 +125,11 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     def metrics(self) -> tuple[Meter, ...]:
         """The metrics whose numbers are in such markers."""
         return tuple(each for o in self.outputs if isinstance(o, SinkOutput) for each in o.metrics)
+
+    @property
+    def logs(self) -> dict[str, RowLog]:
+        """How rows are logged, by model; their texts are in such markers."""
+        return {each.model: each.log for each in self.outputs if isinstance(each, SinkOutput) and each.log}
 
     @property
     def timed(self) -> bool:
@@ -327,6 +334,12 @@ def meters_of(query: Query) -> Iterator[tuple[str, Meter]]:
                 yield each.model.partition(".")[2], meter
 
 
+def logs_of(query: Query) -> dict[str, RowLog]:
+    """Return how a query logs rows, by model."""
+    stored = (each for each in query.outputs if isinstance(each, SinkOutput | TableOutput))
+    return {each.model: each.log for each in stored if each.log is not None}
+
+
 class Separation(Struct, frozen=True):
     """Why a model does not share a query that it seems to fit."""
 
@@ -344,6 +357,8 @@ class PhysicalSettings(Struct, frozen=True):
     """The digest of each Python function's body."""
     libraries: dict[str, dict[str, str]] = {}
     """The libraries that each Python function can use, and Python itself, with their versions."""
+    logging: frozenset[str] = frozenset()
+    """The Python functions that log something."""
     seeds: dict[str, str] = {}
     """The digest of each seed's rows."""
     spark: dict[str, str] = {}

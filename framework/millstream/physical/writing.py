@@ -29,6 +29,7 @@ from millstream.physical.former import NEVER, is_former
 from millstream.physical.measures import metric_markers
 from millstream.physical.python_calls import Calls, LiftedDraft, without_nulls
 from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
+from millstream.physical.row_logs import log_markers
 from millstream.physical.shared import Shared
 from millstream.physical.view_names import Views, scan_of
 from millstream.plan.nodes import Decode, Node, Output, ReadColumns
@@ -106,6 +107,8 @@ class QueryPlanning(Struct, frozen=True, eq=False):
     """The columns by which models of the query drop bad records."""
     sends_by: frozenset[str] = frozenset()
     """Those of all models: what any of them drops is sent to dead letters."""
+    logging: frozenset[str] = frozenset()
+    """The Python functions that log something."""
 
     def leaf(self, node: Node) -> str | None:
         return self.shared.names.get(id(node)) or self.views.leaf(node)
@@ -144,7 +147,7 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
     ctes: list[Cte] = []
     bodies: list[str] = []
     for part in parts:
-        tested = any(output.checks or output.metrics for output in part.outputs)
+        tested = any(output.checks or output.observed for output in part.outputs)
         several = len(part.outputs) != 1 or planning.dead_letters is not None or part.calls or tested
         trunks = [part.trunk] if several or part.placed else []
         used = [*(each.name for each in ctes), *(step.name for step in steps)]
@@ -213,9 +216,10 @@ def _fan_out(
         records.append(dead_letter(base, source.relation, scan_of(source).dead_letters))
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
-        calls = Calls(base.sources[0].alias, used)
+        calls = Calls(base.sources[0].alias, used, planning.logging)
         for output, draft in zip(part.outputs, drafts, strict=True):
-            made, dead_letters = _with_calls(part, output, calls.lift(draft), calls, base)
+            lifted = calls.lift(draft, output.model.partition(".")[2])
+            made, dead_letters = _with_calls(part, output, lifted, calls, base)
             records += [*dead_letters, *_tested(made, output, base, look, place)]
         base = _called(base, calls, ctes, planning.views)
     else:
@@ -248,7 +252,11 @@ def without_rows(sql: str) -> str:
 def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place: str | None) -> list[Draft]:
     """Return the records of the rows that pass its data tests, and markers and dead letters of the others."""
     if not output.checks:
-        return [*metric_markers(base, rows, output), record(rows, output, look, place)]
+        return [
+            *metric_markers(base, rows, output),
+            *log_markers(base, rows, output, place),
+            record(rows, output, look, place),
+        ]
     found = check_rows(rows, output, look, place)
     passed = found.rows
     if stops := stop_conditions(found, output.model.partition(".")[2], place):
@@ -256,6 +264,7 @@ def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place
     return [
         *failure_markers(base, rows, found),
         *metric_markers(base, passed, output),
+        *log_markers(base, passed, output, place),
         *found.dead_letters,
         record(passed, output, look, place),
     ]

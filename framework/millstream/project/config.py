@@ -12,6 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.errors import Diagnostic, did_you_mean
 from millstream.materialization import KINDS
+from millstream.project import dbt
 from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
 from millstream.project.kafka_places import check_options
 from millstream.project.options import EXACTLY_ONCE, ModelConfig
@@ -179,7 +180,7 @@ def _converted(name: str, value: Any) -> Any:
 
 
 def _near(name: str) -> str:
-    return did_you_mean(name, OPTIONS, f"options: {', '.join(OPTIONS)}")
+    return dbt.OPTIONS.get(name) or did_you_mean(name, OPTIONS, f"options: {', '.join(OPTIONS)}")
 
 
 def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:

@@ -17,6 +17,7 @@ from millstream.project.shapes import (
     ExposureShape,
     FunctionShape,
     HintsShape,
+    LogShape,
     MetricShape,
     ModelShape,
     OwnerShape,
@@ -25,7 +26,16 @@ from millstream.project.shapes import (
     UnitTestShape,
 )
 from millstream.project.sources import read_sources
-from millstream.project.values import Column, DataTest, Exposure, Metric, ModelProperties, Topic, UnitTest
+from millstream.project.values import (
+    Column,
+    DataTest,
+    Exposure,
+    Metric,
+    ModelLog,
+    ModelProperties,
+    Topic,
+    UnitTest,
+)
 from millstream.project.yaml import parse_yaml, plain
 from millstream.text import Location, Text
 
@@ -112,6 +122,19 @@ class _Properties(ColumnReader):
             owner=shape.owner,
             meta=shape.meta,
             hints=_hints(shape, shape.hints),
+            log=self.log(shape.log) if shape.log else None,
+        )
+
+    def log(self, shape: LogShape) -> ModelLog:
+        return ModelLog(
+            self.location(shape),
+            shape.when or "",
+            self.location(shape, "when"),
+            tuple(shape.columns),
+            self.location(shape, "columns"),
+            shape.level,
+            shape.sample,
+            shape.per_minute,
         )
 
     def seed(self, shape: SeedShape) -> SeedProperties:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NoReturn
@@ -109,6 +110,17 @@ def mask(text: str, secrets: Iterable[Secret]) -> str:
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, MASK)
     return text
+
+
+SHORTEST = 4
+"""Shorter values of secret environment variables are not masked: they would make texts unreadable."""
+
+
+def secrets_of_environment() -> list[Secret]:
+    """Return the values of the environment variables that hold secrets, by their names."""
+    return [
+        Secret(value) for name, value in os.environ.items() if is_secret_name(name) and len(value) >= SHORTEST
+    ]
 
 
 def secrets_in(value: Any) -> list[Secret]:

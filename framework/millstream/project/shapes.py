@@ -213,6 +213,23 @@ class SourceShape(TopicDefaults, kw_only=True):
     topics: Annotated[list[TopicShape], about("its topics")] = []
 
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class LogShape(Shape):
+    """The rows of a model that `run` writes to its log."""
+
+    when: Annotated[
+        str | None, about("a condition over the model's columns, by default all rows", verbatim=True)
+    ] = None
+    columns: Annotated[list[str], about("the columns to log, by default all")] = []
+    level: Annotated[LogLevel, about("the level of their lines")] = "info"
+    sample: Annotated[Share, about("the share of these rows that is logged, chosen at random")] = 1
+    per_minute: Annotated[
+        Positive, about("the most lines per minute; how many rows are left out is logged, too")
+    ] = 60
+
+
 class ModelShape(Shape):
     name: Annotated[str, about("the model's file name without .sql")]
     description: Description = ""
@@ -226,6 +243,7 @@ class ModelShape(Shape):
     keeps: Annotated[Share | None, about("hint: the share of rows that its filter keeps")] = None
     rows_per_second: Annotated[Rate | None, about("hint: the approximate number of rows per second")] = None
     hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
+    log: Annotated[LogShape | None, about("rows that `run` writes to its log")] = None
 
 
 class SeedConfigShape(Shape):

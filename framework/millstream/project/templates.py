@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import TemplateSyntaxError, UndefinedError, nodes
@@ -11,6 +11,7 @@ from jinja2.exceptions import SecurityError
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.project import dbt
 from millstream.project.config import ConfigValue
 from millstream.project.context import Functions, Problem, ProblemError, Recorder
 from millstream.project.environment import TracingEnvironment, frame_offset
@@ -193,7 +194,7 @@ class Renderer:
                 name = (re.findall(r"'([^']+)'", message) or [""])[-1 if "has no attribute" in message else 0]
                 if "was not provided" in message:
                     return Problem("MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it")
-                hint = did_you_mean(name, self._known(), "set it before using it, or test `is defined`")
+                hint = self._instead(name, "set it before using it, or test `is defined`")
                 return Problem("MS202", message, hint, name)
             case SecurityError():
                 return Problem("MS207", str(error), "templates can't reach Python's internals")
@@ -217,8 +218,9 @@ class Renderer:
         macro = self.library.macros.get(name)
         return f"it is defined as {name}({', '.join(macro.parameters)})" if macro else "check the arguments"
 
-    def _known(self) -> Iterable[str]:
-        return [*self.globals, *self.library.macros]
+    def _instead(self, name: str, otherwise: str) -> str:
+        known = [*self.globals, *self.library.macros]
+        return dbt.NAMES.get(name) or did_you_mean(name, known, otherwise)
 
     def _undefined_names(self, tree: nodes.Template, file: SqlFile) -> list[Diagnostic]:
         """Find names that can't be defined at run time, all at once."""
@@ -236,7 +238,7 @@ class Renderer:
                 found.setdefault(node.name, node)
         problems: list[Diagnostic] = []
         for name, node in found.items():
-            start, hint = node.lineno - 1, did_you_mean(name, self._known(), "set it before using it")
+            start, hint = node.lineno - 1, self._instead(name, "set it before using it")
             problems.append(at(text, start, start + len(name), "MS202", f"'{name}' is undefined", hint))
         return problems
 

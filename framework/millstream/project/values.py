@@ -146,6 +146,24 @@ class Topic(Struct, frozen=True):
         return tuple(use for use in both if isinstance(use, RegistryUse))
 
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class ModelLog(Struct, frozen=True):
+    """The rows of a model that `run` writes to its log."""
+
+    location: Location
+    when: str = ""
+    """A condition; empty for all rows."""
+    when_location: Location | None = None
+    columns: tuple[str, ...] = ()
+    """Empty for all."""
+    columns_location: Location | None = None
+    level: LogLevel = "info"
+    sample: float = 1.0
+    per_minute: int = 60
+
+
 class ModelProperties(Struct, frozen=True):
     """The properties of a model in YAML."""
 
@@ -161,6 +179,7 @@ class ModelProperties(Struct, frozen=True):
     owner: str | None = None
     meta: dict[str, Any] = {}
     hints: dict[str, Any] = {}
+    log: ModelLog | None = None
 
 
 class SqlFile(Struct, frozen=True):
@@ -243,6 +262,11 @@ class Function(Struct, frozen=True):
     imports: tuple[Import, ...] = ()
     libraries: dict[str, str] = {}
     """The libraries that it could import, with their versions."""
+
+    @property
+    def logs(self) -> bool:
+        """Whether it, or what it uses of its file, imports `logging`."""
+        return any(each.module.partition(".")[0] == "logging" for each in self.imports)
 
 
 class Generator(Struct, frozen=True):

@@ -47,6 +47,7 @@ from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.checkpoints.transactions import Transactions, TransactionsOf
+from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
 from millstream.runner.queries.positions import without_earlier
@@ -82,6 +83,8 @@ class Engine(Struct, frozen=True, eq=False):
     """Limits how many batches of a run execute at a time."""
     transactions: Transactions | None = None
     """Those in which records are sent, if any query sends them exactly once."""
+    function_log: LogAddress | None = None
+    """Where a run receives what Python functions log."""
 
     def turn(self, query: Query | None = None) -> Turn | None:
         """Return the turns of a query, if they are limited; without one, those of a long rebuild."""
@@ -225,6 +228,7 @@ class Engine(Struct, frozen=True, eq=False):
             sources={each.relation: self.kafka.source(each.topic, own) for each, own in read},
             tables=self.tables,
             settings=session_settings(query, self.job.catalog),
+            log=self.function_log and self.function_log._replace(models=_stored(query)),
         )
 
     def ranges(
@@ -248,6 +252,10 @@ class Engine(Struct, frozen=True, eq=False):
         target = self.job.project.target
         found = problem_of(query.title, error, str(self.log), target.location)
         return replace(found, message=mask(found.message, secrets_in(target.settings)))
+
+
+def _stored(query: Query) -> tuple[str, ...]:
+    return tuple(model.partition(".")[2] for model in query.stored)
 
 
 def _split_from(record: Record) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -124,6 +124,31 @@ class Batched(Struct, frozen=True):
     batch: Batch
 
 
+class FunctionLogged(Struct, frozen=True):
+    """A Python function logged something in one of Spark's workers."""
+
+    function: str
+    models: tuple[str, ...]
+    """Those that its query stores."""
+    level: str
+    message: str
+    logger: str = ""
+    exception: str = ""
+    """A traceback, if it logged one."""
+    at: dict[str, str] = {}
+    """The row, as far as that is known: its model and key, or the position of its record."""
+    left_out: int = 0
+    """How many records its worker left out before, because they were too many."""
+
+
+class Logged(Struct, frozen=True):
+    """A line of the run's log: a row of a model, or what a function logged."""
+
+    level: str
+    text: str
+    data: dict[str, Any] = {}
+
+
 class Ends(Struct, frozen=True):
     """The current ends of the topics that are read, by partition."""
 
@@ -175,7 +200,8 @@ class Removed(Struct, frozen=True):
 
 OfBuild = Setup | Started | Going | LeftOut | Ended | Told | Compared
 OfQuery = Waiting | Running | Batched | Idle | Failed | LeftOut | Stopped
-OfRun = Setup | Told | Compared | Ends | DataTested | Machine | Applying | Removed | OfQuery
+OfLog = FunctionLogged | Logged
+OfRun = Setup | Told | Compared | Ends | DataTested | Machine | Applying | Removed | OfLog | OfQuery
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

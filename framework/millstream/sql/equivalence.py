@@ -239,13 +239,17 @@ def _flat(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
         yield node
 
 
-def _case(node: exp.Case) -> exp.Case:
-    """Return a CASE with conditions, and without an ELSE of NULL."""
+def _case(node: exp.Case) -> exp.Expr:
+    """Return a CASE with conditions, and without an ELSE of NULL; `coalesce` if it does the same."""
     base, branches = node.this, []
     for each in node.args["ifs"]:
         condition = each.this if base is None else _symmetric(exp.EQ(this=base.copy(), expression=each.this))
         branches.append(exp.If(this=condition, true=each.args["true"]))
     default = node.args.get("default")
+    match branches:
+        case [exp.If(this=exp.Is(this=value, expression=exp.Null())) as only] if default is not None:
+            if _text(value) == _text(default):
+                return _call("coalesce", [value, only.args["true"]])
     return exp.Case(ifs=branches, default=None if isinstance(default, exp.Null) else default)
 
 

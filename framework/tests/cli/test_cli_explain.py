@@ -71,10 +71,11 @@ def test_names_and_selectors_exclude_each_other(shop, run):
     assert run("explain", "totals", "--select", "odd").code == 2
 
 
-def test_an_unknown_model_is_a_warning_and_nothing_is_shown(shop, run):
+def test_an_unknown_model_is_an_error(shop, run):
     found = run("explain", "nothing")
-    assert "No model is selected" in found.out
-    assert "nothing" in found.err
+    assert (found.code, found.out) == (2, "")
+    assert "error[MS603]: 'nothing' selects nothing" in found.err
+    assert "error[MS610]: no model is selected" in run("explain", "source:*").err
 
 
 def test_what_is_not_understood_has_its_place_and_a_remedy(shop, run):

@@ -108,6 +108,7 @@ def of_properties():
         ("a model's tags", properties(model="    config: {tags: [daily]}\n")),
         ("a test that warns", properties(more="        tests: [{not_null: {severity: warn}}]\n")),
         ("a test that stops", properties(more="        tests: [not_null]\n")),
+        ("a log of its rows", properties(model="    log: {when: user > 'c', per_minute: 5}\n")),
         ("a test of a whole table", properties(more="        tests: [{unique: {severity: warn}}]\n")),
         (
             "an exposure",

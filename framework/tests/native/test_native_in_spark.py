@@ -12,7 +12,7 @@ from support.long import NATIVE, NATIVE_ROWS
 from millstream.native import Obstacle, Translation, translate
 from millstream.project.functions import read_functions
 from millstream.runner.python.functions import register
-from millstream.runner.python.worker import Source, outcomes
+from millstream.runner.python.worker import Called, Source, outcomes
 from millstream.text import Text
 
 ROWS = 120
@@ -85,7 +85,7 @@ def rows(seed, parameters, count=ROWS):
 def by_python(source, function, given, parameters):
     columns = list(columns_of(given, parameters).values())
     returned = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
-    found = outcomes(source, function.name, returned[str(function.returns)], columns, len(given))
+    found = outcomes(Called(source, function.name, returned[str(function.returns)]), columns, len(given))
     return [(value, found.errors.get(index)) for index, value in enumerate(found.values.to_pylist())]
 
 

@@ -84,6 +84,11 @@ def test_dbt_s_plus_is_no_part_of_a_name():
 @pytest.mark.parametrize(
     ("options", "message", "remedy"),
     [
+        (
+            {"pre_hook": "x"},
+            "unknown option 'pre_hook'",
+            "remove it: a model is its SELECT, and nothing runs before or after it",
+        ),
         ({"materialised": "sink"}, "unknown option 'materialised'", "did you mean 'materialized'?"),
         (
             {"materialized": "snik"},

@@ -205,6 +205,8 @@ def test_secrets_of_the_target_are_not_there() -> None:
         ("x {{ env_var('DB_PASSWORD') }}", "MS113", "DB_PASSWORD", "profiles.yml"),
         ("x {{ env_var('GITHUB_PAT', '') }}", "MS113", "GITHUB_PAT", 'env-vars = ["GITHUB_PAT"]'),
         ("x {{ reff('orders') }}", "MS202", "reff", "'ref'"),
+        ("x {% if is_incremental() %}{% endif %}", "MS202", "is_incremental", "only reads records that are new"),
+        ("x {{ dbt_utils.star(1) }}", "MS202", "dbt_utils", "copy the macro"),
         ("x {{ 1 | nosuch }}", "MS201", "nosuch", "filters"),
         ("x {{ 1 is nosuch }}", "MS201", "nosuch", "tests"),
         ("x {{ 1 / 0 }}", "MS209", "1 / 0", "expression"),

@@ -15,7 +15,15 @@ from pyspark import cloudpickle
 import millstream.runner.python.functions  # noqa: F401 - registers what pickle sends
 from millstream.runner.python.dead_workers import functions_of_dead_workers
 from millstream.runner.python.keyed import state_in
-from millstream.runner.python.worker import Source, callee, guarded_call, located_call, module_of, plain_call
+from millstream.runner.python.worker import (
+    Called,
+    Source,
+    callee,
+    guarded_call,
+    located_call,
+    module_of,
+    plain_call,
+)
 from millstream.runner.queries.failures import problem_of
 
 FILE = """
@@ -150,7 +158,7 @@ def source(text=FILE):
 
 
 def call(name, returns, *columns):
-    return plain_call(source(), name, returns)(*columns).to_pylist()
+    return plain_call(Called(source(), name, returns))(*columns).to_pylist()
 
 
 POINTS = pa.array(
@@ -197,7 +205,7 @@ def test_a_function_may_change_what_it_returned_before():
 def test_a_class_that_exits_fails_its_row_alone():
     given = POINTS.filter(pa.array([True, True, True])).flatten()[0]
     column = pa.StructArray.from_arrays([given], names=["x"])
-    found = guarded_call(source(), "of_exits", pa.int64())(pa.array([True] * 3), column).to_pylist()
+    found = guarded_call(Called(source(), "of_exits", pa.int64()))(pa.array([True] * 3), column).to_pylist()
     assert [each["value"] for each in found[:1]] == [1]
     assert found[1]["error"].startswith("of_exits(): SystemExit: 1")
 
@@ -214,13 +222,13 @@ def test_a_failing_call_names_function_line_and_error():
 def test_a_guarded_call_is_made_for_the_rows_that_want_it():
     wanted = pa.array([True, False, None, True])
     module_of(source()).LOADED.clear()
-    found = guarded_call(source(), "half", pa.float64())(wanted, pa.array([5, 1, 2, 4]))
+    found = guarded_call(Called(source(), "half", pa.float64()))(wanted, pa.array([5, 1, 2, 4]))
     assert [each["value"] for each in found.to_pylist()] == [2.0, None, None, 2.5]
     assert module_of(source()).LOADED == [5, 4]
 
 
 def test_a_guarded_call_gives_its_failure():
-    found = guarded_call(source(), "half", pa.float64())(pa.array([True, True]), pa.array([0, 5]))
+    found = guarded_call(Called(source(), "half", pa.float64()))(pa.array([True, True]), pa.array([0, 5]))
     bad, good = found.to_pylist()
     assert bad["value"] is None
     assert bad["error"].startswith("half(): ZeroDivisionError")
@@ -228,7 +236,7 @@ def test_a_guarded_call_gives_its_failure():
 
 
 def test_a_guarded_call_without_arguments():
-    found = guarded_call(source(), "always", pa.int64())(pa.array([True, False]))
+    found = guarded_call(Called(source(), "always", pa.int64()))(pa.array([True, False]))
     assert [each["value"] for each in found.to_pylist()] == [1, None]
 
 
@@ -286,11 +294,11 @@ def test_what_fits_is_returned(name, returns, which, value):
 def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, problem):
     good = next(each[2] for each in FITTING if each[0] == name) if name != "given_date" else None
     given = pa.array([good, which] if good else [which])
-    found = guarded_call(source(), name, returns)(pa.array([True] * len(given)), given).to_pylist()
+    found = guarded_call(Called(source(), name, returns))(pa.array([True] * len(given)), given).to_pylist()
     if problem:
         assert found[-1] == {"value": None, "error": f"{name}(): {problem}"}
         with pytest.raises(RuntimeError, match=r"a function failed: given_\w+\(\): returned"):
-            plain_call(source(), name, returns)(given)
+            plain_call(Called(source(), name, returns))(given)
     if good:
         assert found[0]["error"] is None
         assert found[0]["value"] == next(each[3] for each in FITTING if each[0] == name)
@@ -307,7 +315,7 @@ def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, p
     ],
 )
 def test_no_function_ends_its_worker(how, error):
-    found = guarded_call(source(), "ends", pa.int64())(
+    found = guarded_call(Called(source(), "ends", pa.int64()))(
         pa.array([True, True]), pa.array([how, ""])
     ).to_pylist()
     assert found[0]["error"].partition(" (macros")[0] == f"ends(): {error}"
@@ -318,7 +326,7 @@ def test_a_worker_that_dies_leaves_the_name_of_its_function():
     functions_of_dead_workers()
     if (process := os.fork()) == 0:
         text = "import os, signal\ndef dies() -> int:\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-        guarded_call(source(text), "dies", pa.int64())(pa.array([True]))
+        guarded_call(Called(source(text), "dies", pa.int64()))(pa.array([True]))
     assert os.waitpid(process, 0)[1] == signal.SIGKILL
     text = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
     assert (
@@ -340,7 +348,7 @@ def test_a_state_can_not_run_code():
 
 
 def test_a_worker_needs_no_millstream():
-    call = guarded_call(source(), "given_int", pa.int64())
+    call = guarded_call(Called(source(), "given_int", pa.int64()))
     program = (
         "import sys, pickle, pyarrow as pa\n"
         "sys.modules['millstream'] = None\n"
@@ -356,7 +364,7 @@ def test_a_worker_needs_no_millstream():
 
 def test_a_located_call_names_the_row_that_fails_and_skips_rows_without_a_location():
     places = pa.array([None, {"model": "m", "user": "a"}, {"model": "m", "user": "b"}])
-    located = located_call(source(), "given_int", pa.int64())
+    located = located_call(Called(source(), "given_int", pa.int64()))
     assert located(places, pa.array(["half", "one", "whole"])).to_pylist() == [None, 1, 2]
     with pytest.raises(
         RuntimeError, match=r"a function failed: model m, user b: given_int\(\): returned 1\.5, "

@@ -23,6 +23,8 @@ cast(a as int) | int(a)
 a::int | cast(a as INTEGER)
 interval 1 minute | interval '1' minute
 nvl(a, b) | coalesce(a, b)
+case when a is null then b else a end | coalesce(a, b)
+if(isnull(a + 1), b, 1 + a) | ifnull(a + 1, b)
 transform(a, x -> x + 1) | transform(a, x -> 1 + x)
 sum(distinct a) | sum(DISTINCT (a))
 a and b or c | c or (b and a)
@@ -67,6 +69,8 @@ collect_list(a) | collect_set(a)
 any_value(a) | first(a)
 current_date() | current_timestamp()
 case when a then b end | case when a then b else c end
+case when a is null then b else c end | coalesce(a, b)
+case when a is not null then b else a end | coalesce(a, b)
 window(t, '1 minute') | window(t, '1 minute', '30 seconds')
 transform(a, x -> x) | transform(a, x -> y)
 """

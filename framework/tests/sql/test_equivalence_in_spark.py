@@ -29,6 +29,7 @@ def number(pick, depth):
             f"({x} - {y})",
             f"coalesce({x}, {y})",
             f"nvl({x}, {y})",
+            f"if({x} is null, {y}, {x})",
             f"if({truth(pick, depth - 1)}, {x}, {y})",
             f"case when {truth(pick, depth - 1)} then {x} else {y} end",
             f"case when {truth(pick, depth - 1)} then {x} end",

@@ -12,7 +12,14 @@ from millstream.cli.complete import complete_model
 from millstream.cli.environments import decided
 from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_valid, models_in, project_of, root_of, select_nodes
+from millstream.cli.project import (
+    compile_valid,
+    empty_selection_errors,
+    models_in,
+    project_of,
+    root_of,
+    select_nodes,
+)
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.settings import read_settings
@@ -64,6 +71,8 @@ def command(
     if target_of(common, root).environment is not None:
         compiled, _ = decided(root, compiled, project_of(common, root))
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
+    if ids == () and (problems := empty_selection_errors(named, selection)):
+        return finish(common.style, [*compiled.diagnostics, *problems], models=models_in(compiled))
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
     topology = compiled_topology(compiled, results)

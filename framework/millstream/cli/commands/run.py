@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -60,6 +60,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     from millstream.ops.health import health_of
     from millstream.ops.metrics import Identity
     from millstream.ops.notifications.sending import notifying
+    from millstream.ops.run_log import RunLog
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
     from millstream.runner.commands.run import run
@@ -77,8 +78,10 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
         progress.show_address(address)
         for each in diagnostics if common.style.json else ():
             progress.handle(Told(each))
-        tests = _tests(job, compiled, tell, stopping)
-        run(job, root / ".millstream", tell, stopping, alongside=tests)
+        log = RunLog(target, tell)
+        tests = _tests(job, compiled, log.tell, stopping)
+        with closing(log):
+            run(job, root / ".millstream", log.tell, stopping, alongside=tests)
         progress.show_end()
     return 2 if errors else 0
 

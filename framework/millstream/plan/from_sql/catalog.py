@@ -12,7 +12,7 @@ from millstream.expressions import Expression, Read
 from millstream.formats import KEY, Encoding, format_of
 from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink, Table, View
 from millstream.once import once
-from millstream.plan.nodes import Check, Column, Emit, Metering
+from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
 from millstream.project.names import Environment, named
 from millstream.sql.query import Query, Scan
 from millstream.stores.registry import DEFAULT
@@ -76,6 +76,7 @@ class ModelSpec(Struct, frozen=True, dict=True):
     checks: tuple[Check, ...] = ()
     """Row checks."""
     metrics: tuple[Metering, ...] = ()
+    log: LoggedRows | None = None
     promised: tuple[Check, ...] = ()
     """Checks that are not applied, but hold for the rows that production stores."""
 
@@ -93,7 +94,7 @@ class ModelSpec(Struct, frozen=True, dict=True):
     def untested(self) -> ModelSpec:
         """The model with only the tests that decide which rows are stored."""
         deciding = tuple(check for check in self.checks if check.keeps_out)
-        return replace(self, checks=deciding, promised=self.checks, metrics=())
+        return replace(self, checks=deciding, promised=self.checks, metrics=(), log=None)
 
 
 def _relations(value: object) -> Iterator[str]:
@@ -124,6 +125,8 @@ class FunctionSpec(Struct, frozen=True):
     """What it can import from outside of the project, with versions."""
     runs: str = "auto"
     """What YAML demands: auto, native or python."""
+    logs: bool = False
+    """It may log something: it uses `logging`."""
 
 
 class Hints(Struct, frozen=True):

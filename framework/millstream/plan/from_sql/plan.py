@@ -189,6 +189,7 @@ def _output(model: ModelSpec, root: Node) -> Output:
         extras=tuple(Item(name, expression) for name, expression in model.extras),
         checks=model.checks,
         metrics=model.metrics,
+        log=model.log,
         label=model.name,
         models=(model.id,),
     )

@@ -95,6 +95,24 @@ class Metering(Struct, frozen=True):
     """A number and its labels, each after a NUL; NULL if the row does not count."""
 
 
+class RowLog(Struct, frozen=True):
+    """How a run logs rows of a model."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    sample: float = 1.0
+    """The share of rows that is logged."""
+    per_minute: int = 60
+    """The most lines per minute."""
+
+
+class LoggedRows(Struct, frozen=True):
+    """Which rows of a model are logged, and what of them."""
+
+    log: RowLog
+    text: Expression
+    """The logged columns of a row as JSON; NULL if it is not logged."""
+
+
 class Good(Struct, frozen=True):
     """A hidden column of decoded records: whether all columns that a model reads could be decoded."""
 

@@ -19,6 +19,7 @@ from millstream.plan.nodes.parts import (
     Column,
     Good,
     Item,
+    LoggedRows,
     Metering,
     ReadColumns,
     columns_text,
@@ -304,10 +305,17 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """The hidden columns by which it, the views with state and the topics that it reads drop bad records."""
     metrics: tuple[Metering, ...] = ()
     """What the rows that are stored add to metrics."""
+    log: LoggedRows | None = None
+    """Which of the rows that are stored are logged."""
 
     @property
     def operator(self) -> str:
         return self.materialization.word
+
+    @property
+    def observed(self) -> bool:
+        """Whether its query observes the rows that it stores, for metrics or a log."""
+        return bool(self.metrics) or self.log is not None
 
     @property
     def topic(self) -> str:
@@ -340,6 +348,7 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
             *(item.expression for item in self.extras),
             *(check.wrong for check in self.checks),
             *(each.text for each in self.metrics),
+            *((self.log.text,) if self.log else ()),
         )
 
 

@@ -27,6 +27,7 @@ from millstream.runner.deployment.stages import begin, planned, update_lock
 from millstream.runner.engine import Engine, engine
 from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
+from millstream.runner.live.function_logs import driver_addresses, receiving
 from millstream.runner.live.live_queries import DRAIN, LiveQueries
 from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
@@ -55,30 +56,38 @@ def run(
     trigger = job.project.target.settings.get("trigger") or None
     job = replace(job, project=with_contents(job.project), trigger=trigger)
     requested = choose_queries(job.physical.queries, job.models)
-    with engine(job, requested, folder, tell, spark, long_running=True) as running:
-        queries = choose_queries(running.job.physical.queries, job.models)
-        deployment = planned(running, queries)
-        _check(running, queries, deployment)
-        begin(running, queries, deployment)
-        update_lock(running, {query.name for query in queries})
-        if job.models is None:
-            write_manifest(running.files, running.checkpoints, job.manifest)
-        live = LiveQueries(running)
-        threads = [
-            threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
-            for work in alongside
-        ]
-        with listening(job.project.target, Path(job.project.root), Handling(live, stopping)):
-            try:
-                live.start(queries, deployment)
-                for thread in threads:
-                    thread.start()
-                _wait(live, stopping)
-            finally:
-                stopping.set()
-                live.end()
-                for thread in threads:
-                    thread.join(DRAIN)
+    with (
+        engine(job, requested, folder, tell, spark, long_running=True) as running,
+        receiving(*driver_addresses(running.spark), tell) as log,
+    ):
+        _keep_running(replace(running, function_log=log), stopping, alongside)
+
+
+def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:
+    job = running.job
+    queries = choose_queries(job.physical.queries, job.models)
+    deployment = planned(running, queries)
+    _check(running, queries, deployment)
+    begin(running, queries, deployment)
+    update_lock(running, {query.name for query in queries})
+    if job.models is None:
+        write_manifest(running.files, running.checkpoints, job.manifest)
+    live = LiveQueries(running)
+    threads = [
+        threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
+        for work in alongside
+    ]
+    with listening(job.project.target, Path(job.project.root), Handling(live, stopping)):
+        try:
+            live.start(queries, deployment)
+            for thread in threads:
+                thread.start()
+            _wait(live, stopping)
+        finally:
+            stopping.set()
+            live.end()
+            for thread in threads:
+                thread.join(DRAIN)
 
 
 def _wait(live: LiveQueries, stopping: threading.Event) -> None:

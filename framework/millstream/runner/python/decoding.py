@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from millstream.formats.python.calling import Decoder, decoder, row_of
 from millstream.formats.python.checks import EXACT, MisfitError, WantedField, field_value, fitting_field
+from millstream.runner.python.forwarding import LogAddress, forwards
 from millstream.runner.python.worker import traces
 from millstream.user_code import Source
 
@@ -30,7 +31,14 @@ class Batch(NamedTuple):
 
 
 def decoding_call(
-    source: Source, name: str, fields: Sequence[WantedField], returns: Any, *, optional: bool, single: bool
+    source: Source,
+    name: str,
+    fields: Sequence[WantedField],
+    returns: Any,
+    *,
+    optional: bool,
+    single: bool,
+    log: LogAddress | None = None,
 ) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of bytes.
 
@@ -40,8 +48,8 @@ def decoding_call(
     """
 
     def call(values: Any, *place: Any) -> Any:
-        known = decoder(source, name, optional=optional, single=single)
-        with traces(name):
+        with traces(name), forwards(name, log):
+            known = decoder(source, name, optional=optional, single=single)
             batch = _batch(values.to_pylist(), known, fields)
         struct = returns.value_type
         by_column = zip(*batch.values, strict=True) if batch.values else ([] for _ in fields)

@@ -23,11 +23,13 @@ from millstream.physical.emit.draft import LOCATED
 from millstream.physical.python_calls import GUARDED
 from millstream.project.contents import content_of
 from millstream.project.values import Function, Project
-from millstream.runner.python import columns, decoding, fitting, worker
+from millstream.runner.python import columns, decoding, fitting, forwarding, worker
+from millstream.runner.python.forwarding import LogAddress
+from millstream.runner.python.worker import Called
 from millstream.user_code import Source
 
 # Workers of a cluster need no Millstream: pickle sends them these modules.
-for module in (calling, checks, columns, decoding, fitting, user_code, worker):
+for module in (calling, checks, columns, decoding, fitting, forwarding, user_code, worker):
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
@@ -37,13 +39,14 @@ def register(
     names: Iterable[str],
     within: Container[str] = (),
     encoders: Container[str] = (),
+    log: LogAddress | None = None,
 ) -> None:
     """Register functions in a session: under their names, and in the forms that queries call.
 
     Spark may call a deterministic function twice for a row, or for rows that a later filter drops. So all are
     registered as non-deterministic, except those `within` an aggregate or a join condition, where Spark only
     allows deterministic ones. If a call fails, the query stops, unless the call is in a fan-out. `encoders`
-    encode records, and keys of NULL remain NULL.
+    encode records, and keys of NULL remain NULL. What they log is sent to `log`.
     """
     for name in names:
         function = project.functions[name]
@@ -52,13 +55,13 @@ def register(
         source = source_of(project, function)
         given = _returned(function)
         arrow = to_arrow_type(DataType.fromDDL(given), timezone="UTC")
-        plain = worker.plain_call(source, name, arrow, skips_null=name in encoders)
-        located = worker.located_call(source, name, arrow, skips_null=name in encoders)
-        guarded = worker.guarded_call(source, name, arrow, skips_null=name in encoders)
-        udf = _udf(plain, given)
+        called = Called(source, name, arrow, name in encoders, log)
+        udf = _udf(worker.plain_call(called), given)
         session.udf.register(name, udf if name in within else udf.asNondeterministic())
-        session.udf.register(f"{name}{LOCATED}", _udf(located, given).asNondeterministic())
-        failing = _udf(guarded, f"struct<value:{given},error:string>")
+        session.udf.register(
+            f"{name}{LOCATED}", _udf(worker.located_call(called), given).asNondeterministic()
+        )
+        failing = _udf(worker.guarded_call(called), f"struct<value:{given},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
         native = translate(function, source.text)
         if isinstance(native, Translation) and name not in encoders:
@@ -82,7 +85,9 @@ def _replace(session: SparkSession, function: Function, native: Translation, *, 
     )
 
 
-def register_decoders(session: SparkSession, project: Project, calls: Iterable[DecodingCall]) -> None:
+def register_decoders(
+    session: SparkSession, project: Project, calls: Iterable[DecodingCall], log: LogAddress | None = None
+) -> None:
     """Register the functions that decode records, each with the columns that are read."""
     for each in calls:
         source = source_of(project, project.functions[each.function])
@@ -95,6 +100,7 @@ def register_decoders(session: SparkSession, project: Project, calls: Iterable[D
             to_arrow_type(DataType.fromDDL(given), timezone="UTC"),
             optional=each.optional,
             single=each.single,
+            log=log,
         )
         session.udf.register(each.name, _udf(made, given).asNondeterministic())
 

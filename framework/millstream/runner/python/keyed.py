@@ -27,6 +27,7 @@ from millstream.physical.values import OutputMode
 from millstream.project.values import Function, Project
 from millstream.runner.python import worker
 from millstream.runner.python.fitting import Fit, UnfitError, fit_of_rows
+from millstream.runner.python.forwarding import LogAddress, forwards
 from millstream.runner.python.functions import source_of
 from millstream.runner.python.worker import FAILED
 from millstream.types import Row as Struct
@@ -47,7 +48,13 @@ _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def yielded_rows(session: SparkSession, project: Project, step: StatefulView, mode: OutputMode) -> DataFrame:
+def yielded_rows(
+    session: SparkSession,
+    project: Project,
+    step: StatefulView,
+    mode: OutputMode,
+    log: LogAddress | None = None,
+) -> DataFrame:
     """Return the rows that a function yields for the rows of each key.
 
     The rows of a key are not ordered, neither by event time nor reliably by their topic.
@@ -73,6 +80,8 @@ def yielded_rows(session: SparkSession, project: Project, step: StatefulView, mo
         dict(zip(yielded, (column.name for column in step.made), strict=True)),
         pa.struct(list(zip(yielded, types, strict=True))),
         milliseconds(step.ttl) if step.ttl else None,
+        log,
+        step.keys,
     )
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in step.made)
     rows = given.select(*map(quoted, columns)).groupBy(*map(quoted, step.keys))
@@ -120,6 +129,8 @@ class Keyed(StatefulProcessor):
         yielded: Mapping[str, str],
         arrow: Any,
         ttl: int | None = None,
+        log: LogAddress | None = None,
+        keys: tuple[str, ...] = (),
     ) -> None:
         self.source = source
         self.name = name
@@ -131,6 +142,9 @@ class Keyed(StatefulProcessor):
         """The type of what it yields, as a struct."""
         self.ttl = ttl
         """Milliseconds after which Spark drops a state that was not written again."""
+        self.log = log
+        """Where what it logs is sent, with the key's columns."""
+        self.keys = keys
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.state = handle.getValueState(STATE, f"{STATE} binary", self.ttl)
@@ -142,6 +156,10 @@ class Keyed(StatefulProcessor):
         rows: Iterator[Row],
         timerValues: TimerValues,  # noqa: N803, ARG002
     ) -> Iterator[Any]:
+        with forwards(self.name, self.log, [dict(zip(self.keys, key, strict=True))] if key else None):
+            yield from self._yielded(key, rows)
+
+    def _yielded(self, key: Any, rows: Iterator[Row]) -> Iterator[Any]:
         if self.converted_function is None:
             self.converted_function = converted_function(self.source, self.name, self.indexes, self.arrow)
         function, of_key, row_of, state_of, fit = self.converted_function

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from millstream.runner.python.columns import NotBuilt, values_of
 from millstream.runner.python.fitting import Fit, UnfitError, fit_of, fitted, flat_classes, is_optional
+from millstream.runner.python.forwarding import LogAddress, forwards
 from millstream.user_code import Source, converter, failure, module_of
 
 FAILED = "a function failed: "
@@ -58,6 +59,19 @@ def rows_of(columns: Sequence[Any], known: Callee) -> Iterator[tuple[Any, ...]]:
     return zip(*values, strict=True)
 
 
+class Called(NamedTuple):
+    """A function that Spark calls."""
+
+    source: Source
+    name: str
+    returns: Any
+    """The Arrow type of its result."""
+    skips_null: bool = False
+    """It isn't called with NULL, which remains NULL."""
+    log: LogAddress | None = None
+    """Where what it logs is sent."""
+
+
 class Outcomes(NamedTuple):
     """The results of some rows, as an Arrow array with NULL for those that failed."""
 
@@ -66,23 +80,28 @@ class Outcomes(NamedTuple):
     """By index of the row."""
 
 
-def outcomes(
-    source: Source, name: str, returns: Any, columns: Sequence[Any], rows: int, *, skips_null: bool = False
-) -> Outcomes:
-    """Call a function for each row, and check what it returns; if it `skips_null`, NULL remains NULL."""
-    if skips_null and columns[0].null_count:
+def outcomes(called: Called, columns: Sequence[Any], rows: int, locations: Any = None) -> Outcomes:
+    """Call a function for each row, and check what it returns.
+
+    `locations` says where the rows are from.
+    """
+    name, returns = called.name, called.returns
+    if called.skips_null and columns[0].null_count:
         present = columns[0].is_valid()
-        found = outcomes(source, name, returns, [columns[0].filter(present)], present.true_count)
+        located = None if locations is None else locations.filter(present)
+        found = outcomes(called, [columns[0].filter(present)], present.true_count, located)
         places = [index for index, is_there in enumerate(present.to_pylist()) if is_there]
         return Outcomes(
             spread(found.values, present), {places[at]: each for at, each in found.errors.items()}
         )
-    known = callee(source, name)
-    fit, flat = known.fit(returns)
     values: list[Any] = []
     errors: dict[int, str] = {}
-    with traces(name):
+    with traces(name), forwards(name, called.log, locations) as calls:
+        known = callee(called.source, name)
+        fit, flat = known.fit(returns)
         for index, row in enumerate(rows_of(columns, known) if columns else [()] * rows):
+            if calls is not None:
+                calls.row = index
             # Values that can change are taken at once: the next call may change and return the same object.
             value, error = result(known, name, row, None if flat else fit)
             values.append(value)
@@ -97,11 +116,11 @@ def outcomes(
     return Outcomes(array, errors)
 
 
-def plain_call(source: Source, name: str, returns: Any, *, skips_null: bool = False) -> Callable[..., Any]:
+def plain_call(called: Called) -> Callable[..., Any]:
     """Return a function that Spark calls with columns of arguments; a failing row stops the query."""
 
     def call(*columns: Any) -> Any:
-        found = outcomes(source, name, returns, columns, 0, skips_null=skips_null)
+        found = outcomes(called, columns, 0)
         if found.errors:
             raise RuntimeError(FAILED + found.errors[min(found.errors)])
         return found.values
@@ -109,7 +128,7 @@ def plain_call(source: Source, name: str, returns: Any, *, skips_null: bool = Fa
     return call
 
 
-def located_call(source: Source, name: str, returns: Any, *, skips_null: bool = False) -> Callable[..., Any]:
+def located_call(function: Called) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of row locations, and columns of arguments.
 
     A failing row stops the query, and the error has its location. If the location is NULL, nothing is called.
@@ -118,10 +137,11 @@ def located_call(source: Source, name: str, returns: Any, *, skips_null: bool = 
     def call(locations: Any, *columns: Any) -> Any:
         called = locations.is_valid()
         given = columns if not locations.null_count else [each.filter(called) for each in columns]
-        found = outcomes(source, name, returns, given, called.true_count, skips_null=skips_null)
+        places = locations.drop_null()
+        found = outcomes(function, given, called.true_count, places)
         if found.errors:
             first = min(found.errors)
-            place = locations.drop_null()[first].as_py()
+            place = places[first].as_py()
             location = ", ".join(f"{k} {v}" for k, v in place.items())
             raise RuntimeError(f"{FAILED}{location}: {found.errors[first]}")
         return spread(found.values, called)
@@ -129,18 +149,21 @@ def located_call(source: Source, name: str, returns: Any, *, skips_null: bool = 
     return call
 
 
-def guarded_call(source: Source, name: str, returns: Any, *, skips_null: bool = False) -> Callable[..., Any]:
+def guarded_call(function: Called) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of conditions, and columns of arguments.
 
-    It returns structs of `value` and `error`; both are NULL if the condition doesn't hold.
+    It returns structs of `value` and `error`; both are NULL if the condition doesn't hold. Instead of a
+    condition, a row can have its location, or NULL if the function is not called.
     """
 
     def call(conditions: Any, *columns: Any) -> Any:
         import pyarrow as pa
 
-        called = conditions.fill_null(False)
+        located = pa.types.is_struct(conditions.type)
+        called = conditions.is_valid() if located else conditions.fill_null(False)
         arguments = [each.filter(called) for each in columns]
-        found = outcomes(source, name, returns, arguments, called.true_count, skips_null=skips_null)
+        places = conditions.drop_null() if located else None
+        found = outcomes(function, arguments, called.true_count, places)
         errors = pa.array([found.errors.get(row) for row in range(called.true_count)], pa.string())
         return pa.StructArray.from_arrays(
             [spread(found.values, called), spread(errors, called)], names=["value", "error"]

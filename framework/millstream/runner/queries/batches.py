@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
-from millstream.runner.queries.counts import counts, metrics_of, model_rows, observed, reasons
+from millstream.runner.queries.counts import counts, logs_of, metrics_of, model_rows, observed, reasons
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 from millstream.runner.queries.row_tests import TestCounts
@@ -58,6 +58,8 @@ class Batch(Struct, frozen=True):
     counts: Counts = Counts()
     metrics: dict[str, dict[str, list[float]]] = {}
     """What the rows of the batch add to metrics; see `counts.Metrics`."""
+    logs: dict[str, tuple[int, list[str]]] = {}
+    """The logged rows; see `counts.Logs`."""
     ages: tuple[int, ...] = ()
     """How many records were how old when it began: two steps for each power of two of milliseconds."""
     model_rows: dict[str, int] = {}
@@ -75,7 +77,7 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         if found is not None:
             _add_offsets(found[1], source, read, behind)
     states = progress.stateOperators
-    own_counts, metrics = test_counts.take(progress.batchId)
+    own_counts, metrics, logs = test_counts.take(progress.batchId)
     return Batch(
         number=progress.batchId,
         rows=progress.numInputRows,
@@ -92,6 +94,7 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         operators=tuple(map(_state_of, states)),
         counts=counts(observed([progress]).values()) + own_counts,
         metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | metrics,
+        logs=logs_of(row.asDict() for row in progress.observedMetrics.values()) | logs,
         ages=_ages(progress),
         model_rows=model_rows(progress.observedMetrics.values()),
         reasons=reasons(progress.observedMetrics.values()),

@@ -20,8 +20,9 @@ from millstream.physical.checks import count_name
 from millstream.physical.dead_letters import COLUMNS
 from millstream.physical.emit.steps import CountedView
 from millstream.physical.measures import METRICS, metric_id
+from millstream.physical.row_logs import LOGS, log_id
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
-from millstream.plan.nodes import Good, Meter
+from millstream.plan.nodes import Good, Meter, RowLog
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 
@@ -68,13 +69,15 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
         return records
     observed += [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
     observed += [_metric(meter).alias(f"{METRICS} {meter.name}") for meter in how.metrics]
+    observed += [_gathered(model, log).alias(f"{LOGS} {model}") for model, log in how.logs.items()]
     observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
     if dead_letters:
         models = [each.model for each in query.outputs if isinstance(each, SinkOutput)]
         observed += _dead_letters(dead_letters, models)
         observed.append(_reasons(dead_letters))
     found = records.observe("records", *observed)
-    return found.where("topic is not null") if how.skips or how.tests or how.metrics else found
+    markers = how.skips or how.tests or how.metrics or how.logs
+    return found.where("topic is not null") if markers else found
 
 
 def _markers(whose: str) -> Column:
@@ -89,6 +92,11 @@ def _metric(meter: Meter) -> Column:
     boundaries = ",".join(map(str, meter.buckets))
     text = f.when(_is_marker(metric_id(meter)), f.col("value").cast("string"))
     return f.call_function("tally", text, f.lit(boundaries), f.lit(str(meter.most)))
+
+
+def _gathered(model: str, log: RowLog) -> Column:
+    text = f.when(_is_marker(log_id(model)), f.col("value").cast("string"))
+    return f.call_function("gather", text, f.lit(str(log.sample)), f.lit(str(log.per_minute)))
 
 
 def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) -> Iterable[Column]:
@@ -159,7 +167,7 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in rows:
         for name, number in row.asDict().items():
-            if name.startswith((f"{METRICS} ", _ROWS, _REASONS)):
+            if name.startswith((f"{METRICS} ", f"{LOGS} ", _ROWS, _REASONS)):
                 continue
             # Several parts of a query may decode the same source: each observes the same records.
             found[name] = max(found.get(name, 0), number or 0)
@@ -178,6 +186,21 @@ def metrics_of(rows: Iterable[Mapping[str, Any]]) -> Metrics:
         for row in rows
         for name, found in row.items()
         if name.startswith(prefix) and found
+    }
+
+
+Logs = dict[str, tuple[int, list[str]]]
+"""The logged rows of a batch by model: how many, and the texts of the first ones."""
+
+
+def logs_of(rows: Iterable[Mapping[str, Any]]) -> Logs:
+    """Return the logged rows among what a batch counted."""
+    prefix = f"{LOGS} "
+    return {
+        name.removeprefix(prefix): (found["rows"], list(found["texts"]))
+        for row in rows
+        for name, found in row.items()
+        if name.startswith(prefix) and found and found["rows"]
     }
 
 

@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 
 from millstream.physical.checks import WRONG_ROW, count_name
 from millstream.physical.measures import METRICS
+from millstream.physical.row_logs import LOGS
 from millstream.physical.values import DeadLetters, Delivery
-from millstream.runner.queries.counts import Metrics, counts, metrics_of
+from millstream.runner.queries.counts import Logs, Metrics, counts, logs_of, metrics_of
 from millstream.runner.queries.results import Counts
 
 
@@ -27,21 +28,23 @@ class TestCounts:
     def add(self, number: int, found: Mapping[str, Any]) -> None:
         self._by_batch[number] = found
 
-    def take(self, number: int) -> tuple[Counts, Metrics]:
-        """Return and remove the counts and metrics of a completed batch."""
+    def take(self, number: int) -> tuple[Counts, Metrics, Logs]:
+        """Return and remove the counts, metrics and logged rows of a completed batch."""
         found = self._by_batch.pop(number, {})
-        return counts([_only_counts(found)]), metrics_of([found])
+        return counts([_only_counts(found)]), metrics_of([found]), logs_of([found])
 
     def all(self) -> Counts:
         return counts(map(_only_counts, self._by_batch.values()))
 
 
 def _only_counts(found: Mapping[str, Any]) -> Mapping[str, int]:
-    return {name: number for name, number in found.items() if not name.startswith(f"{METRICS} ")}
+    return {
+        name: number for name, number in found.items() if not name.startswith((f"{METRICS} ", f"{LOGS} "))
+    }
 
 
 def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, Any]:
-    """Run all row checks of a batch, before any of it is stored, and compute its metrics."""
+    """Run all row checks of a batch, before any of it is stored, and observe them."""
     found: dict[str, Any] = {}
     for each in deliveries:
         if not each.counts_sql:

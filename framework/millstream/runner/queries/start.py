@@ -28,6 +28,7 @@ from millstream.physical.values import (
 )
 from millstream.project.values import Project
 from millstream.runner.python import functions, keyed
+from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
@@ -59,6 +60,8 @@ class QueryContext(Struct, frozen=True):
     """Models whose backfill failed."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None
     """Removes dead letters that were sent before."""
+    log: LogAddress | None = None
+    """Where what Python functions log is sent, with the models of the query."""
 
 
 def start(
@@ -119,7 +122,7 @@ def _maintained(
     """Return a function that stores the differences between a table and its SQL when something changed."""
 
     def rows(session: SparkSession) -> DataFrame:
-        _make_views(session, query, context.project)
+        _make_views(session, query, context)
         return session.sql(query.sql)
 
     # The numbers of its transactions are not those of Spark's batches.
@@ -150,8 +153,10 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     session = spark.newSession()
     for name, value in context.settings.items():
         session.conf.set(name, value)
-    functions.register(session, context.project, query.functions, query.nested_calls, query.encoders)
-    functions.register_decoders(session, context.project, query.decoders)
+    functions.register(
+        session, context.project, query.functions, query.nested_calls, query.encoders, context.log
+    )
+    functions.register_decoders(session, context.project, query.decoders, context.log)
     if query.maintaining is not None:
         maintained.record_changes(session, query.maintaining, context.tables)
     for source in query.sources:
@@ -165,13 +170,13 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     if query.maintaining is not None:
         changes = [source.view for source in query.sources]
         maintained.waking(session, query.maintaining, changes).createOrReplaceTempView(query.maintaining.view)
-    _make_views(session, query, context.project)
+    _make_views(session, query, context)
     return session
 
 
-def _make_views(session: SparkSession, query: Query, project: Project) -> None:
+def _make_views(session: SparkSession, query: Query, context: QueryContext) -> None:
     for step in query.steps:
-        make_view(session, step, project, query.output_mode)
+        make_view(session, step, context.project, query.output_mode, context.log)
 
 
 def _streamed(context: QueryContext, trigger: Mapping[str, object], *, timed: bool) -> Read:
@@ -184,7 +189,9 @@ def _streamed(context: QueryContext, trigger: Mapping[str, object], *, timed: bo
     return read
 
 
-def make_view(session: SparkSession, step: Step, project: Project, mode: OutputMode) -> None:
+def make_view(
+    session: SparkSession, step: Step, project: Project, mode: OutputMode, log: LogAddress | None = None
+) -> None:
     match step:
         case SqlView():
             made = session.sql(step.sql)
@@ -195,7 +202,7 @@ def make_view(session: SparkSession, step: Step, project: Project, mode: OutputM
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
-            made = keyed.yielded_rows(session, project, step, mode)
+            made = keyed.yielded_rows(session, project, step, mode, log)
     made.createOrReplaceTempView(step.name)
 
 

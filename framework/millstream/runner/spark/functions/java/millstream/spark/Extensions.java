@@ -44,6 +44,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     decoder(session, "decode_xml", 3, (fields, settings) -> new XmlFormat(fields, zone(), settings));
     add(session, "tally", arguments -> new Aggregate("tally",
         new Tally(numbers(text(arguments.get(1))), Integer.parseInt(text(arguments.get(2)))), arguments.get(0), 0, 0));
+    add(session, "gather", arguments -> new Aggregate("gather",
+        new Gather(Double.parseDouble(text(arguments.get(1))), Integer.parseInt(text(arguments.get(2)))), arguments.get(0), 0, 0));
     add(session, "ages", arguments -> new Aggregate("ages", new Ages(), arguments.get(0), 0, 0));
     return BoxedUnit.UNIT;
   }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
@@ -93,7 +94,10 @@ public final class NativeFunction implements ScalarFunction<Object> {
     Function1<Seq<Expression>, Expression> builder = new AbstractFunction1<>() {
       @Override
       public Expression apply(Seq<Expression> arguments) {
-        List<Expression> parts = CollectionConverters.asJava(arguments);
+        List<Expression> parts = new ArrayList<>(CollectionConverters.asJava(arguments));
+        if (form == Form.GUARDED && !parts.isEmpty() && isLocation(parts.get(0).dataType())) {
+          parts.set(0, new IsNotNull(parts.get(0)));  // a native function logs nothing
+        }
         return fits(parts, code, form) ? call(parts, code, form, deterministic) : python.apply(arguments);
       }
     };
