@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -27,10 +28,7 @@ def needed(root: Path, libraries: Iterable[str]) -> list[metadata.Distribution]:
     project = _table(root / "pyproject.toml", "project")
     own = canonicalize_name(str(project.get("name") or "")) == OWN
     wanted = [] if own else [str(each) for each in project.get("dependencies") or ()]
-    return sorted(
-        closure([OWN, *wanted, *_packages_of(libraries)]).values(),
-        key=lambda each: canonicalize_name(each.name),
-    )
+    return [found for _, found in sorted(closure([OWN, *wanted, *packages_of(libraries)]).items())]
 
 
 def closure(wanted: Iterable[str]) -> dict[str, metadata.Distribution]:
@@ -45,11 +43,20 @@ def closure(wanted: Iterable[str]) -> dict[str, metadata.Distribution]:
         if (name, extras) in done:
             continue
         done.add((name, extras))
-        distribution = found[name] = found.get(name) or _installed(each)
-        _check_version(each, distribution)
-        required = (_parsed(text, distribution.name) for text in distribution.requires or ())
-        waiting += [other for other in required if _applies(other, extras)]
+        package = _installed(each.name)
+        found[name] = package.distribution
+        if not each.specifier.contains(package.version, prereleases=True):
+            message = f"{package.name} {package.version} is installed, but {each.specifier} is required"
+            raise MillstreamError(Diagnostic("MS662", message, None, _SYNC))
+        waiting += [other for other in package.requires if _applies(other, extras)]
     return found
+
+
+class _Installed(NamedTuple):
+    distribution: metadata.Distribution
+    name: str
+    version: str
+    requires: tuple[Requirement, ...]
 
 
 def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
@@ -66,21 +73,21 @@ def _parsed(text: str, where: str) -> Requirement:
         raise MillstreamError(Diagnostic("MS662", message, None, remedy)) from None
 
 
-def _installed(requirement: Requirement) -> metadata.Distribution:
+@cache
+def _installed(name: str) -> _Installed:
+    """Return an installed package; each of its facts is parsed from all of its metadata, so only once."""
     try:
-        return metadata.distribution(requirement.name)
+        found = metadata.distribution(name)
     except metadata.PackageNotFoundError:
-        message = f"the package {requirement.name} is required, but not installed"
+        message = f"the package {name} is required, but not installed"
         raise MillstreamError(Diagnostic("MS662", message, None, _SYNC)) from None
+    title = found.name
+    return _Installed(
+        found, title, found.version, tuple(_parsed(text, title) for text in found.requires or ())
+    )
 
 
-def _check_version(requirement: Requirement, found: metadata.Distribution) -> None:
-    if not requirement.specifier.contains(found.version, prereleases=True):
-        message = f"{found.name} {found.version} is installed, but {requirement.specifier} is required"
-        raise MillstreamError(Diagnostic("MS662", message, None, _SYNC))
-
-
-def _packages_of(libraries: Iterable[str]) -> Iterator[str]:
+def packages_of(libraries: Iterable[str]) -> Iterator[str]:
     """Yield the packages that have some modules; functions may import a module only where it exists."""
     others = []
     for module in sorted(set(libraries)):

@@ -12,12 +12,14 @@ from importlib import metadata
 from pathlib import Path
 
 from msgspec import Struct
+from packaging.utils import canonicalize_name
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.jars.cache import mark_verified, sha256_of
 from millstream.package.deployments import deployment_files
 from millstream.package.facts import Facts
 from millstream.package.wheels import Wheel, write_wheel
+from millstream.package.workers import write_workers
 
 Progress = Callable[[str, int, int], None]
 SUMS = "SHA256SUMS"
@@ -35,6 +37,10 @@ class Contents(Struct, frozen=True):
     """The project's files, by path."""
     distributions: tuple[metadata.Distribution, ...]
     jars: tuple[Path, ...]
+    for_workers: frozenset[str] = frozenset()
+    """The packages that a cluster's workers need; empty without a cluster."""
+    modules: Mapping[str, Path] = {}
+    """The project's own modules that its functions import, by path."""
 
 
 class Packaged(Struct, frozen=True):
@@ -98,6 +104,11 @@ def _fill(folder: Path, contents: Contents, progress: Progress | None) -> str:
         mark_verified(folder / "jars" / jar.name)
     wheels = list(_wheels(contents.distributions, folder / "wheels", progress))
     _write(folder / "requirements.txt", "".join(f"{each.requirement}\n" for each in wheels))
+    if contents.for_workers:
+        files: dict[str, Path] = {
+            canonicalize_name(each.package): folder / "wheels" / each.file for each in wheels
+        }
+        write_workers(folder, contents.for_workers, files, contents.modules)
     sums = _sums(folder)
     identity = sha256(sums.encode()).hexdigest()[:12]
     for path, text in deployment_files(contents.facts, identity).items():

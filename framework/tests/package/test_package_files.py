@@ -7,6 +7,7 @@ from millstream.package.copying import copy_project
 from millstream.package.facts import Variable, facts_of
 from millstream.package.project_files import project_files
 from millstream.project.load import load_project
+from millstream.runner.spark.jars import features_of
 
 
 def loaded(root, target="production"):
@@ -66,6 +67,15 @@ def test_variables_of_the_target_are_named(shop):
     )  # fmt: skip
     assert (facts.cores, facts.memory) == (4, 4096 + 1024 + 1024)
     assert facts_of(loaded(shop, "local"), None).variables == (Variable("REGION", optional=True),)
+
+
+def test_the_client_of_s3_is_packaged_where_a_target_needs_it(shop):
+    assert "s3" in features_of(loaded(shop).target)
+    assert "s3" not in features_of(loaded(shop, "local").target)
+    profiles = (shop / "profiles.yml").read_text()
+    own = "spark: {spark.jars.packages: 'org.apache.hadoop:hadoop-aws:3.5.0', "
+    (shop / "profiles.yml").write_text(profiles.replace("spark: {", own))
+    assert "s3" not in features_of(loaded(shop).target)
 
 
 def package(folder, identity, **files):

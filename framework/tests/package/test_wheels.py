@@ -13,6 +13,7 @@ import pytest
 from millstream.errors import MillstreamError
 from millstream.package.requirements import check_lock, closure, needed
 from millstream.package.wheels import write_wheel
+from millstream.package.workers import worker_packages, write_workers
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -56,6 +57,28 @@ def test_programs_stay_programs(tmp_path):
     shutil.rmtree(tmp_path / "site")
     installed(tmp_path / again.file, tmp_path / "site")
     assert program.stat().st_mode & 0o111 == 0o111
+
+
+def test_workers_import_packages_and_modules_from_their_archive(tmp_path):
+    assert {"pandas", "pyarrow", "numpy", "protobuf", "wcwidth"} <= worker_packages({"wcwidth"})
+    assert not {"pyspark", "millstream", "deltalake", "wcwidth"} & worker_packages(())
+    wheel = write_wheel(metadata.distribution("wcwidth"), tmp_path)
+    module = tmp_path / "words.py"
+    module.write_text("import wcwidth\nwidth = wcwidth.wcswidth('日本')\n")
+    archive = write_workers(
+        tmp_path, {"wcwidth"}, {"wcwidth": tmp_path / wheel.file}, {"src/words/wide.py": module}
+    )
+    with ZipFile(archive) as found:
+        found.extractall(tmp_path / "packages")
+    command = (
+        sys.executable,
+        "-S",
+        "-c",
+        "from words.wide import width, wcwidth; print(width, wcwidth.__file__)",
+    )
+    environment = {"PYTHONPATH": str(tmp_path / "packages")}
+    said = subprocess.check_output(command, text=True, env=environment, cwd=tmp_path / "packages")
+    assert said.split() == ["4", str(tmp_path / "packages/wcwidth/__init__.py")]
 
 
 def test_equal_packages_give_equal_wheels(tmp_path):

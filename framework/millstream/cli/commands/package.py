@@ -70,8 +70,10 @@ def _contents(common: Common, root: Path, compiled: Compiled, include: tuple[str
     from millstream.package.jars import jars_to_package
     from millstream.package.project_files import project_files
     from millstream.package.requirements import check_lock, needed
+    from millstream.package.workers import worker_packages
     from millstream.package.write import Contents
     from millstream.plan.from_sql.catalog import Catalog
+    from millstream.project.values import is_local
 
     project = project_of(common, root)
     files = project_files(project, include, common.profiles_dir)
@@ -79,7 +81,15 @@ def _contents(common: Common, root: Path, compiled: Compiled, include: tuple[str
     check_lock(root, distributions)
     with fetching(common.style) as progress:
         jars = jars_to_package(project.target, from_msgpack(compiled.catalog, Catalog).jars, progress)
-    return Contents(facts_of(project, common.profiles_dir), files, tuple(distributions), tuple(jars))
+    modules = {path: root / path for path in project.imported if path.endswith(".py")}
+    return Contents(
+        facts_of(project, common.profiles_dir),
+        files,
+        tuple(distributions),
+        tuple(jars),
+        frozenset() if is_local(project.target) else worker_packages(project.libraries),
+        modules,
+    )
 
 
 @contextmanager

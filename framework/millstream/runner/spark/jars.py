@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from millstream.machine.jars import Progress, fetch
+from millstream.project.secrets import Secret
 from millstream.project.values import Target
 from millstream.runner.spark.functions import functions_jar
 from millstream.stores.registry import configured, jar_files
+
+_SCHEMES = {"s3a": ("s3", "hadoop-aws")}
+"""By scheme: the feature, and the jar by which a target brings its own client."""
 
 
 def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | None = None) -> list[Path]:
@@ -24,7 +28,18 @@ def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
     if target.settings.get("jars") == "provided":
         return ()
     stores = configured(target.settings.get("tables") or {})
-    return ("kafka", *(store for store in stores if store in jar_files()), *formats)
+    return ("kafka", *(store for store in stores if store in jar_files()), *formats, *_file_systems(target))
+
+
+def _file_systems(target: Target) -> Iterator[str]:
+    """Yield the features of the file systems on which the target keeps tables and checkpoints."""
+    given = [target.settings.get("checkpoints"), *(target.settings.get("tables") or {}).values()]
+    places = [each.reveal() if isinstance(each, Secret) else str(each) for each in given]
+    own = str({name: str(each) for name, each in (target.settings.get("spark") or {}).items()})
+    for scheme, (feature, jar) in _SCHEMES.items():
+        # Two versions of a client don't work together.
+        if any(place.startswith(f"{scheme}://") for place in places) and jar not in own:
+            yield feature
 
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:

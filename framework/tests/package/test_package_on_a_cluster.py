@@ -1,0 +1,79 @@
+"""A package's functions on a real standalone cluster, whose workers have nothing but Python and Spark."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.commands import MILLSTREAM
+from support.runs import create_topics, table_rows
+from support.shops import Shop, event
+from support.standalone import standalone
+
+pytestmark = pytest.mark.long
+
+PYTHON = Path(sys.base_prefix) / f"bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+FUNCTION = """
+    import wcwidth
+    import words
+
+    def width(text: str) -> int:
+        return wcwidth.wcswidth(words.loud(text))
+"""
+MODULE = """
+    def loud(text: str) -> str:
+        return f"{text}!"
+"""
+MODEL = """
+    {{ config(materialized='table', unique_key='id') }}
+    select id, width(kind) as width from {{ source('web', 'events') }}
+"""
+PROFILES = """
+    shop:
+      target: local
+      outputs:
+        local: {master: "local[2]", kafka: embedded}
+"""
+FOR_WORKERS = """\
+        spark.archives: "{{ env_var('MILLSTREAM_PACKAGE') }}/workers.zip#packages"
+        spark.executorEnv.PYTHONPATH: packages
+"""
+
+
+def command(root, *arguments, **environment):
+    # Neither the tests' packages nor the project's folder are what workers import from.
+    names = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    done = subprocess.run(
+        [*MILLSTREAM, *arguments, "--target", "cluster"],
+        cwd=root, env=names | environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
+    done = subprocess.run([PYTHON, "-c", "import pandas"], capture_output=True, check=False)
+    assert done.returncode == 1, "the workers' Python has packages of its own"
+    shop = Shop(tmp_path, broker)
+    create_topics(broker, "events", partitions=2)
+    shop.write("profiles.yml", PROFILES)
+    shop.write("macros/width.py", FUNCTION)
+    shop.write("words.py", MODULE)
+    shop.write("macros/functions.yml", "functions:\n  - {name: width, runs: python}")
+    shop.model("widths", MODEL)
+    shop.send(event(1, kind="日本"), event(2, kind="x"))
+    with standalone(tmp_path, broker):
+        place = tmp_path / "package"
+        code, said = command(tmp_path, "package", "--to", str(place))
+        assert code == 0, said
+        own = {"MILLSTREAM_PACKAGE": str(place), "PYSPARK_PYTHON": str(PYTHON)}
+        code, said = command(tmp_path, "build", **own)
+        assert code == 2, said
+        assert "No module named" in said
+        profiles = tmp_path / "profiles.yml"
+        profiles.write_text(profiles.read_text().rstrip() + "\n" + FOR_WORKERS)
+        code, said = command(tmp_path, "build", **own)
+        assert code == 0, said
+    rows = table_rows(tmp_path, "model.widths", "cluster")
+    assert sorted((each["id"], each["width"]) for each in rows) == [(1, 5), (2, 2)]
