@@ -76,7 +76,7 @@ class Maintained:
         found = copy(self)
         found.sequence = replace(self.sequence, made=[made])
         found.rows = {model: {} for model in self.rows}
-        found.computed, found.weighted = set(), []
+        found.computed = set()
         return found
 
     def apply(self, batch):
@@ -159,6 +159,11 @@ class InDuckDB(Maintained):
         self.duckdb = in_memory()
         self.weighted = []
         """Whether the touched rows came from weights, for each change of a table that has them."""
+
+    def of(self, name):
+        found = super().of(name)
+        found.weighted = []
+        return found
 
     def differences(self, plan, changed_inputs, changes):
         for index, relation in enumerate(plan.maintenance.relations):

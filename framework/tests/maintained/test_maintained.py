@@ -129,8 +129,7 @@ KEYS_OF = {
 }
 
 
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
+def forms():
     """Return one project with a table for each form."""
     made = []
     for number, (name, (columns, sql)) in enumerate(FORMS.items()):
@@ -138,7 +137,26 @@ def tables(tmp_path_factory):
         keys = KEYS_OF.get(name, tuple(columns))
         weights = name == "counts and sums"
         made.append(Made(f"m{number}", columns, keys, sql, weights=weights, reads=reads))
-    return InDuckDB(tmp_path_factory.mktemp("forms"), Sequence(list(BASE), made))
+    return Sequence(list(BASE), made)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return InDuckDB(tmp_path_factory.mktemp("forms"), forms())
+
+
+@pytest.fixture(scope="module")
+def tables_in_spark(tmp_path_factory, spark):
+    return Maintained(spark, tmp_path_factory.mktemp("forms"), forms())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_of_sql_stays_equal_on_spark(tables_in_spark, name):
+    made = tables_in_spark.of(f"m{list(FORMS).index(name)}")
+    for batch in BATCHES:
+        made.apply(batch)
+        made.check()
 
 
 @pytest.mark.parametrize("name", FORMS)
