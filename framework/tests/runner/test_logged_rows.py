@@ -125,7 +125,7 @@ def models_in(run):
 
 @pytest.mark.long
 def test_keyed_functions_log_with_their_key_and_floods_stop_nothing(shop, first_spark):
-    """A cluster's functions log in the same way; see `example/test_on_a_cluster.py`."""
+    """A cluster's functions log in the same way; see `crash/test_logs_on_a_cluster.py`."""
     shop.write("macros/watching.py", KEYED)
     shop.model(
         "watched",
