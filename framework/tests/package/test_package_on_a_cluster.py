@@ -9,7 +9,7 @@ import pytest
 from support.commands import MILLSTREAM
 from support.runs import create_topics, table_rows
 from support.shops import Shop, event
-from support.standalone import standalone
+from support.standalone import HOME, standalone
 
 pytestmark = pytest.mark.long
 
@@ -77,3 +77,17 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
         assert code == 0, said
     rows = table_rows(tmp_path, "model.widths", "cluster")
     assert sorted((each["id"], each["width"]) for each in rows) == [(1, 5), (2, 2)]
+
+
+def test_spark_has_no_cluster_mode_for_python_on_standalone_clusters(tmp_path):
+    (tmp_path / "x.py").write_text("")
+    command = [HOME / "bin/spark-submit", "--master", "spark://127.0.0.1:1", "--deploy-mode", "cluster"]
+    done = subprocess.run(
+        [*command, tmp_path / "x.py"],
+        env=os.environ | {"SPARK_HOME": str(HOME)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "not supported for python applications on standalone clusters" in done.stderr
