@@ -53,8 +53,9 @@ def command(root, *arguments, **environment):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
-    done = subprocess.run([PYTHON, "-c", "import pandas"], capture_output=True, check=False)
-    assert done.returncode == 1, "the workers' Python has packages of its own"
+    for name in ("pyarrow", "wcwidth"):
+        done = subprocess.run([PYTHON, "-c", f"import {name}"], capture_output=True, check=False)
+        assert done.returncode == 1, "the workers' Python has packages of its own"
     shop = Shop(tmp_path, broker)
     create_topics(broker, "events", partitions=2)
     shop.write("profiles.yml", PROFILES)
@@ -68,9 +69,6 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
         code, said = command(tmp_path, "package", "--to", str(place))
         assert code == 0, said
         own = {"MILLSTREAM_PACKAGE": str(place), "PYSPARK_PYTHON": str(PYTHON)}
-        code, said = command(tmp_path, "build", **own)
-        assert code == 2, said
-        assert "No module named" in said
         profiles = tmp_path / "profiles.yml"
         profiles.write_text(profiles.read_text().rstrip() + "\n" + FOR_WORKERS)
         code, said = command(tmp_path, "build", **own)
