@@ -36,7 +36,7 @@ def kafka(tmp_path_factory):
 def shop(tmp_path, kafka):
     made = Shop(tmp_path, kafka["bootstrap.servers"])
     (profile,) = re.findall(r"^```yaml\n(shop:.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    made.write("profiles.yml", profile.replace("/srv/shop", f"{tmp_path}/srv"))
+    (tmp_path / "profiles.yml").write_text(profile.replace("/srv/shop", f"{tmp_path}/srv"))
     made.model("totals", TOTALS)
     made.model("big", BIG)
     (tmp_path / "certificates").mkdir()

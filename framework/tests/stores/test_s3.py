@@ -64,7 +64,7 @@ def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
     shop.send(event(3, "a", 10.0))
     command("build")
     results = json.loads((tmp_path / "target/run_results.json").read_text())
-    assert [each["rows"] for each in results["results"]] == [1]
+    assert [each["rows_read"] for each in results["results"]] == [1]
     rows = [{"user": "a", "total": 11.0}, {"user": "b", "total": 2.0}]
     options = places | {"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
     stored = DeltaTable("s3://shop/tables/totals", storage_options=options).to_pyarrow_table()
