@@ -52,7 +52,7 @@ def command(root, *arguments, **environment):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
+def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker, monkeypatch):
     done = subprocess.run([PYTHON, "-c", "import pyarrow"], capture_output=True, check=False)
     assert done.returncode == 1, "the workers' Python has packages of its own"
     shop = Shop(tmp_path, broker)
@@ -72,6 +72,7 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker):
         profiles.write_text(profiles.read_text().rstrip() + "\n" + FOR_WORKERS)
         code, said = command(tmp_path, "build", **own)
         assert code == 0, said
+    monkeypatch.setenv("MILLSTREAM_PACKAGE", str(place))
     rows = table_rows(tmp_path, "model.widths", "cluster")
     assert sorted((each["id"], each["width"]) for each in rows) == [(1, 5), (2, 2)]
 
