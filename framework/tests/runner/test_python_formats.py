@@ -220,6 +220,7 @@ sources:
 """
 
 
+@pytest.mark.long
 def test_a_table_of_newest_rows(shop, first_spark):
     write(shop, sources=PRICES)
     options = (

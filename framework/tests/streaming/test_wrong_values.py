@@ -280,11 +280,6 @@ def check_reason(headers, bad, read):
         assert any(headers["millstream.reason"].decode().startswith(f"field {name}: ") for name in bad & read)
 
 
-@pytest.mark.parametrize("seed", range(1))
-def test_a_few_projects(bench, seed):
-    check(bench, seed)
-
-
 @pytest.mark.long
 def test_projects(bench):
     assert sum(check(bench, seed) for seed in range(100 + FIRST, 100 + FIRST + LONG)) > LONG

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
+import pytest
+
 WRONG = """
 - name: of_nothing
   model: passed
@@ -73,6 +75,7 @@ def test_the_command_says_the_same_for_programs(shop):
     assert json.loads((root / "target/test_results.json").read_bytes())["results"] == found["results"]
 
 
+@pytest.mark.long
 def test_selectors_choose_tests(shop):
     root = with_tests(shop)
     code, said = run(root, "-m", "millstream", "test", "--select", "totals", "--no-color")

@@ -24,21 +24,20 @@ def files_of(page):
     return dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", PAGES[page], re.DOTALL | re.MULTILINE))
 
 
-@pytest.fixture(scope="module", params=PAGES)
-def root(request, tmp_path_factory):
-    root = tmp_path_factory.mktemp(request.param)
+def project_of(page, root):
     settings = {"profiles.yml": PROFILES, "pyproject.toml": '[tool.millstream]\nname = "recipes"\n'}
-    for path, text in (files_of(request.param) | settings).items():
+    for path, text in (files_of(page) | settings).items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     return root
 
 
-def test_all_models_compile_without_a_warning(root):
-    assert compile_project(root).diagnostics == ()
+@pytest.mark.parametrize("page", PAGES)
+def test_all_models_compile_without_a_warning(page, tmp_path):
+    assert compile_project(project_of(page, tmp_path)).diagnostics == ()
 
 
-def test_each_unit_test_passes(root):
+def check_unit_tests(root):
     session = TestSession(root)
     try:
         for unit in session.main.project.unit_tests:
@@ -46,6 +45,16 @@ def test_each_unit_test_passes(root):
             assert (unit.name, found) == (unit.name, [])
     finally:
         session.close()
+
+
+def test_each_unit_test_of_a_recipe_passes(tmp_path):
+    check_unit_tests(project_of("recipes", tmp_path))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", [each for each in PAGES if each != "recipes"])
+def test_each_unit_test_of_another_page_passes(page, tmp_path):
+    check_unit_tests(project_of(page, tmp_path))
 
 
 @pytest.mark.parametrize("page", PAGES)
