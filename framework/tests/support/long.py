@@ -28,12 +28,14 @@ MAINTAINED = int(os.environ.get("MILLSTREAM_MAINTAINED", "100"))
 MAINTAINED_FIRST = int(os.environ.get("MILLSTREAM_MAINTAINED_FIRST", "0"))
 """The seed of these sequences."""
 PART, PARTS = map(int, os.environ.get("MILLSTREAM_PART", "0/1").split("/"))
-"""Which long tests without a size of their own run: those of part 0 of 2, for example."""
+"""Which long tests without a size of their own run: those of part 0 of 3, for example."""
 _DIVIDED = (
     "framework/tests/runner/",
     "framework/tests/edits/",
     "framework/tests/crash/",
     "framework/tests/maintained/",
+    "framework/tests/package/",
+    "framework/tests/stores/",
 )
 
 
