@@ -26,12 +26,17 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.holders import Holder, holder_of, signed, this_process
 from millstream.machine.locks import opened, try_lock, wait_for_lock
 from millstream.project.folders import local_path
-from millstream.runner.spark.query_locks import LocalLocks, QueryLocks, RunSign, Signs, local_holder
+from millstream.runner.spark.query_locks import (
+    BEAT,
+    PATIENCE,
+    LocalLocks,
+    QueryLocks,
+    RunSign,
+    Signs,
+    local_holder,
+)
 from millstream.stores.files import Files, path_in
 
-BEAT = 5.0
-"""Seconds between two signs of life."""
-PATIENCE = 3 * BEAT
 _FILE = "running.json"
 LOCK = "build.lock"
 
