@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -63,12 +63,16 @@ def explain_query(query: Physical, catalog: Catalog, stores: StateStores) -> Que
         query.realtime,
         query.memory.why if query.signature.stateful else "",
         states,
-        tuple(in_words(each, stores.cache) for each in states),
+        tuple(_named(states, each, in_words(each, stores.cache)) for each in states),
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
         query.exactly_once,
         next((model.rpartition(".")[2] for model in query.stored if model.startswith("source.")), ""),
     )
+
+
+def _named(states: Sequence[StateMemory], state: StateMemory, text: str) -> str:
+    return text if len(states) == 1 else f"{text} ({state.operator})"
 
 
 def _sql(query: Physical) -> Iterable[str]:
