@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
+from click.testing import CliRunner
 from msgspec.structs import replace
+from support.written import project
 
+from millstream.cli.group import millstream
 from millstream.explain.state_memory import (
     MEGABYTE,
     StateMemory,
@@ -15,6 +20,7 @@ from millstream.explain.state_memory import (
     state_memory,
     stores_of,
 )
+from millstream.machine.memory import memory_of_machine
 from millstream.physical.values import (
     Memory,
     Operator,
@@ -134,3 +140,36 @@ def test_a_warning_says_what_is_too_small(machine, limit, said):
     found = [each.message for each in memory_warnings([state], StateStores(heap=3 * GIGABYTE), machine)]
     assert len(found) == (said is not None)
     assert said is None or said in found[0]
+
+
+def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
+    sql = (
+        "{{ config(materialized='table', unique_key='type', state={'memory': '1 MB'}) }} "
+        "select type, count(*) as n from {{ source('shop', 'events') }} group by type\n"
+    )
+    project(tmp_path, {"m": sql})
+    sources = tmp_path / "models/sources.yml"
+    counted = "{name: type, type: string, distinct: 10000000}"
+    sources.write_text(sources.read_text().replace("{name: type, type: string}", counted))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(millstream, ["explain", "--output", "json"])
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    (warning,) = found["diagnostics"]
+    assert (warning["code"], warning["severity"]) == ("MS675", "warning")
+    assert warning["message"] == "filters and indexes of states need about 19.1 MB, their limit is 1 MB"
+    ((state,),) = (query["states"] for query in found["queries"])
+    assert (state["rows"], state["entries"], state["limit"]) == (10_000_000, 20_000_000, MEGABYTE)
+    (tmp_path / "models/m.sql").write_text(sql.replace("1 MB", warning["help"].split("'")[3]))
+    assert (
+        json.loads(CliRunner().invoke(millstream, ["explain", "--output", "json"]).stdout)["diagnostics"]
+        == []
+    )
+
+
+def test_a_container_has_the_memory_of_its_limit(tmp_path):
+    limit = tmp_path / "memory.max"
+    limit.write_text("67108864\n")
+    assert memory_of_machine(limit) == 64 * MEGABYTE
+    limit.write_text("max\n")
+    assert memory_of_machine(limit) == memory_of_machine(tmp_path / "missing")

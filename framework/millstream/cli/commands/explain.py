@@ -55,8 +55,8 @@ def command(
     """Show the plan as written and as optimized, and what each rule saved.
 
     The plans are shown side by side, or one below the other in a narrow terminal. Then follow what each rule
-    changed, which models share a query and why others don't, how each Python function runs, which SQL is
-    opaque and what to write instead, and the cost of the plan per record.
+    changed, which models share a query and why others don't, how much memory states need, how each Python
+    function runs, which SQL is opaque and what to write instead, and the cost of the plan per record.
     """
     if models and not choice.everything:
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
