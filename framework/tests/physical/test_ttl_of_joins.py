@@ -51,14 +51,14 @@ def batches(found, count):
 def joined(found, kind):
     """Join all rows at once."""
     duck = duckdb.connect()
-    duck.execute("create table events (user_id text, amount bigint, at timestamp)")
+    duck.execute("create table events (user_id text, amount bigint, time timestamp)")
     duck.execute("create table hits (visitor text, path text, seen timestamp)")
     for topic, row in found:
         duck.execute(
             f"insert into {topic} values (?, ?, ?)",
             [value.rstrip("Z") if isinstance(value, str) else value for value in row.values()],
         )
-    condition = f"user_id = visitor and abs(epoch(at) - epoch(seen)) <= {TTL.total_seconds()}"
+    condition = f"user_id = visitor and abs(epoch(time) - epoch(seen)) <= {TTL.total_seconds()}"
     return sorted(
         duck.sql(f"select user_id, amount, path from events {kind} join hits on {condition}").fetchall(),
         key=str,
