@@ -128,6 +128,8 @@ def operator(node: Node) -> str:
     match known:
         case Repartition():
             return "_".join(("by", *known.keys)) if known.keys else "together"
+        case Dedupe(by_position=True):
+            return "first_sent"
         case Dedupe():
             return "_".join(("first_by", *known.keys))
         case Watermark():
