@@ -4,6 +4,9 @@ from confluent_kafka import Producer
 from support.runs import built, statuses
 from support.spark import SPARK_WARNINGS
 
+from millstream.runner.samples.states import StateReader
+from millstream.stores.files import LocalFiles
+
 pytestmark = SPARK_WARNINGS
 
 PLAIN = "{{ config(materialized='sink') }} select id, at from {{ source('web', 'events') }}"
@@ -61,3 +64,13 @@ def test_each_record_is_read_once(shop, first_spark):
     assert shop.values("totals")[-1] == {"kind": "x", "events": len(ids), "ids": sum(ids)}
     closed = {each["minute"][14:16]: each["events"] for each in shop.values("windows")}
     assert closed == {f"{n:02}": ids.count(n) for n in range(8)}
+    assert remembered(shop, first_spark) == {" in-0": 1, "q/a in-0": 2, "q/a in-1": 1, "q/b in-0": 1}
+
+
+def remembered(shop, spark):
+    """Return how many pages of positions the state has by sender and partition."""
+    folder = str(shop.root / ".millstream/local/checkpoints")
+    reader = StateReader(spark, LocalFiles(), folder)
+    ((size, answer),) = reader.rows("plain", (), None)
+    assert size.operator == "first_sent"
+    return dict(answer.rows)

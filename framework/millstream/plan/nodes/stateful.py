@@ -52,6 +52,10 @@ class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
     participle = "deduplicated"
 
     @property
+    def operator(self) -> str:
+        return "first_sent" if self.by_position else "dedupe"
+
+    @property
     def summary(self) -> str:
         if self.by_position:
             return "drop records that were sent again"

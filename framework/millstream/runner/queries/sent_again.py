@@ -13,6 +13,8 @@ from millstream.physical.emit.steps import DedupeView
 from millstream.physical.values import OutputMode
 from millstream.runner.python.keyed import use_rocksdb
 
+POSITIONS = "positions"
+"""The variable that has the state: pages of bits by number, for each sender and partition."""
 _NOTHING = {"mark": ""}
 """Metadata that means nothing; without any, a column would keep its own."""
 
