@@ -34,7 +34,7 @@ def sent(shop, *records):
 
 def test_each_record_is_read_once(shop, first_spark):
     shop.partitions = 1
-    shop.source(deduplicate="position", max_rows_per_trigger=3)
+    shop.source(deduplicate="position", max_rows_per_trigger=6)
     for name, sql in {"plain": PLAIN, "windows": WINDOWS}.items():
         shop.model(name, sql)
     shop.model("totals", TOTALS.replace("table', unique_key", "sink', key"))
