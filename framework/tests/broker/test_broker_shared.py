@@ -15,6 +15,7 @@ from millstream.machine.jars import fetch
 from millstream.machine.server.state import read_pid, read_state
 
 
+@pytest.mark.long
 def test_what_was_produced_is_there_after_a_restart(root):
     with shared_broker(root) as starting:
         broker = starting.ready()

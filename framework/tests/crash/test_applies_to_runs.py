@@ -12,13 +12,13 @@ import signal
 import subprocess
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import pairwise
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from support.commands import MILLSTREAM, Run
-from support.runs import create_topics, headers, received, send, table_rows
+from support.runs import create_topics, send, table_rows
 from support.shops import Shop
 
 from millstream.broker import keep_broker, stop_broker
@@ -113,12 +113,64 @@ class Traffic:
         self._thread.join()
 
 
+class Topic:
+    """What a topic has had so far, where each record is read once."""
+
+    def __init__(self, bootstrap, name, *fields):
+        self.rows = set()
+        """The values of some fields, of all records."""
+        self.newest = {}
+        """The same of the last record of each key."""
+        self.repeated = 0
+        """Records that came again, with the same key and headers."""
+        self._name, self._fields = name, fields
+        self._seen = set()
+        self._consumer = Consumer({
+            "bootstrap.servers": bootstrap, "group.id": f"tests-{name}", "enable.auto.commit": False,
+        })  # fmt: skip
+
+    def read(self):
+        """Read what has come since."""
+        if not self._consumer.assignment():
+            found = self._consumer.list_topics(self._name, timeout=10).topics[self._name]
+            if found.error is not None:
+                return self  # not made yet
+            self._consumer.assign(
+                [TopicPartition(self._name, each, OFFSET_BEGINNING) for each in found.partitions]
+            )
+        places = {each.partition: each for each in self._consumer.assignment()}
+        ends = {
+            each: self._consumer.get_watermark_offsets(place, timeout=10)[1] for each, place in places.items()
+        }
+        at = {each.partition: each.offset for each in self._consumer.position(list(places.values()))}
+        while any(max(at[each], 0) < end for each, end in ends.items()):
+            for message in self._consumer.consume(10_000, timeout=1):
+                assert message.error() is None, message.error()
+                self._add(message)
+                at[message.partition()] = message.offset() + 1
+        return self
+
+    def _add(self, message):
+        value = json.loads(message.value())
+        row = tuple(value[name] for name in self._fields)
+        self.rows.add(row)
+        self.newest[message.key()] = row
+        # The records of a lookup have the header of their batch; each has an id of its own.
+        identity = hash(
+            (message.key(), row if self._name == "named" else (), *sorted(message.headers() or ()))
+        )
+        self.repeated += identity in self._seen
+        self._seen.add(identity)
+
+
 class Bed:
     """The project, its run, and what is known of its versions."""
 
     def __init__(self, shop):
         self.shop = shop
         self.traffic = Traffic(shop.bootstrap)
+        fields = {"plain": ["id"], "counts": ["events", "ids"], "named": ["id", "name"], "odd": ["id"]}
+        self.topics = {name: Topic(shop.bootstrap, name, *each) for name, each in fields.items()}
         self.run = None
         self.twice = 0
         """Records that came twice so far, since the run was killed."""
@@ -258,30 +310,24 @@ def check(bed, version, *, killed):
     kinds = {kind: (len(each), max(each)) for kind, each in of_kind.items()}
     counts = {kind: (len(each), sum(each) + version * len(each)) for kind, each in of_kind.items()}
 
+    def topic(name):
+        return bed.topics[name].read()
+
     until_equal(bed, lambda: rows(bed, "totals", "user", "events", "ids"), expected)
     until_equal(bed, lambda: rows(bed, "kinds", "kind", "events", "last"), kinds)
-    until_equal(bed, lambda: newest(bed, "counts", "events", "ids"), counts)
-    until_equal(bed, lambda: {v["id"] for v in bed.shop.values("plain")}, set(range(sent)))
-    until_equal(bed, lambda: {v["id"] for v in bed.shop.values("named")}, set(range(0, sent, 10)))
-    assert {(v["id"], v["name"]) for v in bed.shop.values("named")} == {
-        (number, f"user {number % USERS}") for number in range(0, sent, 10)
-    }
+    until_equal(bed, lambda: {key.decode(): row for key, row in topic("counts").newest.items()}, counts)
+    until_equal(bed, lambda: topic("plain").rows, {(number,) for number in range(sent)})
+    until_equal(
+        bed,
+        lambda: topic("named").rows,
+        {(number, f"user {number % USERS}") for number in range(0, sent, 10)},
+    )
     if version % 2:
-        until_equal(bed, lambda: {v["id"] for v in bed.shop.values("odd")}, set(range(1, sent, 10)))
-    twice = sum(repeated(bed, topic) for topic in ("plain", "named", "counts"))
+        until_equal(bed, lambda: topic("odd").rows, {(number,) for number in range(1, sent, 10)})
+    twice = sum(topic(name).repeated for name in ("plain", "named", "counts"))
     say(f"    version {version}: {sent:,} records, {twice} repeated so far")
     assert killed or twice == bed.twice
     bed.twice = twice
-
-
-def repeated(bed, topic):
-    """Return how many records came again, with the same headers."""
-    found = Counter()
-    for each in received(bed.shop.bootstrap, topic):
-        # The records of a lookup have the header of their batch; each has an id of its own.
-        own = each.value() if topic == "named" else b""
-        found[each.key(), tuple(sorted(headers(each).items())), own] += 1
-    return sum(count - 1 for count in found.values())
 
 
 def say(text):
@@ -292,13 +338,6 @@ def rows(bed, table, key, *names):
     if not any(bed.shop.root.glob(f".millstream/local/tables/{table}/_delta_log/*.json")):
         return {}
     return {r[key]: tuple(r[name] for name in names) for r in table_rows(bed.shop.root, f"model.{table}")}
-
-
-def newest(bed, topic, *names):
-    found = {}
-    for each in received(bed.shop.bootstrap, topic):
-        found[each.key().decode()] = tuple(json.loads(each.value())[name] for name in names)
-    return found
 
 
 def until_equal(bed, found, expected):

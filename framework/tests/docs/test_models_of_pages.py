@@ -47,6 +47,7 @@ def check_unit_tests(root):
         session.close()
 
 
+@pytest.mark.long
 def test_each_unit_test_of_a_recipe_passes(tmp_path):
     check_unit_tests(project_of("recipes", tmp_path))
 

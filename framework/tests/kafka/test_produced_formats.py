@@ -218,6 +218,7 @@ def wanted(name):
     return SINGLE.get(name) or [comparable(row, NAMES.get(name, KINDS)) for row in ROWS]
 
 
+@pytest.mark.long
 def test_other_software_and_consume_read_what_generators_write(shop, tmp_path):
     create_topics(shop.bootstrap, *TOPICS, partitions=1)
 

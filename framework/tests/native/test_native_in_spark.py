@@ -272,6 +272,7 @@ def test_each_construct(spark):
         assert values > failed
 
 
+@pytest.mark.long
 def test_random_functions(spark):
     judged(spark, Maker(1).file(50))
 

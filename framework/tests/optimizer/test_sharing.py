@@ -135,6 +135,7 @@ def test_same_rows_long(before, tables):
     _same_rows(before, tables, _ALL)
 
 
+@pytest.mark.long
 @settings(_RANDOM, max_examples=400)
 @given(before=plans(), tables=_TABLES)
 def test_no_more_rows_are_shuffled(before, tables):

@@ -150,6 +150,7 @@ AT_REST = [
 ]
 
 
+@pytest.mark.long
 def test_over_rows_at_rest_and_row_by_row_all_of_it_may_stay(spark, tmp_path):
     """What is not understood runs as it is where it looks at nothing but a row, or at what is at rest."""
     models = {f"m{number}": SINK + as_model(sql) for number, sql in enumerate(AT_REST)}

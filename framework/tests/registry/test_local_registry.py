@@ -56,6 +56,7 @@ def test_a_new_registry_has_the_pins_and_keeps_their_ids(tmp_path):
         assert client.get_latest_version("A's/x y").schema_id == 900
 
 
+@pytest.mark.long
 @needs_java
 def test_broker_start_status_and_stop(run, monkeypatch, tmp_path):
     (tmp_path / "models").mkdir()

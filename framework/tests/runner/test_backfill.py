@@ -89,6 +89,7 @@ def test_a_new_table_has_the_rows_of_all_keys(shop, first_spark):
     assert rows == {"0": (100, "last"), **{str(n % 7): (n, f"k{n % 3}") for n in range(43, 49)}}
 
 
+@pytest.mark.long
 def test_changes_of_a_table_reach_a_new_model(shop, first_spark):
     shop.model(
         "totals", "{{ config(materialized='table', unique_key='user') }} "

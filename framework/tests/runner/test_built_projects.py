@@ -132,6 +132,7 @@ def test_records_say_what_they_were_made_from(shop, first_spark):
     assert batch.endswith("/0")
 
 
+@pytest.mark.long
 def test_records_have_the_time_of_a_column(shop, first_spark):
     shop.model(
         "timed", "{{ config(materialized='sink', timestamp='at', key='id', headers={'kind': 'kind'}) }} "
@@ -198,6 +199,7 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     }
 
 
+@pytest.mark.long
 def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     """What is done with aggregates, and columns beside them, change nothing of what is kept, or of its order."""
     table = "{{ config(materialized='table', unique_key='user') }} select user, "
@@ -223,6 +225,7 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     assert rows["a"] == before["a"]
 
 
+@pytest.mark.long
 def test_a_model_leaves_a_state_that_another_one_needs(shop, first_spark):
     shop.model("counts", "select user, count(*) as n from {{ source('web', 'events') }} group by user")
     shop.model(
@@ -272,6 +275,7 @@ def test_what_reads_a_failed_model_is_skipped(shop, first_spark):
     )
 
 
+@pytest.mark.long
 def test_a_lookup_sees_the_table_that_was_built_before(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.model(

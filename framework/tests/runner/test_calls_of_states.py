@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from support.runs import built, problems, table_rows
 from support.shops import SHARE
 from support.spark import SPARK_WARNINGS
@@ -23,6 +24,7 @@ NOTED = """
 """
 
 
+@pytest.mark.long
 def test_a_function_within_aggregates_is_called_once_for_each_row_that_they_want(shop, first_spark, tmp_path):
     notes = tmp_path / "notes"
     shop.write("macros/noted.py", NOTED.format(str(notes)))

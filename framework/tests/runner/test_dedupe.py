@@ -1,5 +1,6 @@
 """A dedupe remembers a key as long as it says, which is not how late events may come: here a minute."""
 
+import pytest
 from support.runs import built, statuses
 from support.spark import SPARK_WARNINGS
 
@@ -24,6 +25,7 @@ SEEN = [
 ]
 
 
+@pytest.mark.long
 def test_a_key_is_remembered_as_long_as_it_says(shop, first_spark):
     shop.source(max_rows_per_trigger=1)
     shop.model("hour", FIRST.format(within="1 hour"))

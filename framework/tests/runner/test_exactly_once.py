@@ -94,6 +94,7 @@ def test_a_model_that_joins_after_a_crash_gets_the_repeated_batch(shop, spark):
     assert ids(shop, "others") == {2: 1, 3: 1, 4: 1, 5: 1}
 
 
+@pytest.mark.long
 def test_the_guarantee_can_be_changed(shop, spark):
     """At least once sends the records of a repeated batch again; after a change to exactly once, no batch does."""
     shop.model("plain", PLAIN.format("at_least_once"))
@@ -111,6 +112,7 @@ def test_the_guarantee_can_be_changed(shop, spark):
     assert (ids(shop, "plain"), written(results)) == ({1: 2, 2: 1}, {"plain": 0})
 
 
+@pytest.mark.long
 def test_an_old_copy_of_a_checkpoint_loses_nothing(shop, spark):
     """Its batches have numbers of batches that were sent, but other records."""
     shop.model("plain", PLAIN.format("exactly_once"))

@@ -23,6 +23,7 @@ def ids(shop, topic):
     return sorted({each["id"] for each in shop.values(topic)})
 
 
+@pytest.mark.long
 def test_the_others_are_built_and_it_gets_its_records_when_it_is_mended(shop, first_spark):
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.model("halves", HALVES)

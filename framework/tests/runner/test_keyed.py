@@ -145,6 +145,7 @@ def test_state_is_kept_by_key_and_lives_on_after_a_restart(clicks):
     assert [row[1] for row in clicks.run("visits", *VISITS)] == [3]
 
 
+@pytest.mark.long
 def test_times_in_state_are_the_same_after_a_restart(clicks):
     clicks.write(("a", 1, noon(1), []))
     clicks.run("visits", *VISITS)
@@ -171,6 +172,7 @@ def test_a_key_that_does_not_come_for_longer_than_its_ttl_begins_anew(clicks):
     assert count("a", "1 second") == 1
 
 
+@pytest.mark.long
 def test_a_key_that_comes_again_is_kept_for_another_ttl_though_its_state_stays_the_same(clicks):
     def new(*tags):
         clicks.write(("a", 1, None, list(tags)))

@@ -224,6 +224,7 @@ def message(tmp_path_factory):
     return proto_id(tmp_path_factory.mktemp("proto"))
 
 
+@pytest.mark.long
 def test_from_topic_to_topic(shop, first_spark, message):
     found = cases(message)
     for path, content in FILES.items():

@@ -36,6 +36,7 @@ def ids(shop):
     return {row["user"]: row["id"] for row in table_rows(shop.root, "model.ids")}
 
 
+@pytest.mark.long
 def test_rows_of_two_queries_are_never_mixed(moved, first_spark):
     for _ in range(2):  # the other query goes on without it meanwhile
         results, told = built(moved.root, first_spark)

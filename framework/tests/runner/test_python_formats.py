@@ -130,6 +130,7 @@ def write(shop, policy="dead_letter", sources=SOURCES):
     shop.write("models/shop.yml", sources.replace("POLICY", policy))
 
 
+@pytest.mark.long
 def test_bad_records_of_several_batches_are_dead_letters(shop, first_spark):
     write(shop)
     shop.model("copy", COPY + "select id, name, total, at, tags, k from {{ source('shop', 'orders') }}")

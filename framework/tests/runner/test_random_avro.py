@@ -162,6 +162,7 @@ def locally(encoding, value):
         return {**dict.fromkeys(names), "_bad": str(error)}
 
 
+@pytest.mark.long
 def test_evolved_schemas_are_resolved_as_by_fastavro(first_spark):
     good = sum(check_evolution(first_spark, drawn) for drawn in batches(evolved(), 200))
     assert good > 300

@@ -108,6 +108,7 @@ def test_another_edit_makes_a_half_done_rebuild_useless(shop, first_spark):
     assert totals(shop) == {"a": 2.0}
 
 
+@pytest.mark.long
 def test_a_swap_that_has_begun_is_ended_whatever_the_model_says_by_then(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0))

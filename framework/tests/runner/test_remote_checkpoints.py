@@ -49,6 +49,7 @@ def test_files_are_written_read_listed_and_removed(first_spark, remote):
     assert not (remote / "one").exists()
 
 
+@pytest.mark.long
 def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop, first_spark, remote):
     shop.write("profiles.yml", PROFILES)
     shop.model("totals", TOTALS.format(measure="sum(value)"))

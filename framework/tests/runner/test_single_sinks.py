@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import pytest
 from support.runs import built, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
@@ -17,6 +18,7 @@ OPTIMIZED = ("all", "none")
 ROWS = [(1, "x", "2026-01-02"), (-5, "ö", "0001-01-01")]
 
 
+@pytest.mark.long
 def test_columns_are_read_from_where_they_are(shop, first_spark):
     for name, (config, value) in SINKS.items():
         keys = {"texts": "id, on_day", "dates": "id", "numbers": "kind", "bytes": "on_day, id"}[name]

@@ -76,6 +76,7 @@ def test_settings_are_those_of_before(spark):
     assert {name: spark.conf.get(name, None) for name in names} == before
 
 
+@pytest.mark.long
 def test_few_records_are_stored_by_fewer_tasks(shop, first_spark, monkeypatch):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0))

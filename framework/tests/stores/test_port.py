@@ -36,6 +36,7 @@ def test_columns_are_added_and_keep_their_types(store):
         store.create(retention=None, name="int")
 
 
+@pytest.mark.long
 def test_a_rebuilt_table_is_swapped_once_and_back(store):
     store.create(retention=None)
     assert not store.tables.has_rows(store.table)

@@ -34,6 +34,7 @@ def test_a_key_that_comes_again_lives_on(store):
     assert store.users() == ["a"]
 
 
+@pytest.mark.long
 def test_the_time_of_a_row_that_was_deleted_counts(store):
     store.create()
     store.batch(("a", minute(0), 1), ("b", minute(20), 1))
@@ -42,6 +43,7 @@ def test_the_time_of_a_row_that_was_deleted_counts(store):
     assert store.users() == []
 
 
+@pytest.mark.long
 def test_a_row_without_a_time_is_the_oldest(store):
     store.create()
     store.batch(("a", None, 1))
@@ -51,6 +53,7 @@ def test_a_row_without_a_time_is_the_oldest(store):
     assert store.users() == ["b"]
 
 
+@pytest.mark.long
 def test_a_batch_that_is_tried_again_changes_nothing(store):
     store.create()
     store.batch(("a", minute(0), 1))
@@ -59,6 +62,7 @@ def test_a_batch_that_is_tried_again_changes_nothing(store):
     assert store.users() == ["b"]
 
 
+@pytest.mark.long
 def test_a_retention_that_a_table_gets_later_begins_with_its_newest_row(store):
     store.create(retention=None)
     store.batch(("a", minute(0), 1), ("b", minute(20), 1))
@@ -67,6 +71,7 @@ def test_a_retention_that_a_table_gets_later_begins_with_its_newest_row(store):
     assert store.users() == ["b"]
 
 
+@pytest.mark.long
 def test_a_table_that_is_made_anew_has_no_newest_time(store):
     store.create()
     store.batch(("a", minute(99), 1))

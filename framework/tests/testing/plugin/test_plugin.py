@@ -52,6 +52,7 @@ def test_items_have_names_places_and_reports(shop):
     assert case.get("name") == "of_nothing"
 
 
+@pytest.mark.long
 def test_compile_errors_are_reported_as_usual(shop):
     root = with_tests(shop)
     (root / "models/passed.sql").write_text("select nothing from {{ source('web', 'events') }}")
