@@ -24,7 +24,7 @@ from millstream.kafka.settings import sink_options
 from millstream.kafka.topics import Topic, create_missing
 from millstream.machine.server.state import read_pid
 from millstream.project.values import Target
-from millstream.runner.queries.deliveries import Stores, write_records
+from millstream.runner.queries.deliveries import Stores, send
 from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.spark.jars import jars_of
 from millstream.runner.spark.session import start_spark
@@ -89,7 +89,7 @@ def main(rounds: int) -> None:
 
                 def call() -> None:
                     for _ in range(batches):
-                        write_records(spark.sql(sql), stores, next(number))
+                        send(spark.sql(sql), stores, next(number))
 
                 return call
 

@@ -14,6 +14,16 @@ from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, fo
 
 OWN_HEADERS = "millstream."
 """The prefix of record headers that Millstream writes; no other header may have it."""
+
+POSITION = f"{OWN_HEADERS}position"
+"""The header with the position of the original record: `topic-partition-offset`."""
+
+BATCH = f"{OWN_HEADERS}batch"
+"""The header of every record: `<query>/<checkpoint>/<batch>`; in real-time mode, the batch is empty.
+
+A repeated batch has the same value, and a rebuild another checkpoint. The position identifies a record among
+those of one query and checkpoint in a topic.
+"""
 DEAD_LETTER_SUFFIX = ".dead_letter"
 HANDLED_SUFFIX = ".handled"
 """Of the topic, next to one with dead letters, that records which of them were replayed or dropped."""

@@ -34,4 +34,7 @@ MS556 Two topics differ only in `.` and `_`
 MS557 The header's name is reserved
     Headers that start with `millstream.` are written by Millstream itself: the position or batch of a record,
     and the origin of a dead letter. A header of a model can't have such a name.
+MS680 A reference table needs no `deduplicate`
+    A reference table has the newest row of each key: a record that is sent again replaces a row by an equal
+    one. `deduplicate: position` is for topics of events, those without `table: true`.
 """)

@@ -41,6 +41,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "format": topic.format.name,
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
+            **({"deduplicate": "position"} if topic.deduplicate else {}),
             **_schema(topic.schema, topic.format),
             **_key(topic),
             **(

@@ -95,6 +95,7 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         unique_by=(key.name,) if topic.table and key else (),
         watermark=(topic.watermark.column, topic.watermark.delay) if topic.watermark else None,
         on_bad_record=topic.on_bad_record,
+        deduplicate=topic.deduplicate,
     )
 
 

@@ -9,7 +9,7 @@ from confluent_kafka import Message
 from msgspec import Struct
 
 from millstream.kafka.readings import bytes_of
-from millstream.materialization import OWN_HEADERS
+from millstream.materialization import BATCH, OWN_HEADERS
 from millstream.physical.dead_letters import (
     MODEL,
     OFFSET,
@@ -21,7 +21,6 @@ from millstream.physical.dead_letters import (
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-BATCH = "millstream.batch"
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

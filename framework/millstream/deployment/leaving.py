@@ -90,7 +90,15 @@ def _leaving(record: Record, former: Former, split: Split) -> Record:
     digest = blake2b(f"{record.id} {split.name}".encode(), digest_size=6).hexdigest()
     tables = {model: columns for model, columns in record.tables.items() if model in own}
     copied = f"{record.query}/{record.id}"
-    return replace(found, query=split.name, id=digest, tables=tables, gone=(), split_from=copied)
+    return replace(
+        found,
+        query=split.name,
+        id=digest,
+        tables=tables,
+        gone=(),
+        split_from=copied,
+        sent_as=record.sender,
+    )
 
 
 def _reduced(record: Record, former: Former, models: Collection[str]) -> Record:

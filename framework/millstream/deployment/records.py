@@ -51,8 +51,22 @@ class Record(Struct, frozen=True):
     """When it was first started with this definition."""
     split_from: str = ""
     """The query and the id of the checkpoint that this one was copied from."""
+    sent_as: str = ""
+    """The query and the id in the headers of its records, if it was copied from another checkpoint.
+
+    A batch that the other query began is repeated by both: its records keep their headers.
+    """
     former: bytes = b""
     """The packed `Former`: models that left it, and whose state its checkpoint still has."""
+
+    def header(self, batch: int | None) -> str:
+        """Return the header of a batch's records; real-time mode has no numbers."""
+        return f"{self.sender}/{'' if batch is None else batch}"
+
+    @property
+    def sender(self) -> str:
+        """The query and the id in the headers of its records."""
+        return self.sent_as or f"{self.query}/{self.id}"
 
     @property
     def stored(self) -> tuple[str, ...]:

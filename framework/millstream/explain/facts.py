@@ -74,6 +74,8 @@ def state_text(node: Node, traits: Traits) -> str:
             per = ", ".join(key.name for key in node.keys)
             until = _until(traits) if node.window is not None else ", kept until it is deleted"
             return f"a row per {per}{until}" if per else "one row"
+        case Dedupe(by_position=True):
+            return "a bit for each position, kept forever"
         case Dedupe():
             keys = ", ".join(node.keys)
             until = f"forgotten after {node.within}" if node.within else "kept forever"

@@ -128,7 +128,7 @@ def operator(node: Node) -> str:
     match known:
         case Repartition():
             return "_".join(("by", *known.keys)) if known.keys else "together"
-        case Dedupe():
+        case Dedupe(by_position=False):
             return "_".join(("first_by", *known.keys))
         case Watermark():
             return f"watermark_{known.time}"

@@ -96,6 +96,8 @@ def _step(step: Step) -> str:
     match step:
         case SqlView():
             return f"-- view {step.name}\n{step.sql}"
+        case DedupeView(by_position=True):
+            return f"-- view {step.name}: {step.of} without records that were sent again"
         case DedupeView():
             within = f" within {step.within}" if step.within else ""
             return f"-- view {step.name}: the first row of {step.of} by {', '.join(step.keys)}{within}"

@@ -102,12 +102,12 @@ def show_record(message: Message, reading: Reading) -> ShownRecord:
             bytes_of(message.value()),
             lambda value: local.decode(value, reading.fields) if local else _guess(value),
         ),
-        tuple((name, _guess(bytes_of(value))) for name, value in _headers(message)),
+        tuple((name, _guess(bytes_of(value))) for name, value in headers_of(message)),
         wrong,
     )
 
 
-def _headers(message: Message) -> Iterable[tuple[str, Any]]:
+def headers_of(message: Message) -> Iterable[tuple[str, Any]]:
     found = message.headers() or []
     return found.items() if isinstance(found, Mapping) else found
 

@@ -53,6 +53,8 @@ class Meanings:
             case Aggregate():
                 return [*self._aggregate(node), *self._above(node, readers)]
             case Dedupe():
+                if node.by_position:
+                    return self._keys(node)
                 return [*self._keys(node), ("within", node.within or "for ever"), *self._times(node.input)]
             case Join():
                 return self._join(node)

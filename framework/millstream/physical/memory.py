@@ -74,6 +74,8 @@ def _rows(
             if windows is None:
                 return count, "rows"
             return count * windows, f"rows ({count} in each of {windows} windows)"
+        case Dedupe(by_position=True):
+            return None, "a bit for each record of each sender"
         case Dedupe():
             seconds = _seconds(node.within) if node.within else None
             rate = sum(rates.get(each.relation, 0.0) for each in in_order([node]) if isinstance(each, Decode))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, Piece, Ref, all_of, literal, replace_columns
 from millstream.formats import format_of
 from millstream.formats.keys import written_key
-from millstream.materialization import OWN_HEADERS, Sink
+from millstream.materialization import POSITION, Sink
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE, RECORD, Draft, composed
 from millstream.plan.nodes import Output
@@ -26,10 +26,6 @@ def needs_columns(draft: Draft, output: Output) -> bool:
     return any(not is_free(draft.items[name]) for name in used if name in draft.items) or (
         draft.deleted is not None and any(not e.deterministic or e.functions for e in draft.items.values())
     )
-
-
-POSITION = f"{OWN_HEADERS}position"
-"""The header with the position of the original record: `topic-partition-offset`."""
 
 
 class RecordColumns(Struct, frozen=True):

@@ -63,7 +63,7 @@ class Signatures:
         return tuple(
             Operator(
                 operator_name(node),
-                type(node).__name__.lower(),
+                node.operator,
                 tuple(self._meanings.facts(node, readers)),
                 digest("\n".join(sorted(self._rows_reaching(upstream[id(node)])))),
                 tuple(sorted(self._dependencies.state(node))),

@@ -111,7 +111,7 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
 
     outputs: tuple[Target, ...]
     placed: bool = False
-    """A header of each record has the position of its original record, so that repeats are recognised."""
+    """A header of each record has the position of its original record."""
     skips: tuple[str, ...] = ()
     """Models that leave out rows on which a function fails.
 
@@ -137,14 +137,6 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     def timed(self) -> bool:
         """Whether records have their own timestamp."""
         return any(isinstance(each, SinkOutput) and each.options.get("timestamp") for each in self.outputs)
-
-    @property
-    def numbered_by_batch(self) -> bool:
-        """Whether repeated records are recognised by the number of their batch, not by an original record.
-
-        Records with their own timestamp are written batch by batch as well.
-        """
-        return self.timed or not self.placed
 
 
 class Delivery(Struct, frozen=True):

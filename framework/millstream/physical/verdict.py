@@ -15,6 +15,7 @@ from millstream.plan.durations import is_longer
 _KINDS = {
     "aggregate": "an aggregate",
     "dedupe": "a deduplication",
+    "first_sent": "a search for repeated records",
     "join": "a join",
     "stateful": "a function with keyed state",
 }

@@ -154,6 +154,10 @@ class TopicDefaults(Shape):
     on_bad_record: Annotated[OnBadRecord | None, about("what happens to a record that can't be decoded")] = (
         None
     )
+    deduplicate: Annotated[
+        Literal["position"] | None,
+        about("position: drop records that another project's sink sent again after a failure"),
+    ] = None
     partitions: Annotated[Positive | None, about("partitions of a new topic")] = None
     replication: Annotated[Positive | None, about("replication factor of a new topic")] = None
     topic_config: Annotated[dict[str, Any], about("settings of a new topic")] = {}

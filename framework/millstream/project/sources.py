@@ -57,6 +57,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         table=shape.table,
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
+        deduplicate=_deduplicate(reader, source, shape),
         description=shape.description,
         tags=tuple(dict.fromkeys((*names(source.tags), *names(shape.tags)))),
         owner=shape.owner or source.owner,
@@ -64,6 +65,13 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         tests=reader.tests(shape.tests, shape.data_tests),
         options=_options(source, shape),
     )
+
+
+def _deduplicate(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> bool:
+    if shape.deduplicate and shape.table:
+        message = f"'{shape.name}' is a reference table: a record that is sent again changes nothing in it"
+        reader.at(reader.location(shape, "deduplicate"), "MS680", message, "remove `deduplicate`")
+    return bool(shape.deduplicate or source.deduplicate) and not shape.table
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:

@@ -127,6 +127,8 @@ class Topic(Struct, frozen=True):
     table: bool = False
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
+    deduplicate: bool = False
+    """Records whose headers have the position of an earlier one are dropped."""
     description: str = ""
     tags: tuple[str, ...] = ()
     owner: str | None = None

@@ -134,9 +134,14 @@ def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
         ("its key is read as {}", str(old.key_type), str(new.key_type)),
         ("the format of its key is {}", str(old.key_format), str(new.key_format)),
         ("records that can't be decoded: {}", old.on_bad_record, new.on_bad_record),
+        ("records that are sent again: {}", _repeats(old), _repeats(new)),
         ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
         ("is a {}", _kind(old), _kind(new)),
     )
+
+
+def _repeats(topic: TopicSpec) -> str:
+    return "dropped" if topic.deduplicate else "read"
 
 
 def options_sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

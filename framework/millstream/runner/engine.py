@@ -184,7 +184,12 @@ class Engine(Struct, frozen=True, eq=False):
             exactly_once = exactly_once.repeating(again, *_split_from(record))
         records = lru_cache(maxsize=1)(partial(records_of, self.files, spark))
         stores = replace(
-            found.stores, again=again, without_sent=sent, exactly_once=exactly_once, records=records
+            found.stores,
+            again=again,
+            without_sent=sent,
+            sent_as=record.header,
+            exactly_once=exactly_once,
+            records=records,
         )
         return replace(found, checkpoint=spark, stores=stores)
 

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from millstream.kafka.topics import Topic, create_missing
 
@@ -38,6 +38,25 @@ def test_the_newest_records_are_shown(run, filled):
     code, out, err = run("consume", "clicks")
     assert (code, err) == (0, "")
     assert [json.loads(line)["id"] for line in out.splitlines()] == [*range(21, 31)]
+
+
+def test_records_that_were_sent_again_are_left_out(run, filled, cluster, admin):
+    create_missing(admin, [Topic("repeats", 2)])
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    records = [
+        ("a", "in-0-7", "q/a/1"), ("b", "in-0-7", "q/a/2"),  # the second one is sent again
+        ("c", "in-1-7", "q/a/2"), ("d", "in-0-7", "q/b/0"),  # another partition; a rebuild
+        ("e", "in-0-7", None), ("f", "in-0-7", None),  # of a version without this header
+        ("g", None, "q/a/2"), ("h", None, "q/a/2"), ("i", "in-0-x", "q/a/2"),
+    ]  # fmt: skip
+    for number, (value, position, batch) in enumerate(records):
+        headers = {"millstream.position": position, "millstream.batch": batch}
+        sent = {name: text for name, text in headers.items() if text is not None}
+        producer.produce("repeats", value, partition=number // 5, headers=sent)
+    assert producer.flush(20) == 0
+    code, out, err = run("consume", "repeats", "--from-beginning", "--deduplicate")
+    assert (code, "".join(sorted(out.split()))) in {(0, "acdeghi"), (0, "acdfghi")}
+    assert err == "Left out 2 repeated records. 3 have no position: repeats among them are shown.\n"
 
 
 @pytest.mark.parametrize("name", ["ticks", "web.ticks"])
@@ -112,6 +131,7 @@ def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
         (["consume", "seen"], "MS836", "'seen' is a view, not a topic"),
         (["consume", "clicks", "--last", "1", "--from-beginning"], "MS701", "exclude each other"),
         (["consume", "a", "b", "--output", "csv"], "MS701", "takes a single topic"),
+        (["consume", "clicks", "--deduplicate"], "MS701", "needs --from-beginning"),
         (["produce", "clcks"], "MS834", "did you mean 'clicks'?"),
         (["produce", "silent"], "MS834", "has no generator"),
         (["produce", "--rate", "1", "--interval", "1"], "MS701", "exclude each other"),

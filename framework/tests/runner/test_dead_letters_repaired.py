@@ -1,6 +1,10 @@
-"""Dead letters of a broken function are replayed once it is fixed: each record is in the output exactly once."""
+"""Dead letters of a broken function are replayed once it is fixed: each record is in the output exactly once.
+
+`MILLSTREAM_LETTERS=100000 uv run pytest -m long framework/tests/runner/test_dead_letters_repaired.py` has more.
+"""
 
 import json
+import os
 import subprocess
 from collections import Counter
 
@@ -15,7 +19,7 @@ from millstream.project.pins import Subject, encode, version_of
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
-COUNT = 1000
+COUNT = int(os.environ.get("MILLSTREAM_LETTERS", "1000"))
 BROKEN = """
     def share(value: float) -> float:
         return 1 / (value - 7)

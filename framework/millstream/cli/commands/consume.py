@@ -27,6 +27,7 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.opening import connected
 from millstream.kafka.readings import Reading
+from millstream.kafka.sent_again import FirstSent
 from millstream.kafka.topic_names import readings_of
 from millstream.registry.writers import asked_writers
 
@@ -51,6 +52,11 @@ _COUNT = click.IntRange(min=0)
     "--last", type=_COUNT, metavar="N", help="Show the newest N records of each topic; default: 10."
 )
 @click.option("--follow", "-f", is_flag=True, help="Continue with new records until Ctrl-C.")
+@click.option(
+    "--deduplicate",
+    is_flag=True,
+    help="Leave out records that a sink sent again after a failure; with --from-beginning.",
+)
 @click.option("--count", type=_COUNT, metavar="N", help="Stop after N records.")
 @click.option(
     "--to",
@@ -66,6 +72,7 @@ def command(
     from_beginning: bool,
     last: int | None,
     follow: bool,
+    deduplicate: bool,
     count: int | None,
     to: Path | None,
     keys: bool,
@@ -80,9 +87,11 @@ def command(
     """
     if from_beginning and last is not None:
         raise click.UsageError("--from-beginning and --last exclude each other")
+    if deduplicate and not from_beginning:
+        raise click.UsageError("--deduplicate needs --from-beginning: it compares all records")
     if common.output == "csv" and len(names) > 1:
         raise click.UsageError("--output csv takes a single topic")
-    written = 0
+    written, first_sent = 0, FirstSent()
     with _errors_as_lines(common.style):
         root = root_of(common)
         # Topics can be read although models have errors.
@@ -97,6 +106,8 @@ def command(
         ):
             readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
             messages = _messages(admin, [*readings], from_beginning, last, follow)
+            if deduplicate:
+                messages = first_sent.of(messages)
             head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
             with _writing(to) as file, suppress(KeyboardInterrupt):
                 text = printable(file)
@@ -108,9 +119,18 @@ def command(
                     written += 1
                     if follow:
                         file.flush()
+    if deduplicate and not common.style.quiet:
+        click.echo(_summary(first_sent), err=True)
     if to is not None and not common.style.quiet and not common.style.json:
         return finish(common.style, text=f"Wrote {written:,} record{'s' * (written != 1)} to {to}.")
     return 0
+
+
+def _summary(found: FirstSent) -> str:
+    text = f"Left out {found.repeated:,} repeated record{'s' * (found.repeated != 1)}."
+    if found.unplaced:
+        text += f" {found.unplaced:,} have no position: repeats among them are shown."
+    return text
 
 
 @contextmanager

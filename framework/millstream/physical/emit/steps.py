@@ -31,6 +31,8 @@ class DedupeView(Struct, frozen=True, tag="dedupe"):
     of: str
     keys: tuple[str, ...]
     within: str | None = None
+    by_position: bool = False
+    """The keys are a sender's partition and an offset there; rows without an offset all pass."""
 
 
 class WindowView(Struct, frozen=True, tag="window"):
@@ -157,6 +159,6 @@ def _step(node: Dedupe | Stateful | Watermark, name: str, of: str) -> Step:
         case Watermark():
             return WindowView(name, of, node.time, node.delay, node.copy)
         case Dedupe():
-            return DedupeView(name, of, node.keys, node.within)
+            return DedupeView(name, of, node.keys, node.within, node.by_position)
         case Stateful():
             return StatefulView(name, of, node.function, node.keys, node.made, node.ttl)

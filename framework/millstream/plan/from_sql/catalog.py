@@ -44,6 +44,8 @@ class TopicSpec(Struct, frozen=True):
     """For a reference topic, the key by which a newer record replaces an older one."""
     watermark: tuple[str, str] | None = None
     on_bad_record: str = "fail"
+    deduplicate: bool = False
+    """Records whose headers have the position of an earlier one are dropped."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 

@@ -11,7 +11,18 @@ from millstream.formats import format_of
 from millstream.formats.keys import written_key
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
-from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
+from millstream.plan.from_sql.sent_again import READ, first_sent
+from millstream.plan.nodes import (
+    METADATA,
+    RAW,
+    Column,
+    Decode,
+    Item,
+    Node,
+    Project,
+    TopicScan,
+    Watermark,
+)
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits
@@ -20,6 +31,8 @@ from millstream.types import Field
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     """Return a source as its readers see it, with metadata columns at the end."""
+    read = tuple(dict.fromkeys((*metadata, *(READ if topic.deduplicate else ()))))
+    label = "" if topic.deduplicate else topic.name
     node: Node = Decode(
         input=TopicScan(
             relation=topic.id,
@@ -34,21 +47,21 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
         key=topic.key,
         key_type=topic.key_type,
         key_format=topic.key_format,
-        metadata=tuple(metadata),
+        metadata=read,
         on_bad_record=topic.on_bad_record,
         unique_by=topic.unique_by,
-        label="" if topic.derived or topic.watermark else topic.name,
+        label="" if topic.derived or topic.watermark else label,
     )
     if topic.derived:
         derived = dict(topic.derived)
         plain = {c.name: c.expression for c in node.columns}
-        names = [*topic.order, *metadata]
+        names = [*topic.order, *read]
         items = tuple(Item(name, derived.get(name) or plain[name]) for name in names)
-        node = Project(input=node, items=items, label="" if topic.watermark else topic.name)
+        node = Project(input=node, items=items, label="" if topic.watermark else label)
     if topic.watermark:
         time, delay = topic.watermark
-        node = Watermark(input=node, time=time, delay=delay, label=topic.name)
-    return node
+        node = Watermark(input=node, time=time, delay=delay, label=label)
+    return first_sent(node, topic.name, {*metadata}) if topic.deduplicate else node
 
 
 def relay_of(view: ModelSpec, catalog: Catalog) -> ModelSpec:

@@ -45,12 +45,20 @@ class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
 
     keys: tuple[str, ...]
     within: str | None = None
+    by_position: bool = False
+    """The keys are a sender's partition and an offset there; rows without an offset are no duplicates."""
 
     stateful = True
     participle = "deduplicated"
 
     @property
+    def operator(self) -> str:
+        return "first_sent" if self.by_position else "dedupe"
+
+    @property
     def summary(self) -> str:
+        if self.by_position:
+            return "drop records that were sent again"
         within = f" within {self.within}" if self.within else ""
         return f"dedupe {', '.join(self.keys)}{within}"
 

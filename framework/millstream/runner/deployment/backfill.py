@@ -63,7 +63,9 @@ def backfill(
         ranges = running.ranges(query, starts, read)
         if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
             continue
-        failed |= _run(running, query, record, group, ranges, frozenset(new))
+        # Models that failed in a batch have sent some of its records.
+        sent_as = record.header(batch) if starts else ""
+        failed |= _run(running, query, record, group, ranges, frozenset(new), sent_as)
         counts = {relations[topic]: _count([parts]) for topic, parts in ranges.items() if topic in relations}
         read_again |= {model: counts for model in group if model not in failed}
     return Backfilled(failed, read_again)
@@ -93,6 +95,7 @@ def _run(
     models: Sequence[str],
     ranges: dict[str, Ranges],
     new: frozenset[str],
+    sent_as: str,
 ) -> dict[str, Diagnostic]:
     """Run models together; if that fails, run each on its own."""
     names = ", ".join(model.partition(".")[2] for model in models)
@@ -103,6 +106,8 @@ def _run(
     # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
     once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
     context = running.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
+    if sent_as:
+        context = replace(context, stores=replace(context.stores, sent_as=lambda _: sent_as))
     if (sender := context.stores.exactly_once) is not None:
         context = replace(context, stores=replace(context.stores, exactly_once=sender.repeating(0)))
     try:
@@ -113,7 +118,7 @@ def _run(
             return {models[0]: running.problem(alone, error)}
         found: dict[str, Diagnostic] = {}
         for model in models:
-            found |= _run(running, query, record, [model], ranges, new)
+            found |= _run(running, query, record, [model], ranges, new, sent_as)
         return found
     amount = f"{_count(ranges.values()):,} records" if ranges else "the rows of tables"
     running.tell(Setup(stage, f"{amount} that {query.name} had read before", done=True))

@@ -48,6 +48,11 @@ _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
+def use_rocksdb(session: SparkSession) -> None:
+    """Set the only state store that `transformWithState` supports, whatever the target uses otherwise."""
+    session.conf.set(_STORE, _ROCKSDB)
+
+
 def yielded_rows(
     session: SparkSession,
     project: Project,
@@ -59,8 +64,7 @@ def yielded_rows(
 
     The rows of a key are not ordered, neither by event time nor reliably by their topic.
     """
-    # Spark supports only this state store here, whatever the target uses otherwise.
-    session.conf.set(_STORE, _ROCKSDB)
+    use_rocksdb(session)
     if step.ttl:
         # With a time to live, Spark would always run another batch, even without rows (SPARK-50180).
         session.conf.set(_NO_DATA, "false")

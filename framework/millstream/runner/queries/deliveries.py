@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.errors import MillstreamError
+from millstream.materialization import BATCH
 from millstream.physical.values import (
     DeadLetters,
     Delivery,
@@ -27,9 +28,6 @@ from millstream.runner.queries.row_tests import TestCounts, run_row_checks
 from millstream.runner.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.runner.queries.timestamps import send_with_timestamps
 from millstream.stores.spark import Batch
-
-BATCH_HEADER = "millstream.batch"
-"""`<query>/<checkpoint>/<batch>`: records of a repeated batch have the same value."""
 
 
 class Stores(Struct, frozen=True):
@@ -52,6 +50,8 @@ class Stores(Struct, frozen=True):
     """Removes records that another version has sent."""
     exactly_once: ExactlyOnce | None = None
     """Sends records in transactions, if the query does that."""
+    sent_as: Callable[[int | None], str] | None = None
+    """Returns the header of a batch's records by its number; by default, `identity` and the number."""
     records: Callable[[int], int | None] = lambda _: None
     """How many records a batch reads, by its number; None if that is unknown."""
     again: int | None = None
@@ -140,17 +140,19 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *,
         stores.merge(latest, table, made)
 
 
-def send(records: DataFrame, stores: Stores, number: int) -> None:
-    """Write records with a header by which records of a repeated batch are recognised."""
-    identity = f.lit(f"{stores.identity}/{number}").cast("binary")
-    headers = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), identity.alias("value")))
+def with_batch(records: DataFrame, stores: Stores, number: int | None) -> DataFrame:
+    """Add the header by which records of a repeated batch are recognised; real-time mode has no numbers."""
+    batch = stores.sent_as(number) if stores.sent_as is not None else f"{stores.identity}/{number}"
+    value = f.lit(batch).cast("binary")
+    headers = f.array(f.struct(f.lit(BATCH).alias("key"), value.alias("value")))
     if "headers" in records.columns:
         headers = f.concat(f.coalesce(f.col("headers"), f.array()), headers)
-    write_records(records.withColumn("headers", headers), stores, number)
+    return records.withColumn("headers", headers)
 
 
-def write_records(records: DataFrame, stores: Stores, number: int) -> None:
-    """Write records whose headers have their position or batch."""
+def send(records: DataFrame, stores: Stores, number: int) -> None:
+    """Write the records of a batch."""
+    records = with_batch(records, stores, number)
     if stores.without_sent is not None:
         records = stores.without_sent(records)
     if stores.hold is not None:

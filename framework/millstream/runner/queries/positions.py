@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from millstream.deployment.records import Offsets
+from millstream.materialization import POSITION
 from millstream.physical.dead_letters import OFFSET, PARTITION, TOPIC
-from millstream.physical.records import POSITION
 
 _PARTS = r"^(.+)-([0-9]+)$"
 """`topic-partition` and the offset."""

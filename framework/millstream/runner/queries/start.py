@@ -32,8 +32,9 @@ from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
-from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, write_records
+from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, with_batch
 from millstream.runner.queries.reads import Ranges
+from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import MAINTAINED
 
@@ -79,9 +80,12 @@ def start(
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
         _work(query, context)(session.range(0), -1)
+    realtime = "realTime" in trigger
+    if realtime:
+        rows = with_batch(rows, context.stores, None)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
-    return _to(writer, query, context).start()
+    return _to(writer, query, context, realtime=realtime).start()
 
 
 def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
@@ -91,10 +95,8 @@ def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: M
     how, stores = query.deliver, context.stores
     if isinstance(how, PerBatch):
         deliver(how, stores)(rows, 0)
-    elif how.numbered_by_batch:
-        send(rows, stores, 0)
     else:
-        write_records(rows, stores, 0)
+        send(rows, stores, 0)
 
 
 def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
@@ -195,6 +197,8 @@ def make_view(
     match step:
         case SqlView():
             made = session.sql(step.sql)
+        case DedupeView(by_position=True):
+            made = first_sent(session, step, mode)
         case DedupeView():
             made = _distinct(session.table(step.of), step)
         case WindowView():
@@ -244,18 +248,14 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
     )
 
 
-def _to(writer: DataStreamWriter, query: Query, context: QueryContext) -> DataStreamWriter:
+def _to(writer: DataStreamWriter, query: Query, context: QueryContext, *, realtime: bool) -> DataStreamWriter:
     stores = context.stores
     match query.deliver:
         case PerBatch() if query.maintaining is not None:
             return writer.foreachBatch(_work(query, context))
         case PerBatch() as how:
             return writer.foreachBatch(in_turn(deliver(how, stores), stores))
-        case ToKafka() as how if how.numbered_by_batch:
-            return writer.foreachBatch(in_turn(lambda rows, number: send(rows, stores, number), stores))
-        case ToKafka() if stores.turn or stores.without_sent or stores.exactly_once:
-            return writer.foreachBatch(
-                in_turn(lambda rows, number: write_records(rows, stores, number), stores)
-            )
-        case ToKafka():
+        case ToKafka() if realtime:
             return writer.format("kafka").options(**stores.kafka)
+        case ToKafka():
+            return writer.foreachBatch(in_turn(lambda rows, number: send(rows, stores, number), stores))

@@ -24,6 +24,7 @@ from millstream.project.values import Project
 from millstream.runner.checkpoints.files import checkpoint_folder, last_done, records_in
 from millstream.runner.checkpoints.state_figures import read_figures
 from millstream.runner.python.keyed import STATE, state_in
+from millstream.runner.queries.sent_again import POSITIONS
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
 from millstream.stores.files import Files, LocalFiles, files_of
@@ -182,6 +183,9 @@ class StateReader(Struct, frozen=True, eq=False):
                 return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), sides)
             case "stateful":
                 return _flat(reader.option("stateVarName", STATE).load(state.folder), ())
+            case "first_sent":
+                pages = reader.option("stateVarName", POSITIONS).load(state.folder).groupBy("key")
+                return _flat(pages.agg(f.struct(f.count("*").alias("pages")).alias("value")), ())
         return _flat(reader.load(state.folder), state.operator.facts)
 
 

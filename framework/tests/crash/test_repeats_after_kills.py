@@ -1,0 +1,143 @@
+"""A sink that is killed in the middle of its batches sends records again: readers that drop repeats have each once.
+
+`MILLSTREAM_REPEATS=20 uv run pytest -m long framework/tests/crash/test_repeats_after_kills.py` kills it more often.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from support.commands import MILLSTREAM, Run
+from support.runs import create_topics, headers, received, table_rows
+from support.shops import Shop
+
+from millstream.broker import keep_broker, stop_broker
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+KILLS = int(os.environ.get("MILLSTREAM_REPEATS", "2"))
+EACH = 20_000
+"""Records of a batch: it must last long enough to be killed within it."""
+PARTITIONS = 3
+PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds}}}\n'
+READER = """
+shop:
+  target: local
+  outputs:
+    local: {{master: "local[2]", kafka: {{bootstrap_servers: "{}"}}, spark: {{spark.sql.shuffle.partitions: 2}}}}
+"""
+SOURCE = """
+sources:
+  - name: shop
+    topics:
+      - {{name: plain, deduplicate: position, columns: [{{name: id, type: int}}]}}
+      - {{name: raw, topic: plain, columns: [{{name: id, type: int}}]}}
+"""
+COUNTS = """
+    {{{{ config(materialized='table', unique_key='part') }}}}
+    select id % 10 as part, count(*) as rows, sum(id) as ids from {{{{ source('shop', '{}') }}}} group by id % 10
+"""
+
+
+@pytest.fixture
+def shop(tmp_path):
+    broker = keep_broker(tmp_path)
+    made = Shop(tmp_path, broker.address)
+    made.write("profiles.yml", PROFILES)
+    made.model(
+        "plain",
+        "{{ config(materialized='sink', partitions=3) }} select id from {{ source('web', 'events') }} where id % 3 > 0",
+    )
+    create_topics(made.bootstrap, "events")
+    create_topics(made.bootstrap, "plain", partitions=PARTITIONS)
+    yield made
+    stop_broker(tmp_path, force=True)
+
+
+@pytest.fixture
+def reader(shop, tmp_path):
+    """Another project, which reads the sink's topic."""
+    made = Shop(tmp_path / "reader", shop.bootstrap)
+    made.write("profiles.yml", READER.format(shop.bootstrap))
+    made.write("models/sources.yml", SOURCE.format())
+    for name in ("plain", "raw"):
+        made.model(f"of_{name}", COUNTS.format(name))
+    return made
+
+
+def test_readers_have_each_record_once(shop, reader):
+    for number in range(KILLS):
+        kill_within_a_batch(shop, number)
+        command(reader, "build")
+    command(shop, "build")
+    command(reader, "build")
+
+    sent = [number for number in range(KILLS * EACH) if number % 3]
+    records = received(shop.bootstrap, "plain")
+    times = Counter(json.loads(each.value())["id"] for each in records)
+    assert set(times) == set(sent)
+    repeated = sum(times.values()) - len(times)
+    assert repeated > 0, "no batch was killed before its end"
+    # The headers alone tell which records are repeated.
+    own = {
+        (headers(e)["millstream.batch"].rpartition("/")[0], headers(e)["millstream.position"])
+        for e in records
+    }
+    assert len(own) == len(sent)
+    sys.stdout.write(f"{len(sent):,} records; {repeated:,} were sent again after {KILLS} kills\n")
+
+    read = table_rows(reader.root, "model.of_plain")
+    assert {r["part"]: (r["rows"], r["ids"]) for r in read} == counted(sent)
+    read = table_rows(reader.root, "model.of_raw")
+    assert {r["part"]: (r["rows"], r["ids"]) for r in read} == counted(times.elements())
+    shown = command(shop, "consume", "plain", "--from-beginning", "--deduplicate", "--output", "json")
+    assert sorted(json.loads(line)["value"]["id"] for line in shown.splitlines()) == sent
+
+
+def counted(ids):
+    found = {}
+    for each in ids:
+        rows, total = found.get(each % 10, (0, 0))
+        found[each % 10] = rows + 1, total + each
+    return found
+
+
+def kill_within_a_batch(shop, number):
+    """Kill a run as soon as the topic has some records of a large batch; at first, a run repeats the last one."""
+    consumer = Consumer({"bootstrap.servers": shop.bootstrap, "group.id": "sizes"})
+    before = size(consumer, "plain")
+    produce(shop, range(number * EACH, (number + 1) * EACH))
+    run = Run(shop.root)
+    try:
+        run.until("started")
+        while size(consumer, "plain") <= before:
+            pass
+    finally:
+        run.kill(whole=True)
+        consumer.close()
+
+
+def produce(shop, ids):
+    producer = Producer({"bootstrap.servers": shop.bootstrap, "linger.ms": 50})
+    for each in ids:
+        producer.produce("events", key=str(each), value=json.dumps({"id": each}))
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def size(consumer, topic):
+    """Return how many records a topic has."""
+    places = (TopicPartition(topic, number) for number in range(PARTITIONS))
+    return sum(consumer.get_watermark_offsets(place, timeout=20)[1] for place in places)
+
+
+def command(shop, *arguments):
+    done = subprocess.run(
+        [*MILLSTREAM, *arguments], cwd=shop.root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
