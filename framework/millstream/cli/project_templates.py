@@ -43,6 +43,12 @@ TEMPLATES = (
         "generated changes",
         "revenue_per_city",
     ),
+    ProjectTemplate(
+        "demo",
+        "what `millstream demo` shows: live orders and payments, with windows and a join of two streams",
+        "generated orders and payments",
+        "customers",
+    ),
 )
 NAMES = tuple(each.name for each in TEMPLATES)
 
