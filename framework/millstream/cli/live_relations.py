@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -40,7 +40,9 @@ def live_relations(
                 read = partial(_newest_of_table, relation, stored)
                 found.append(LiveRelation(node.id, node.name, "table", about, read))
             elif (reading := readings.get(relation.name)) is not None:
-                read = partial(_newest_of_topic, admin, reading, writers)
+                # The key of a model's record is in its row.
+                without = {"_timestamp"} if kind == "source" else {"_timestamp", "_key"}
+                read = partial(_newest_of_topic, admin, reading, writers, without)
                 found.append(LiveRelation(node.id, node.name, f"topic {reading.topic}", about, read))
     return found[:_MOST]
 
@@ -65,5 +67,10 @@ def _order(table: Known) -> Sequence[str]:
     return [first, *(each for each in keys if each != first)] if first else []
 
 
-def _newest_of_topic(admin: Admin, reading: Reading, writers: Writers, limit: int) -> Answer:
-    return newest_rows(admin, reading, limit, writers)
+def _newest_of_topic(
+    admin: Admin, reading: Reading, writers: Writers, without: Collection[str], limit: int
+) -> Answer:
+    found = newest_rows(admin, reading, limit, writers)
+    places = [place for place, name in enumerate(found.columns) if name not in without]
+    rows = [tuple(row[place] for place in places) for row in found.rows]
+    return Answer(tuple(found.columns[place] for place in places), rows)

@@ -123,7 +123,7 @@ def _run(common: Common, stopping: threading.Event, rate: float, port: int, *, o
 
         site = _site(compiled, job)
         folder = Path(job.project.root) / job.project.settings.target_path / "docs"
-        sources = {id_: topic.topic for id_, topic in job.project.sources.items()}
+        sources = {f"source.{id_}": topic.topic for id_, topic in job.project.sources.items()}
         with ExitStack() as stack:
             admin = stack.enter_context(connected(job.project))
             writers = stack.enter_context(asked_writers(job.project))

@@ -51,6 +51,7 @@ function draw(lineage) {
   });
   drawnNodes = new Map(lineage.nodes.map((node) => {
     const count = svg('text', {class: 'count', x: 12, y: node.height - 7});
+    count.append(node.kind === 'model' ? node.stored : node.kind);
     const title = svg('text', {x: 12, y: 15});
     title.append(node.name);
     const about = svg('title', {});
