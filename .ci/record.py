@@ -1,8 +1,8 @@
-"""Records a terminal session for the README: `uv run python .ci/record.py`, on a machine that does nothing else.
+"""Records a terminal session for the README: `uv run --with pyte==0.8.2 python .ci/record.py`.
 
-The commands run in a real shell on a pseudo-terminal, in a temporary folder; what they print is recorded as it
-is. Only time is changed: a command that takes longer than its scene is played as much faster as needed.
-Writes docs/images/session.cast, for `asciinema play`, and docs/images/session.svg, which GitHub shows.
+The commands run in a real shell on a pseudo-terminal, in a temporary folder; what they print is recorded as
+it is. Only time is changed: a command that takes longer than its scene is played as much faster as needed.
+It writes docs/images/session.cast, for `asciinema play`, and docs/images/session.svg, which GitHub shows.
 """
 
 from __future__ import annotations
@@ -141,6 +141,12 @@ COLORS = {
     "blue": "#8ab0ff", "magenta": "#d7a1f2", "cyan": "#5cc5d6", "white": "#e4e8ee",
 }  # fmt: skip
 WIDTH, HEIGHT, PAD = 8.4, 18, 14
+FONT = "14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+STYLE = (
+    f"text{{font:{FONT};white-space:pre;fill:{COLORS['default']}}}"
+    ".f{visibility:hidden;animation:SECONDSs step-end infinite}"
+    "@media (prefers-reduced-motion:reduce){.f{animation:none!important}.last{visibility:visible}}"
+)
 
 
 def picture(events: list[Event]) -> str:
@@ -162,33 +168,38 @@ def picture(events: list[Event]) -> str:
             if line:
                 known.setdefault(line, f"l{len(known)}")
     width, height = round(COLUMNS * WIDTH + 2 * PAD), LINES * HEIGHT + 2 * PAD
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
-        "<title>A terminal session with Millstream</title>",
-        "<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre;"
-        f"fill:{COLORS['default']}}}.f{{visibility:hidden;animation:{end:.1f}s step-end infinite}}"
-        "@media (prefers-reduced-motion:reduce){.f{animation:none!important}.last{visibility:visible}}",
-    ]
-    for number, (at, _) in enumerate(screens):
+    frames, groups = [], []
+    for number, (at, lines) in enumerate(screens):
         until = screens[number + 1][0] if number + 1 < len(screens) else end
-        first, last = at / end * 100, until / end * 100
-        parts.append(
-            f"@keyframes k{number}{{0%{{visibility:{'visible' if at == 0 else 'hidden'}}}{first:.3f}%{{visibility:visible}}"
-            f"{last:.3f}%{{visibility:{'visible' if last >= 100 else 'hidden'}}}}}"
-        )
-    parts.append("</style><defs>")
-    parts += [f'<text id="{name}">{line}</text>' for line, name in known.items()]
-    parts.append(f'</defs><rect width="{width}" height="{height}" rx="10" fill="#14181f"/>')
-    for number, (_, lines) in enumerate(screens):
+        frames.append(_keyframes(number, at / end * 100, until / end * 100))
         last = " last" if number == len(screens) - 1 else ""
-        parts.append(f'<g class="f{last}" style="animation-name:k{number}">')
-        parts += [
+        uses = (
             f'<use href="#{known[line]}" x="{PAD}" y="{PAD + 13 + row * HEIGHT}"/>'
             for row, line in enumerate(lines)
             if line
-        ]
-        parts.append("</g>")
-    return "\n".join([*parts, "</svg>"]) + "\n"
+        )
+        groups.append(f'<g class="f{last}" style="animation-name:k{number}">{"".join(uses)}</g>')
+    texts = (f'<text id="{name}">{line}</text>' for line, name in known.items())
+    style = STYLE.replace("SECONDS", f"{end:.1f}") + "".join(frames)
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
+<title>A terminal session with Millstream</title>
+<style>{style}</style>
+<defs>{"".join(texts)}</defs>
+<rect width="{width}" height="{height}" rx="10" fill="#14181f"/>
+{chr(10).join(groups)}
+</svg>
+"""
+
+
+def _keyframes(number: int, first: float, last: float) -> str:
+    """Return when a screen is visible, in percent of the whole time."""
+    before = "visible" if first == 0 else "hidden"
+    after = "visible" if last >= 100 else "hidden"
+    return (
+        f"@keyframes k{number}{{0%{{visibility:{before}}}{first:.3f}%{{visibility:visible}}"
+        f"{last:.3f}%{{visibility:{after}}}}}"
+    )
 
 
 def _line(screen: pyte.Screen, number: int) -> str:
