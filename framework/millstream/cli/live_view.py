@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Sequence
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from millstream.ops.rates import Rates
 from millstream.ops.seen import QueryStatus
 from millstream.text import clean
 
 _NAMES = 44
-_RECENT = 30.0
-"""Seconds over which rows per second are an average."""
 _LONG = 5.0
 """Seconds after which a batch that is still running is shown with its time."""
 _STYLES = {
@@ -32,11 +30,11 @@ class LiveView:
     """Remembers how many rows each query had read a short time ago."""
 
     def __init__(self) -> None:
-        self._read: dict[str, deque[tuple[float, int]]] = {}
+        self._rates = Rates()
 
     def shown(self, seen: Sequence[QueryStatus], stage: str) -> Group:
         now = time.time()
-        rates = {each.query: self._rate(each, now) for each in seen}
+        rates = {each.query: self._rates.of(each.query, each.rows, now) for each in seen}
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("query", max_width=_NAMES, no_wrap=True)
         table.add_column("", no_wrap=True)
@@ -47,14 +45,6 @@ class LiveView:
         if len(seen) > 1:
             table.add_row(*_totals(seen, sum(rates.values())), style="bold")
         return Group(table, Text(stage, "dim"))
-
-    def _rate(self, seen: QueryStatus, now: float) -> float:
-        read = self._read.setdefault(seen.query, deque())
-        read.append((now, seen.rows))
-        while now - read[0][0] > _RECENT:
-            read.popleft()
-        since, before = read[0]
-        return (seen.rows - before) / (now - since) if now - since > 1 else 0.0
 
 
 def _row(seen: QueryStatus, rate: float, now: float) -> list[Text]:
@@ -68,7 +58,7 @@ def _row(seen: QueryStatus, rate: float, now: float) -> list[Text]:
         Text(_time(batch.latency) if batch and batch.latency is not None else ""),
         Text(f"{lag:,}" if batch else "", "yellow" if lag else "dim"),
         _number(seen.late, "yellow"),
-        _number(_bad(seen), "yellow"),
+        _number(seen.bad, "yellow"),
         _number(seen.failures, "red"),
         _number(batch.state_rows if batch else 0),
     ]
@@ -84,7 +74,7 @@ def _totals(seen: Sequence[QueryStatus], rate: float) -> list[Text]:
         Text(""),
         Text(f"{sum(sum(each.lag.values()) for each in seen):,}"),
         _number(sum(each.late for each in seen)),
-        _number(sum(map(_bad, seen))),
+        _number(sum(each.bad for each in seen)),
         _number(sum(each.failures for each in seen)),
         _number(sum(each.last.state_rows for each in seen if each.last)),
     ]
@@ -106,11 +96,6 @@ def _time(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:,.0f} {unit}"
     return f"{seconds:.1f} s"
-
-
-def _bad(seen: QueryStatus) -> int:
-    """Return the records that were skipped or are dead letters, and the rows that failed data tests."""
-    return sum(map(sum, (seen.skipped.values(), seen.dead_letters.values(), seen.tests.values())))
 
 
 def _number(number: int, style: str = "") -> Text:

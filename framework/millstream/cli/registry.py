@@ -15,6 +15,7 @@ class Entry(NamedTuple):
 
 COMMANDS = (
     Entry("init", "Create a new project that compiles."),
+    Entry("demo", "Run a project with live test traffic, and show it on a live page."),
     Entry(
         "debug", "Check the installation, the project and its target, and connect to what the target names."
     ),

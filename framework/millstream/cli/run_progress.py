@@ -91,6 +91,10 @@ class RunProgress:
         with self._lock:
             self._say("serving", f"{address}/metrics, /healthz and /readyz", {"address": address})
 
+    def show_page(self, address: str) -> None:
+        with self._lock:
+            self._say("page", f"the live page is at {address}", {"address": address})
+
     def show_end(self) -> None:
         """Say what the run leaves behind."""
         seen = self._watcher.all()

@@ -3,6 +3,9 @@
 from millstream.codes import read_codes
 
 CODES = read_codes("""
+MS687 A demo needs the local target
+    `millstream demo` sends test traffic to the topics of sources, so it only works with the broker on this
+    machine. Choose a target with `kafka: embedded` with `--target`; on others, use `millstream run`.
 MS673 A run that shares its target would change what is deployed
     Runs with `--shared` start and continue queries. Another run is working with what is deployed, so this one
     can't rebuild a query, split one, or complete a change that a command began. Stop all runs, deploy the

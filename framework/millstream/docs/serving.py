@@ -15,10 +15,12 @@ _NAMES = frozenset(("127.0.0.1", "localhost"))
 
 
 @contextmanager
-def serving(folder: Path, port: int = PORT) -> Iterator[tuple[str, ThreadingHTTPServer]]:
+def serving(
+    folder: Path, port: int = PORT, handler: type[SiteHandler] | None = None
+) -> Iterator[tuple[str, ThreadingHTTPServer]]:
     """Yield the address and the server; call its `serve_forever`."""
     try:
-        server = ThreadingHTTPServer((HOST, port), partial(_Handler, directory=str(folder)))
+        server = ThreadingHTTPServer((HOST, port), partial(handler or SiteHandler, directory=str(folder)))
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message = f"can't listen on {HOST}:{port}: {reason.lower()}"
@@ -30,22 +32,22 @@ def serving(folder: Path, port: int = PORT) -> Iterator[tuple[str, ThreadingHTTP
         server.server_close()
 
 
-class _Handler(SimpleHTTPRequestHandler):
+class SiteHandler(SimpleHTTPRequestHandler):
     """Serves the files of the site only: no folder listings, and no requests of other sites."""
 
     def do_GET(self) -> None:
-        if self._is_local():
+        if self.is_local():
             super().do_GET()
 
     def do_HEAD(self) -> None:
-        if self._is_local():
+        if self.is_local():
             super().do_HEAD()
 
     def translate_path(self, path: str) -> str:
         """Return the file of a path; no file's name contains NUL, which the base class can't open."""
         return super().translate_path(path.replace("%00", "%EF%BF%BD").replace("\0", "\ufffd"))
 
-    def _is_local(self) -> bool:
+    def is_local(self) -> bool:
         """Refuse other host names of this machine, through which other sites could read this one."""
         name = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host") or ""
         if name in _NAMES:

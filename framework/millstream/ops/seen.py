@@ -92,6 +92,11 @@ class QueryStatus(Struct):
         return 0.0 if idle else max(0.0, time.time() - (self.at or self.began))
 
     @property
+    def bad(self) -> int:
+        """Records that were skipped or are dead letters, and rows that failed data tests."""
+        return sum(map(sum, (self.skipped.values(), self.dead_letters.values(), self.tests.values())))
+
+    @property
     def lag(self) -> dict[str, int]:
         """Available records of each topic that are not read yet, also during a long batch."""
         if self.last is None:

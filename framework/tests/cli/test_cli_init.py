@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.commands import MILLSTREAM
 
-from millstream.cli.commands.init import TEMPLATES
+from millstream.cli.project_templates import FOLDER, NAMES, TEMPLATES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,20 +37,37 @@ def test_a_new_project_compiles_green(run, here, monkeypatch):
     ]
 
 
-def test_every_column_of_a_new_project_has_a_type(run, here, monkeypatch):
-    run("init", "bistro")
+@pytest.mark.parametrize("template", NAMES)
+def test_every_column_of_a_new_project_has_a_type_and_a_description(run, here, monkeypatch, template):
+    assert run("init", "bistro", "--template", template, "--no-git").code == 0
     monkeypatch.chdir(here / "bistro")
-    run("compile")
+    found = run("compile")
+    assert (found.code, found.err) == (0, "")
     nodes = json.loads((here / "bistro/target/manifest.json").read_text())["nodes"].values()
     models = [node for node in nodes if node["kind"] == "model"]
-    assert {
-        node["name"]: [c["name"] for c in node["columns"] if c["type"] == "unknown"] for node in models
-    } == {
-        "stg_orders": [],
-        "customers": [],
-        "revenue_per_hour": [],
-    }
-    assert [node["opaque"] for node in models] == [[], [], []]
+    columns = [(node["name"], column) for node in models for column in node["columns"]]
+    assert [(name, c["name"]) for name, c in columns if c["type"] == "unknown" or not c["description"]] == []
+    assert [node["name"] for node in models if node["opaque"] or not node["description"]] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("template", TEMPLATES, ids=NAMES)
+def test_a_new_project_builds_and_passes_its_tests(here, template):
+    """As a user starts the commands, in processes of their own; the model that `init` names has rows."""
+    millstream("init", "bistro", "--template", template.name)
+    root = here / "bistro"
+    try:
+        assert re.search(r"^[1-9]\d* passed", millstream("build", root=root), re.MULTILINE)
+        assert re.search(r"^[1-9]\d* passed", millstream("test", "--unit", root=root), re.MULTILINE)
+        assert len(json.loads(millstream("show", template.model, "--output", "json", root=root))["rows"]) > 0
+    finally:
+        millstream("broker", "stop", root=root)
+
+
+def millstream(*arguments, root="."):
+    done = subprocess.run([*MILLSTREAM, *arguments], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_the_name_stands_where_it_is_needed(run, here):
@@ -175,7 +193,7 @@ def test_another_place(run, here):
 def test_the_generator_makes_the_topics_records():
     code = (
         "import runpy, random, datetime as d, itertools\n"
-        f"orders = runpy.run_path({str(TEMPLATES / 'seeds/orders.py')!r})['orders']\n"
+        f"orders = runpy.run_path({str(FOLDER / 'events/seeds/orders.py')!r})['orders']\n"
         "make = lambda: list(itertools.islice(orders(random.Random(1), d.datetime(2024, 1, 1)), 50))\n"
         "assert make() == make(), 'not the same for the same seed'\n"
         "print(sorted(make()[0][1]))"

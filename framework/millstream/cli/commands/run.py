@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -15,12 +16,7 @@ from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-
-    from millstream.manifest import Compiled
-    from millstream.runner.commands.run import Alongside
-    from millstream.runner.values import Event, Job
+    from millstream.cli.run_progress import RunProgress
 
 
 @cli_command(
@@ -58,50 +54,22 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 
-    from millstream.cli.run_progress import run_progress
+    from millstream.cli.running import run_job
     from millstream.cli.signals import stopping_well
     from millstream.ops.health import health_of
     from millstream.ops.metrics import Identity
-    from millstream.ops.notifications.sending import notifying
-    from millstream.ops.run_log import RunLog
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
-    from millstream.runner.commands.run import run
-    from millstream.runner.values import Told
 
     watcher, target = Watcher(), job.project.target
     identity = Identity(job.project.settings.name, target.name)
-    with (
-        stopping_well() as stopping,
-        run_progress(common.style, watcher) as progress,
-        progress.errors() as errors,
-        notifying(target, identity, progress.handle) as tell,
-        serving(watcher, host, port, health_of(target), identity) if port else nullcontext() as address,
-    ):
-        progress.show_address(address)
-        for each in diagnostics if common.style.json else ():
-            progress.handle(Told(each))
-        log = RunLog(target, tell)
-        tests = _tests(job, compiled, log.tell, stopping)
-        with closing(log):
-            run(job, root / ".millstream", log.tell, stopping, alongside=tests)
-        progress.show_end()
-    return 2 if errors else 0
 
+    @contextmanager
+    def served(progress: RunProgress) -> Iterator[None]:
+        probes = serving(watcher, host, port, health_of(target), identity) if port else nullcontext()
+        with probes as address:
+            progress.show_address(address)
+            yield
 
-def _tests(
-    job: Job, compiled: Compiled, tell: Callable[[Event], None], stopping: threading.Event
-) -> list[Alongside]:
-    """Return the work of running data tests on an interval, if there are any to run."""
-    from pathlib import Path
-
-    from millstream.project.folders import target_folder
-    from millstream.testing.data.repeated import keep_testing, repeated_tests
-    from millstream.thresholds import interval_of_tests
-
-    log = target_folder(Path(job.project.root), job.project.target) / "log" / "spark.log"
-    tests = repeated_tests(job.project, compiled, job.models, str(log))
-    every = interval_of_tests(job.project.target)
-    if every is None or not tests.ids:
-        return []
-    return [lambda spark: keep_testing(tests, every, spark, stopping, tell)]
+    with stopping_well() as stopping:
+        return run_job(common, compiled, job, diagnostics, watcher, stopping, served)

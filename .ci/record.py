@@ -1,0 +1,233 @@
+"""Records a terminal session for the README: `uv run --with pyte==0.8.2 python .ci/record.py`.
+
+The commands run in a real shell on a pseudo-terminal, in a temporary folder; what they print is recorded as
+it is. Only time is changed: a command that takes longer than its scene is played as much faster as needed.
+It writes docs/images/session.cast, for `asciinema play`, and docs/images/session.svg, which GitHub shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import tempfile
+import time
+from fcntl import ioctl
+from html import escape
+from pathlib import Path
+from termios import TIOCSWINSZ
+from typing import NamedTuple
+
+import pyte
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+COLUMNS, LINES = 100, 28
+MARK = b"\x1b]777;ready\x07"
+"""What the prompt begins with; no terminal shows it."""
+TYPING, AFTER, FRAME = 0.035, 1.2, 0.1
+"""Seconds between two typed letters, after a command, and between two pictures."""
+
+
+class Scene(NamedTuple):
+    command: str
+    seconds: float
+    """How long its output may take to play."""
+
+
+SCENES = (
+    Scene("millstream init cafe && cd cafe", 2),
+    Scene("cat models/marts/customers.sql", 3),
+    Scene("sed -i 's/orders.amount/orders.amuont/' models/marts/customers.sql", 0.5),
+    Scene("millstream compile", 4),
+    Scene("sed -i 's/orders.amuont/orders.amount/' models/marts/customers.sql", 0.5),
+    Scene("millstream build", 20),
+    Scene('millstream query "select * from customers order by spent desc limit 5"', 4),
+    Scene("millstream lineage customers.spent", 4),
+)
+Event = tuple[float, str]
+
+
+# -- recording
+
+
+def record(folder: Path) -> list[Event]:
+    """Run the scenes in a shell, and return what it printed, in the times of the recording."""
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(folder)
+        bin_ = str(Path(sys.executable).parent)
+        settings = {
+            "PS1": "\\[\\e]777;ready\\a\\]$ ",
+            "PATH": f"{bin_}:{os.environ['PATH']}",
+            "TERM": "xterm-256color",
+        }
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], os.environ | settings)
+    ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+    events: list[Event] = []
+    now = 0.3
+    _until_prompt(terminal)
+    events.append((0.0, "$ "))
+    try:
+        for scene in SCENES:
+            for letter in scene.command:
+                os.write(terminal, letter.encode())
+                now += TYPING
+                events.append((now, os.read(terminal, 100).decode()))
+            os.write(terminal, b"\r")
+            printed = _until_prompt(terminal)
+            took = printed[-1][0]
+            faster = min(1.0, scene.seconds / took) if took else 1.0
+            events += [(now + at * faster, text) for at, text in printed]
+            now += took * faster + AFTER
+    finally:
+        os.kill(process, signal.SIGHUP)
+        os.close(terminal)
+        os.waitpid(process, 0)
+    return _merged(events)
+
+
+def _until_prompt(terminal: int) -> list[Event]:
+    """Return what is printed until the shell is ready, with the seconds since now."""
+    start, data = time.monotonic(), b""
+    found: list[Event] = []
+    while True:
+        select.select([terminal], [], [])
+        data += os.read(terminal, 65536)
+        before, mark, after = data.partition(MARK)
+        if mark:
+            while not after.endswith(b"$ "):
+                after += os.read(terminal, 100)
+            return [*found, (time.monotonic() - start, (before + after).decode())]
+        # Bytes of a letter, and a mark, may come in parts.
+        whole = re.match(rb"(?s).*[\n\r]", data)
+        if whole:
+            found.append((time.monotonic() - start, whole[0].decode()))
+            data = data[whole.end() :]
+
+
+def _merged(events: list[Event]) -> list[Event]:
+    """Join what is printed within one picture's time."""
+    merged: list[Event] = []
+    for at, text in events:
+        if merged and at - merged[-1][0] < FRAME / 2:
+            merged[-1] = (merged[-1][0], merged[-1][1] + text)
+        else:
+            merged.append((at, text))
+    return merged
+
+
+# -- writing
+
+
+def cast(events: list[Event]) -> str:
+    header = {
+        "version": 2,
+        "width": COLUMNS,
+        "height": LINES,
+        "title": "Millstream",
+        "env": {"TERM": "xterm-256color"},
+    }
+    lines = [json.dumps(header), *(json.dumps([round(at, 3), "o", text]) for at, text in events)]
+    return "\n".join(lines) + "\n"
+
+
+COLORS = {
+    "default": "#e4e8ee", "black": "#566173", "red": "#ff9b92", "green": "#6fd39a", "brown": "#f0c566",
+    "blue": "#8ab0ff", "magenta": "#d7a1f2", "cyan": "#5cc5d6", "white": "#e4e8ee",
+}  # fmt: skip
+WIDTH, HEIGHT, PAD = 8.4, 18, 14
+FONT = "14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+STYLE = (
+    f"text{{font:{FONT};white-space:pre;fill:{COLORS['default']}}}"
+    ".f{visibility:hidden;animation:SECONDSs step-end infinite}"
+    "@media (prefers-reduced-motion:reduce){.f{animation:none!important}.last{visibility:visible}}"
+)
+
+
+def picture(events: list[Event]) -> str:
+    """Return an animated picture: each screen is shown for its time, over and over."""
+    screen = pyte.Screen(COLUMNS, LINES)
+    stream = pyte.Stream(screen)
+    screens: list[tuple[float, tuple[str, ...]]] = []
+    for at, text in events:
+        stream.feed(text)
+        shown = tuple(_line(screen, number) for number in range(LINES))
+        if screens and at - screens[-1][0] < FRAME:
+            screens[-1] = (screens[-1][0], shown)
+        elif not screens or screens[-1][1] != shown:
+            screens.append((at, shown))
+    end = events[-1][0] + 3
+    known: dict[str, str] = {}
+    for _, lines in screens:
+        for line in lines:
+            if line:
+                known.setdefault(line, f"l{len(known)}")
+    width, height = round(COLUMNS * WIDTH + 2 * PAD), LINES * HEIGHT + 2 * PAD
+    frames, groups = [], []
+    for number, (at, lines) in enumerate(screens):
+        until = screens[number + 1][0] if number + 1 < len(screens) else end
+        frames.append(_keyframes(number, at / end * 100, until / end * 100))
+        last = " last" if number == len(screens) - 1 else ""
+        uses = (
+            f'<use href="#{known[line]}" x="{PAD}" y="{PAD + 13 + row * HEIGHT}"/>'
+            for row, line in enumerate(lines)
+            if line
+        )
+        groups.append(f'<g class="f{last}" style="animation-name:k{number}">{"".join(uses)}</g>')
+    texts = (f'<text id="{name}">{line}</text>' for line, name in known.items())
+    style = STYLE.replace("SECONDS", f"{end:.1f}") + "".join(frames)
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
+<title>A terminal session with Millstream</title>
+<style>{style}</style>
+<defs>{"".join(texts)}</defs>
+<rect width="{width}" height="{height}" rx="10" fill="#14181f"/>
+{chr(10).join(groups)}
+</svg>
+"""
+
+
+def _keyframes(number: int, first: float, last: float) -> str:
+    """Return when a screen is visible, in percent of the whole time."""
+    before = "visible" if first == 0 else "hidden"
+    after = "visible" if last >= 100 else "hidden"
+    return (
+        f"@keyframes k{number}{{0%{{visibility:{before}}}{first:.3f}%{{visibility:visible}}"
+        f"{last:.3f}%{{visibility:{after}}}}}"
+    )
+
+
+def _line(screen: pyte.Screen, number: int) -> str:
+    """Return a line as spans of one style each."""
+    row, spans, column = screen.buffer[number], [], 0
+    text = "".join(row[each].data or " " for each in range(COLUMNS)).rstrip()
+    while column < len(text):
+        cell, end = row[column], column
+        while end < len(text) and (row[end].fg, row[end].bold) == (cell.fg, cell.bold):
+            end += 1
+        shown = escape(text[column:end])
+        color = COLORS.get(cell.fg.removeprefix("bright"), f"#{cell.fg}")
+        style = (f' fill="{color}"' if cell.fg != "default" else "") + (
+            ' font-weight="bold"' if cell.bold else ""
+        )
+        spans.append(f'<tspan x="{column * WIDTH:.1f}"{style}>{shown}</tspan>')
+        column = end
+    return "".join(spans)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        events = record(Path(folder))
+    IMAGES.mkdir(exist_ok=True)
+    (IMAGES / "session.cast").write_text(cast(events), encoding="utf-8")
+    (IMAGES / "session.svg").write_text(picture(events), encoding="utf-8")
+    print(f"{events[-1][0]:.0f} s, {len(events)} events")
+
+
+if __name__ == "__main__":
+    main()

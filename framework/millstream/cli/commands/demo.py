@@ -1,0 +1,153 @@
+"""`millstream demo`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec.structs import replace
+
+from millstream.cli.options import Changes, Choice, Common, cli_command
+from millstream.cli.project_templates import make_project, template_of
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.settings import FILE
+
+if TYPE_CHECKING:
+    import threading
+
+    from millstream.cli.run_progress import RunProgress
+    from millstream.docs.values import Site
+    from millstream.manifest import Compiled
+    from millstream.runner.values import Job, Tell
+
+_NAME = "demo"
+
+
+@cli_command(
+    "demo",
+    "millstream demo",
+    "millstream demo cafe              # keep the project in the folder cafe",
+    "millstream demo . --rate 100      # of the project in this folder",
+)
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    show_default=True,
+    help="Records per topic and second.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="The port of the page; 0: any free port.",
+)
+@click.option("--open/--no-open", "open_", default=True, help="Open the page in a browser.")
+def command(common: Common, *, path: Path | None, rate: float, port: int, open_: bool) -> int:
+    """Run a project with live test traffic, and show it on a live page.
+
+    The page shows the lineage with the records that flow through it, rates, latency, lag, and the newest rows
+    of tables and topics. It is served on this machine only, and makes no requests to other servers. Ctrl-C
+    ends the demo and all that it started.
+
+    PATH is a new or empty folder, in which the demo's project is made and stays, or the folder of a project
+    with generators in seeds/, which runs on the local target. Without PATH, the project is temporary.
+    """
+    from millstream.cli.signals import stopping_well
+
+    with stopping_well() as stopping, _folder(common, path) as root:
+        return _run(replace(common, project_dir=root), stopping, rate, port, open_=open_)
+
+
+@contextmanager
+def _folder(common: Common, path: Path | None) -> Iterator[Path]:
+    """Yield the folder of the project, which is made unless it is there."""
+    if path is None:
+        with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as folder:
+            root = Path(folder) / _NAME
+            make_project(root, _NAME, template_of(_NAME))
+            yield root
+        return
+    root = ((common.project_dir or Path()) / path).resolve()
+    if not (root / FILE).is_file():
+        from millstream.cli.commands.init import check_name
+
+        check_name(root.name, path)
+        make_project(root, root.name, template_of(_NAME))
+    yield root
+
+
+def _run(common: Common, stopping: threading.Event, rate: float, port: int, *, open_: bool) -> int:
+    from millstream.cli.jobs import compiled_job
+    from millstream.cli.output import show
+    from millstream.cli.project import models_in, root_of
+    from millstream.cli.running import run_job
+    from millstream.cli.traffic import chosen_generators
+    from millstream.kafka.cluster import is_embedded
+    from millstream.ops.seen import Watcher
+
+    compiled, job, diagnostics = compiled_job(common, root_of(common), Choice(), Changes())
+    target = job.project.target
+    if not is_embedded(target):
+        message = f"target '{target.name}' has a Kafka cluster of its own, and a demo sends test traffic"
+        remedy = "choose a target with `kafka: embedded` with --target, or use `millstream run` and `produce`"
+        raise MillstreamError(Diagnostic("MS687", message, target.location, remedy))
+    generators = chosen_generators(job.project, ())
+    if not common.style.json:
+        show(common.style, diagnostics, models_in(compiled))
+    watcher = Watcher()
+
+    @contextmanager
+    def served(progress: RunProgress) -> Iterator[Tell]:
+        from millstream.cli.live_relations import live_relations
+        from millstream.cli.live_traffic import live_traffic
+        from millstream.kafka.opening import connected
+        from millstream.ops.live_page.lineage import drawn_lineage
+        from millstream.ops.live_page.page import LivePage
+        from millstream.ops.live_page.rows import NewestRows
+        from millstream.ops.live_page.server import serving_page
+        from millstream.registry.writers import asked_writers
+        from millstream.runner.values import Told
+
+        def failed(error: MillstreamError) -> None:
+            for each in error.diagnostics:
+                progress.handle(Told(each))
+
+        site = _site(compiled, job)
+        folder = Path(job.project.root) / job.project.settings.target_path / "docs"
+        sources = {f"source.{id_}": topic.topic for id_, topic in job.project.sources.items()}
+        with ExitStack() as stack:
+            admin = stack.enter_context(connected(job.project))
+            writers = stack.enter_context(asked_writers(job.project))
+            rows = NewestRows(live_relations(job.project, compiled.manifest.nodes, admin, writers))
+            page = LivePage(job.project.settings.name, sources, watcher, rows)
+            stack.enter_context(rows.reading())
+            address = stack.enter_context(serving_page(page, drawn_lineage(site), folder, port))
+            progress.show_page(address)
+            if open_ and sys.stderr.isatty():
+                webbrowser.open(address)
+            traffic = live_traffic(job.project, admin, generators, rate, writers, page.sent, failed)
+            stack.enter_context(traffic)
+            yield page.tell
+
+    return run_job(common, compiled, job, diagnostics, watcher, stopping, served)
+
+
+def _site(compiled: Compiled, job: Job) -> Site:
+    """Write the project's site, which the page links to."""
+    from millstream.docs.build import site_of
+    from millstream.docs.material import gather
+    from millstream.docs.write import write_site
+
+    root, target_path = Path(job.project.root), job.project.settings.target_path
+    site = site_of(gather(root, compiled, target_path))
+    write_site(root / target_path / "docs", site)
+    return site

@@ -1,0 +1,95 @@
+"""The templates of new projects. A new one needs a folder in `templates/` and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
+
+FOLDER = Path(__file__).parent / "templates"
+_SHARED = FOLDER / "shared"
+"""The files that all projects have."""
+_SCHEMAS = ("properties", "profiles", "project", "selectors")
+_PLACEHOLDER = "__name__"
+_DOT = "dot_"
+"""The prefix of hidden files in the templates; with a real dot, tools would read them."""
+
+
+class ProjectTemplate(NamedTuple):
+    name: str
+    help: str
+    """What a project contains."""
+    traffic: str
+    """What its generators make."""
+    model: str
+    """A model that is worth a look after the first build."""
+
+
+TEMPLATES = (
+    ProjectTemplate(
+        "minimal", "one source, one model, a generator and a unit test", "generated clicks", "clicks_per_page"
+    ),
+    ProjectTemplate(
+        "events",
+        "a café's orders, with three models, a macro, a Python function, seeds and tests",
+        "generated orders",
+        "customers",
+    ),
+    ProjectTemplate(
+        "cdc",
+        "tables that follow a database, from the changes that Debezium captures",
+        "generated changes",
+        "revenue_per_city",
+    ),
+    ProjectTemplate(
+        "demo",
+        "what `millstream demo` shows: live orders and payments, with windows and a join of two streams",
+        "generated orders and payments",
+        "customers",
+    ),
+)
+NAMES = tuple(each.name for each in TEMPLATES)
+
+
+def template_of(name: str) -> ProjectTemplate:
+    return next(each for each in TEMPLATES if each.name == name)
+
+
+def make_project(root: Path, name: str, template: ProjectTemplate) -> list[str]:
+    """Write a project into a new or empty folder, and return the paths of its files."""
+    from millstream.cli.commands.schema import schemas, write_schemas
+
+    paths = []
+    with reporting_os_errors("MS702", f"the project can't be written to {root}", "choose a writable folder"):
+        if root.is_symlink() or root.exists():
+            _check_empty(root)
+        for path, file in (*files_of(_SHARED), *files_of(FOLDER / template.name)):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            content = file.read_text(encoding="utf-8").replace(_PLACEHOLDER, name)
+            (root / path).write_text(content, encoding="utf-8", newline="\n")
+            paths.append(path)
+        found = schemas()
+        write_schemas(root / ".schemas", {schema: found[schema] for schema in _SCHEMAS})
+    return sorted([*paths, *(f".schemas/{schema}.json" for schema in _SCHEMAS)])
+
+
+def _check_empty(root: Path) -> None:
+    if not root.is_dir():
+        problem = f"'{root}' is a file"
+    elif any(each.name != ".git" for each in root.iterdir()):
+        problem = f"the folder '{root}' is not empty"
+    else:
+        return
+    remedy = "choose another name, or empty the folder first"
+    raise MillstreamError(Diagnostic("MS703", problem, None, remedy))
+
+
+def files_of(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each file of a template with its path in a project."""
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.suffix != ".pyc":
+            path = file.relative_to(folder)
+            parts = [f".{part.removeprefix(_DOT)}" if part.startswith(_DOT) else part for part in path.parts]
+            yield "/".join(parts), file

@@ -1,0 +1,82 @@
+"""Runs a job until it is stopped, with its progress, notifications and log: for `run` and `demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing
+from typing import TYPE_CHECKING
+
+from millstream.errors import Diagnostic
+
+if TYPE_CHECKING:
+    import threading
+
+    from millstream.cli.options import Common
+    from millstream.cli.run_progress import RunProgress
+    from millstream.manifest import Compiled
+    from millstream.ops.seen import Watcher
+    from millstream.runner.commands.run import Alongside
+    from millstream.runner.values import Event, Job, Tell
+
+Served = Callable[["RunProgress"], AbstractContextManager["Tell | None"]]
+"""Serves something while the job runs; what it yields is told the events, too."""
+
+
+def run_job(
+    common: Common,
+    compiled: Compiled,
+    job: Job,
+    diagnostics: Sequence[Diagnostic],
+    watcher: Watcher,
+    stopping: threading.Event,
+    served: Served,
+) -> int:
+    from pathlib import Path
+
+    from millstream.cli.run_progress import run_progress
+    from millstream.ops.metrics import Identity
+    from millstream.ops.notifications.sending import notifying
+    from millstream.ops.run_log import RunLog
+    from millstream.runner.commands.run import run
+    from millstream.runner.values import Told
+
+    target = job.project.target
+    identity = Identity(job.project.settings.name, target.name)
+    with (
+        run_progress(common.style, watcher) as progress,
+        progress.errors() as errors,
+        notifying(target, identity, progress.handle) as tell,
+        served(progress) as also,
+    ):
+
+        def both(event: Event) -> None:
+            tell(event)
+            if also is not None:
+                also(event)
+
+        for each in diagnostics if common.style.json else ():
+            progress.handle(Told(each))
+        log = RunLog(target, both)
+        tests = _tests(job, compiled, log.tell, stopping)
+        with closing(log):
+            run(job, Path(job.project.root) / ".millstream", log.tell, stopping, alongside=tests)
+        progress.show_end()
+    return 2 if errors else 0
+
+
+def _tests(
+    job: Job, compiled: Compiled, tell: Callable[[Event], None], stopping: threading.Event
+) -> list[Alongside]:
+    """Return the work of running data tests on an interval, if there are any to run."""
+    from pathlib import Path
+
+    from millstream.project.folders import target_folder
+    from millstream.testing.data.repeated import keep_testing, repeated_tests
+    from millstream.thresholds import interval_of_tests
+
+    log = target_folder(Path(job.project.root), job.project.target) / "log" / "spark.log"
+    tests = repeated_tests(job.project, compiled, job.models, str(log))
+    every = interval_of_tests(job.project.target)
+    if every is None or not tests.ids:
+        return []
+    return [lambda spark: keep_testing(tests, every, spark, stopping, tell)]

@@ -1,0 +1,43 @@
+"""The lineage of the live page: that of the site, as boxes and lines."""
+
+from __future__ import annotations
+
+from millstream.docs.values import Map, Site
+from millstream.ops.live_page.values import Drawn, DrawnEdge, DrawnNode
+
+_SITE = "site/index.html#/page/"
+
+
+def drawn_lineage(site: Site) -> Drawn:
+    found = next(each for each in site.maps if each.name == "none")
+    entries = site.start.entries
+    nodes = [
+        DrawnNode(
+            entry.id,
+            entry.name,
+            entry.kind,
+            entry.stored,
+            found.columns[node.rank].x,
+            node.y,
+            node.width,
+            node.height,
+            f"{_SITE}{entry.id}",
+        )
+        for node in found.nodes
+        for entry in [entries[node.entry]]
+    ]
+    return Drawn(found.width, found.height, nodes, _edges(found, nodes))
+
+
+def _edges(found: Map, nodes: list[DrawnNode]) -> list[DrawnEdge]:
+    edges = []
+    for route in found.edges:
+        source, target = nodes[route.source], nodes[route.target]
+        first = found.nodes[route.source].rank + 1
+        points = [(source.x + source.width, source.y + source.height // 2)]
+        for rank, y in enumerate(route.ys, first):
+            column = found.columns[rank]
+            points += [(column.x, y), (column.x + column.width, y)]
+        points.append((target.x, target.y + target.height // 2))
+        edges.append(DrawnEdge(source.id, target.id, points))
+    return edges

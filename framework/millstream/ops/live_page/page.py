@@ -1,0 +1,92 @@
+"""Collects what the live page shows from the events of a run."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from millstream.ops.live_page.rows import NewestRows
+from millstream.ops.live_page.values import ShownQuery, ShownRun
+from millstream.ops.rates import Rates
+from millstream.ops.seen import QueryStatus, Watcher
+from millstream.runner.values import Batched, Ends, Event, Failed, Running, Setup
+
+
+class LivePage:
+    """The current state of a run, for the page's script."""
+
+    def __init__(self, project: str, sources: dict[str, str], watcher: Watcher, rows: NewestRows) -> None:
+        """Show a project; `sources` has the topics of its sources, by their ids."""
+        self._project = project
+        self._sources = sources
+        self._watcher = watcher
+        self._rows = rows
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._stages: dict[str, str] = {}
+        self._problems: dict[str, str] = {}
+        self._ends: dict[str, int] = {}
+        self._rates = Rates()
+        self._ended = False
+
+    def tell(self, event: Event) -> None:
+        with self._lock:
+            match event:
+                case Setup(name=name, done=True):
+                    self._stages.pop(name, None)
+                case Setup(name=name, said=said):
+                    self._stages[name] = said
+                case Failed(query=name, problem=problem):
+                    self._problems[name] = problem.message
+                case Running(query=query):
+                    self._stages.clear()
+                    self._problems.pop(query.name, None)
+                case Batched(query=name):
+                    self._problems.pop(name, None)
+                case Ends(topics=topics):
+                    self._ends |= {topic: sum(ends.values()) for topic, ends in topics.items()}
+                case _:
+                    pass
+
+    def say(self, stage: str) -> None:
+        """Show what is done before the run begins."""
+        self.tell(Setup(stage))
+
+    def sent(self, topic: str, records: int) -> None:
+        """Note how many records a topic has got."""
+        with self._lock:
+            self._ends[topic] = max(records, self._ends.get(topic, 0))
+
+    def end(self) -> None:
+        """Show that the run is stopping."""
+        self._ended = True
+
+    def shown(self) -> ShownRun:
+        seen, now = self._watcher.all(), time.monotonic()
+        rows = self._rows.shown()
+        with self._lock:
+            stage = ", ".join(f"{name}: {said}" if said else name for name, said in self._stages.items())
+            totals = {id_: self._ends.get(topic, 0) for id_, topic in self._sources.items()}
+            for each in seen:
+                totals |= {f"model.{model}": each.model_rows[model] for model in each.models}
+            nodes = {id_: (total, self._rates.of(id_, total, now)) for id_, total in totals.items()}
+            queries = [self._query(each, now) for each in seen]
+        return ShownRun(self._project, stage, now - self._began, queries, nodes, rows, self._ended)
+
+    def _query(self, seen: QueryStatus, now: float) -> ShownQuery:
+        batch = seen.last
+        return ShownQuery(
+            seen.query,
+            seen.models,
+            seen.status,
+            seen.rows,
+            self._rates.of(f"query.{seen.query}", seen.rows, now),
+            batch.seconds if batch else None,
+            batch.latency if batch else None,
+            sum(seen.lag.values()),
+            seen.late,
+            seen.bad,
+            seen.failures,
+            batch.state_rows if batch else 0,
+            self._problems.get(seen.query, ""),
+        )

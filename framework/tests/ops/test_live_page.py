@@ -1,0 +1,92 @@
+"""The live page: what it is served, from the events of a run."""
+
+import http.client
+import json
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from decimal import Decimal
+
+import pytest
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.ops.live_page.page import LivePage
+from millstream.ops.live_page.rows import NewestRows
+from millstream.ops.live_page.server import serving_page
+from millstream.ops.live_page.values import Drawn, DrawnNode, LiveRelation, page_text
+from millstream.ops.seen import Watcher
+from millstream.runner.values import Ends, Setup
+from millstream.tables.values import Answer
+
+NASTY = "</script><img src=x onerror=alert(1)>"
+
+
+@contextmanager
+def served(folder, *relations):
+    watcher, rows = Watcher(), NewestRows(relations)
+    page = LivePage("cafe", {"source.cafe.orders": "orders"}, watcher, rows)
+    node = DrawnNode("source.cafe.orders", NASTY, "source", "topic", 0, 0, 10, 10, "site/index.html")
+    with rows.reading(), serving_page(page, Drawn(10, 10, [node], []), folder, 0) as address:
+        yield page, address.removeprefix("http://").strip("/")
+
+
+def asked(address, path, **headers):
+    connection = http.client.HTTPConnection(address, timeout=10)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, answer.getheader("Content-Type"), answer.read().decode()
+
+
+def test_the_page_its_figures_and_the_site(tmp_path):
+    (tmp_path / "index.html").write_text("the site")
+    with served(tmp_path) as (page, address):
+        page.tell(Setup("Spark"))
+        page.tell(Ends({"orders": {0: 3, 1: 4}}))
+        assert asked(address, "/")[:2] == (200, "text/html; charset=utf-8")
+        assert "default-src 'none'" in asked(address, "/")[2]
+        assert asked(address, "/site/index.html")[2] == "the site"
+        run = json.loads(asked(address, "/run.json")[2])
+        assert (run["project"], run["stage"]) == ("cafe", "Spark")
+        assert run["nodes"] == {"source.cafe.orders": [7, 0.0]}
+        assert json.loads(asked(address, "/lineage.json")[2])["nodes"][0]["name"] == NASTY
+
+
+@pytest.mark.parametrize("path", ["/run.json", "/", "/site/index.html"])
+def test_other_sites_can_not_read_it(tmp_path, path):
+    (tmp_path / "index.html").write_text("the site")
+    with served(tmp_path) as (_, address):
+        assert asked(address, path, Host="evil.example")[0] == 421
+
+
+@pytest.mark.parametrize("path", ["/nope", "/../live_page/server.py", "/site/../run.json", "/site/%2e%2e/x"])
+def test_nothing_else_is_there(tmp_path, path):
+    with served(tmp_path) as (_, address):
+        assert asked(address, path)[0] == 404
+
+
+def test_rows_are_read_while_somebody_looks(tmp_path):
+    def broken(_limit):
+        raise MillstreamError(Diagnostic("MS843", "the table 'late' has not been built"))
+
+    good = LiveRelation("model.a", "a", "table", "", lambda _: Answer(("n",), [(1,), (None,)]))
+    bad = LiveRelation("model.late", "late", "table", "", broken)
+    with served(tmp_path, good, bad) as (_, address):
+        while not (found := json.loads(asked(address, "/run.json")[2])["relations"])[0]["rows"]:
+            pass
+    assert found[0]["columns"] == ["n"]
+    assert found[0]["rows"] == [["1"], [None]]
+    assert found[1]["problem"] == "the table 'late' has not been built"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None),
+        (True, "true"),
+        (Decimal("2.50"), "2.50"),
+        (datetime(2026, 1, 1, 10, tzinfo=timezone.utc), "2026-01-01 10:00:00"),
+        ({"a": [1]}, '{"a":[1]}'),
+        (b"abc", "3 bytes"),
+    ],
+)
+def test_texts_of_values(value, text):
+    assert page_text(value) == text
