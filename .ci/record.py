@@ -45,9 +45,9 @@ SCENES = (
     Scene("sed -i 's/orders.amount/orders.amuont/' models/marts/customers.sql", 0.5),
     Scene("millstream compile", 4),
     Scene("sed -i 's/orders.amuont/orders.amount/' models/marts/customers.sql", 0.5),
-    Scene("millstream build", 20),
-    Scene('millstream query "select * from customers order by spent desc limit 5"', 4),
+    Scene("millstream compile", 3),
     Scene("millstream lineage customers.spent", 4),
+    Scene("millstream explain customers | head -20", 6),
 )
 Event = tuple[float, str]
 

@@ -2,9 +2,11 @@
 
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
+import threading
 import urllib.request
 
 import pytest
@@ -38,13 +40,18 @@ def test_the_demo_in_a_browser(tmp_path):
         [*MILLSTREAM, "demo", "cafe", "--no-open", "--port", "0"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
-    said = []
+    said, addresses = [], queue.SimpleQueue()
+
+    def read():
+        for line in process.stdout:
+            said.append(line)
+            if found := re.search(r"(http://\S+)", line):
+                addresses.put(found[1])
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
     try:
-        address = next(
-            found[1]
-            for line in process.stdout
-            if said.append(line) or (found := re.search(r"(http://\S+)", line))
-        )
+        address = addresses.get(timeout=_PATIENCE / 1000)
         with chromium() as browser:
             page = browser.new_page()
             wrong, asked = [], []
@@ -71,13 +78,15 @@ def test_the_demo_in_a_browser(tmp_path):
         assert all(query["rows"] > 0 for query in shown["queries"])
         started = descendants(process.pid)
         os.kill(process.pid, signal.SIGINT)
-        rest = process.communicate(timeout=120)[0]
+        assert process.wait(timeout=120) == 0
+        reader.join()
     except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
+        print("".join(said), process.poll())  # noqa: T201 - pytest shows it if the test fails
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
         raise
-    assert process.returncode == 0, "".join(said) + rest
-    assert "Traceback" not in rest
-    assert re.search(r"stopped after [\d,]+ rows", rest.strip().splitlines()[-1])
+    assert not [line for line in said if "Traceback" in line]
+    assert re.search(r"stopped after [\d,]+ rows", said[-1])
     assert [each for each in started if is_alive(each)] == []
     status = subprocess.run(
         [*MILLSTREAM, "broker", "status"], cwd=tmp_path / "cafe", capture_output=True, text=True, check=False

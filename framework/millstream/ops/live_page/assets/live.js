@@ -229,16 +229,17 @@ async function ask(address) {
   return answer.json();
 }
 
+// The demo may be busy, or started again: the page asks until it is closed.
 async function main() {
-  draw(await ask('lineage.json'));
-  for (;;) {
+  for (let drawn = false; ; ) {
     try {
+      if (!drawn) draw(await ask('lineage.json'));
+      drawn = true;
       show(await ask('run.json'));
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       $('stage').dataset.state = 'ended';
-      $('stage').textContent = 'Stopped';
-      return;
+      $('stage').textContent = 'No answer: the demo has ended, or is busy';
     }
     await new Promise((resume) => { setTimeout(resume, EVERY); });
   }
