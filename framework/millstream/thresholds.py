@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.physical.durations import milliseconds
+from millstream.plan.durations import milliseconds
 from millstream.project.values import Target
 
 TEST_EVERY = "10 minutes"

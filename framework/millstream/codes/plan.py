@@ -10,9 +10,10 @@ MS521 A table's retention needs a time
     `retention` keeps a row while its `order_by` is within that time of the newest one, so `order_by` must be
     a timestamp or date. Convert a number of milliseconds with `timestamp_millis(...)` in the model.
 MS522 A state option has no effect here
-    `state: {ttl}` is how long a Python function with keyed state remembers a key that does not come again;
-    such a function keeps its state in RocksDB. Other state expires by other options: a dedupe by `within`, a
-    window by its watermark's delay. `memory` limits RocksDB, so it needs `store: rocksdb`.
+    `state: {ttl}` is how long a Python function with keyed state remembers a key that does not come again,
+    and how far apart by event time two rows of a join may be; such a function keeps its state in RocksDB.
+    Other state expires by other options: a dedupe by `within`, a window by its watermark's delay. `memory`
+    limits RocksDB, so it needs `store: rocksdb`.
 MS523 `dedupe` with `within` needs the event time of its rows
     `dedupe: {within}` forgets a key by event time: the model's SELECT must keep the watermark column of its
     source, or `config(watermark=...)` must name another one. There must be exactly one; rows of a join may

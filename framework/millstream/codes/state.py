@@ -22,5 +22,14 @@ MS562 A join of streams keeps rows forever
 MS563 A Python function keeps the state of each key forever
     A function with keyed state remembers every key it has ever seen. `config(state={'ttl': '7 days'})`
     forgets keys that don't come again.
+MS676 Groups can't end by a time to live
+    Spark drops groups only between batches. If `state: {ttl}` dropped them, a late row would find its group
+    or begin a new one, depending on which rows a batch reads. A session gives the same rows however they are
+    split: `session_window(at, '1 day')` in GROUP BY, with `emit='on_close'`, ends a group one day after its
+    last event, and the next event begins a new one. `window(at, '1 day')` also emits rows before it closes.
+MS677 A join can't end by a time to live
+    `state: {ttl}` of a join of streams lets rows match whose event times are at most that far apart. So each
+    side needs one event time: a timestamp with a watermark. If a side has several, as after another join, say
+    in ON which of them counts.
 """)
 CODES = {name: Code(code.title, f"{code.explanation} {_ACCEPT}") for name, code in _CODES.items()}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from millstream.errors import did_you_mean
 from millstream.expressions import Expression, replace_columns
 from millstream.expressions import column as column_of
 from millstream.materialization import OWN_HEADERS, Table, columns_named, materialization_of
-from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.plan.nodes import Node, Stateful
+from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.nodes import Join, Node, Stateful
 from millstream.plan.nodes.order import in_order
+from millstream.plan.unbounded import StatefulStep, without_end
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
 from millstream.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
@@ -110,8 +111,13 @@ def only_expression(analysis: Analysis) -> Expression | None:
     return replace_columns(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))
 
 
-def meaningless_state(model: str, state: Mapping[str, Any], root: Node, *, own: bool) -> list[PlanProblem]:
-    """Find options of `state` without effect; folder defaults (`own` is false) may fit only some models."""
+def meaningless_state(
+    spec: ModelSpec, state: Mapping[str, Any], root: Node, steps: Sequence[StatefulStep], *, own: bool
+) -> list[PlanProblem]:
+    """Find options of `state` without effect; folder defaults (`own` is false) may fit only some models.
+
+    `steps` are the model's own.
+    """
     keyed = any(isinstance(node, Stateful) for node in in_order((root,)))
     found: list[tuple[str, str]] = []
     if state.get("retention"):
@@ -119,10 +125,13 @@ def meaningless_state(model: str, state: Mapping[str, Any], root: Node, *, own: 
         found.append(("'state: {retention}' has no effect on windows", remedy))
     if state.get("memory") and state.get("store") == "memory":
         found.append(("'state: {memory}' only limits the store rocksdb", "remove one of them"))
-    if own and state.get("ttl") and not keyed:
-        message = "'state: {ttl}' is for Python functions with keyed state, and this model calls none"
+    ttl = state.get("ttl") if own else None
+    endless = list(without_end(spec, steps, ttl)) if ttl else []
+    if ttl and not keyed and not endless and not any(isinstance(step.node, Join) for step in steps):
+        message = "'state: {ttl}' is for Python functions with keyed state and joins, and this model has none"
         bounds = "a dedupe's 'within', a watermark's delay or a table's 'retention' bounds other state"
         found.append((message, f"remove it: {bounds}"))
     if own and state.get("store") == "memory" and keyed:
         found.append(("Python functions only keep state in RocksDB", "remove store='memory'"))
-    return [PlanProblem(model, "MS522", message, remedy, option="state") for message, remedy in found]
+    problems = [("MS522", *each) for each in found] + ([] if keyed else endless)
+    return [PlanProblem(spec.id, code, message, remedy, option="state") for code, message, remedy in problems]

@@ -75,7 +75,8 @@ class Planning:
         found = build_model(spec, around, known)
         problems = found.problems
         if state := model.config.get("state"):
-            problems = problems + meaningless_state(model.id, state, found.root, own="state" in own)
+            steps = () if problems else found.stateful_steps
+            problems = problems + meaningless_state(spec, state, found.root, steps, own="state" in own)
         if problems:
             return spec, None, problems
         accepted = model.config.get("unbounded_state") == "accept"

@@ -60,7 +60,9 @@ def of_query(query: Query, shuffle_partitions: int) -> Iterator[Fact]:
     if query.kind == "stateful" or query.memory:
         yield Fact("partitions of its state", str(shuffle_partitions))
     if query.memory:
-        yield Fact("memory", query.memory)
+        yield Fact("state", query.memory)
+    for each in query.state_memory:
+        yield Fact("memory", each)
     if query.dead_letters:
         yield Fact("dead letters", ", ".join(query.dead_letters))
     if query.keeps:

@@ -15,6 +15,7 @@ from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
 from millstream.explain.queries import Query
+from millstream.explain.state_memory import StateStores
 from millstream.manifest import Compiled, Manifest
 from millstream.physical.plan import Physical as PhysicalPlan
 from millstream.physical.values import Query as Physical
@@ -82,6 +83,7 @@ def gather(
     plan: bool | None = None,
     progress: Progress = lambda _: None,
     thresholds: Thresholds = _NONE,
+    stores: StateStores | None = None,
 ) -> Material:
     """Gather the material of a project without errors; `plan` None: if the project is small enough."""
     manifest = found.manifest
@@ -89,7 +91,9 @@ def gather(
     tests = _without_paths(read_test_results(root / target_path, manifest.project, manifest.target), root)
     models = sum(node.kind == "model" for node in manifest.nodes.values())
     with_plan = models <= MOST_MODELS if plan is None else plan
-    planned = _planned(root, found, results, target_path, progress) if with_plan and found.catalog else None
+    planned = (
+        _planned(root, found, results, target_path, stores, progress) if with_plan and found.catalog else None
+    )
     progress("Reading")
     return Material(
         manifest,
@@ -118,11 +122,16 @@ def _without_paths(results: _Results | None, root: Path) -> _Results | None:
 
 
 def _planned(
-    root: Path, found: Compiled, results: RunResults | None, target_path: str, progress: Progress
+    root: Path,
+    found: Compiled,
+    results: RunResults | None,
+    target_path: str,
+    stores: StateStores | None,
+    progress: Progress,
 ) -> Planned:
     progress("Optimizing")
     topology = compiled_topology(found, results)
     physical = physical_of(topology)
-    about = about_of(found, topology, physical, target_path, root)
+    about = about_of(found, topology, physical, target_path, root, stores=stores)
     progress("Explaining")
     return Planned(topology, physical, about, explain(topology.optimized, about))

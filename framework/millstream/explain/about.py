@@ -8,10 +8,12 @@ from millstream.explain.explanation import About
 from millstream.explain.figures import figures
 from millstream.explain.opaque import unsupported
 from millstream.explain.queries import explain_query, explain_separation
+from millstream.explain.state_memory import StateStores
 from millstream.manifest import Compiled
 from millstream.measured import with_measured
 from millstream.native.obstacles import obstacles
 from millstream.physical.plan import Physical
+from millstream.project.values import LOCAL_PARTITIONS
 from millstream.topology import Topology, hints_of
 
 
@@ -22,16 +24,18 @@ def about_of(
     target_path: str,
     root: Path,
     ids: tuple[str, ...] | None = None,
+    stores: StateStores | None = None,
 ) -> About:
-    """Return the facts about the models with these ids; None: about all."""
+    """Return the facts about the models with these ids; None: about all. `stores` are those of the target."""
     declared = hints_of(topology.catalog)
+    known = stores or StateStores(topology.catalog.target.get("shuffle_partitions", LOCAL_PARTITIONS))
     return About(
         project=compiled.manifest.project,
         target=compiled.manifest.target,
         models=ids or (),
         hints=with_measured(declared, topology.measured),
         figures=figures(declared, topology.measured),
-        queries=tuple(map(explain_query, physical.queries)),
+        queries=tuple(explain_query(each, topology.catalog, known) for each in physical.queries),
         apart=tuple(map(explain_separation, physical.separations)),
         unsupported=unsupported(topology.catalog, compiled, target_path, ids),
         obstacles=_obstacles(compiled, topology, root),

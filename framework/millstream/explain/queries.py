@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from millstream.explain.names import plain
+from millstream.explain.state_memory import StateMemory, StateStores, in_words, state_memory
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
 from millstream.physical.maintaining import statements
 from millstream.physical.values import DeadLetters, PerBatch, Separation
 from millstream.physical.values import Query as Physical
+from millstream.plan.from_sql.catalog import Catalog
 
 
 class Query(Struct, frozen=True):
@@ -25,6 +27,11 @@ class Query(Struct, frozen=True):
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode."""
     memory: str = ""
+    """The rows of its state."""
+    states: tuple[StateMemory, ...] = ()
+    """The memory of each state."""
+    state_memory: tuple[str, ...] = ()
+    """The same in words."""
     sql: str = ""
     dead_letters: tuple[str, ...] = ()
     """Topics to which it writes records that can't be decoded."""
@@ -43,7 +50,8 @@ class Apart(Struct, frozen=True):
     """Models of the query that it could be expected to share."""
 
 
-def explain_query(query: Physical) -> Query:
+def explain_query(query: Physical, catalog: Catalog, stores: StateStores) -> Query:
+    states = state_memory(query, catalog, stores)
     reads = [source.topic or f"changes of {plain(source.relation)}" for source in query.sources]
     reads += [read.relation.rpartition(".")[2] for read in query.reads]
     return Query(
@@ -54,11 +62,17 @@ def explain_query(query: Physical) -> Query:
         query.output_mode,
         query.realtime,
         query.memory.why if query.signature.stateful else "",
+        states,
+        tuple(_named(states, each, in_words(each, stores.cache)) for each in states),
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
         query.exactly_once,
         next((model.rpartition(".")[2] for model in query.stored if model.startswith("source.")), ""),
     )
+
+
+def _named(states: Sequence[StateMemory], state: StateMemory, text: str) -> str:
+    return text if len(states) == 1 else f"{text} ({state.operator})"
 
 
 def _sql(query: Physical) -> Iterable[str]:

@@ -179,9 +179,10 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     # Stored models come first.
     stored = (output.model for output in live)
     models = dict.fromkeys((*stored, *(model for node in order for model in node.models)))
+    operators = signatures.operators(recipe.outputs)
     signature = Signature(
         tuple(source.relation for source in reads),
-        signatures.operators(recipe.outputs),
+        operators,
         tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
         settings.timezone,
         signatures.stored(live),
@@ -199,7 +200,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         deliver=deliver,
         output_mode="update" if recipe.update else "append",
         signature=of_models(signature, frozenset(each.model for each in live)),
-        memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
+        memory=estimate(recipe.outputs, operators, settings.distinct, settings.rows_per_second),
         functions=tuple(dict.fromkeys((*functions, *called))),
         decoders=decoding,
         encoders=encoding,

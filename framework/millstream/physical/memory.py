@@ -1,4 +1,4 @@
-"""Estimates a query's state from declared or measured counts of values."""
+"""Estimates the rows of a query's state from declared counts of values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from millstream.physical.signature import operator_name, states_in
-from millstream.physical.values import Memory
+from millstream.physical.values import Memory, Operator, StateSize, content_id
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
     Dedupe,
     Filter,
+    Join,
     Node,
     Project,
     Repartition,
@@ -31,24 +32,33 @@ _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|
 
 
 def estimate(
-    roots: Sequence[Node], distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
+    roots: Sequence[Node],
+    operators: Sequence[Operator],
+    distinct: Mapping[tuple[str, str], int],
+    rates: Mapping[str, float],
 ) -> Memory:
+    """Return the estimate of all states below some outputs; `operators` describe the same states in order."""
     states = states_in(in_order(roots))
     if not states:
         return Memory(0, "keeps no state")
     total = 0
     details: list[str] = []
+    sizes: list[StateSize] = []
     unknown = False
-    for node in states:
+    for node, operator in zip(states, operators, strict=True):
         rows, why = _rows(node, distinct, rates)
         width = _ROW + sum(map(_width, (column.type for column in node.state_columns)))
+        name, content = operator_name(node), content_id(operator)
+        # A store for the rows of each side, and one that counts them by key (SymmetricHashJoinStateManager).
+        stores, entries = (4, 2) if isinstance(node, Join) else (1, 1)
+        sizes.append(StateSize(name, width, rows, stores, entries, content))
         if rows is None:
             unknown = True
-            details.append(f"{operator_name(node)}: {why}, {width} bytes each")
+            details.append(f"{name}: {why}, {width} bytes each")
         else:
             total += rows * width
-            details.append(f"{operator_name(node)}: {rows} {why} of {width} bytes")
-    return Memory(None if unknown else total, "; ".join(details))
+            details.append(f"{name}: {rows} {why} of {width} bytes")
+    return Memory(None if unknown else total, "; ".join(details), tuple(sizes))
 
 
 def _rows(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from millstream.formats import DEFAULT, Encoding
@@ -193,6 +195,11 @@ class Operator(Struct, frozen=True):
     """The stored models whose rows pass it. Models can join and leave it. Older records don't have it."""
 
 
+def content_id(operator: Operator) -> str:
+    """Return an id of what an operator stores; figures of an edited operator don't fit the new one."""
+    return blake2b(msgspec.msgpack.encode((operator.kind, operator.facts)), digest_size=12).hexdigest()
+
+
 class Stored(Struct, frozen=True):
     """How the rows of a table, or of a topic with one row for each key, are computed."""
 
@@ -232,12 +239,29 @@ class Signature(Struct, frozen=True):
         return bool(self.operators)
 
 
+class StateSize(Struct, frozen=True):
+    """What is known about the state of one operator before it runs."""
+
+    operator: str
+    width: int
+    """Bytes of a row."""
+    rows: int | None
+    """None if it is unknown."""
+    stores: int = 1
+    """State stores in each partition: Spark has four for a join."""
+    entries: int = 1
+    """Entries of these stores for each row."""
+    content: str = ""
+    """What it stores: see `content_id`."""
+
+
 class Memory(Struct, frozen=True):
     """An estimate of a query's state."""
 
     bytes: int | None
     """None if it is unknown."""
     why: str
+    states: tuple[StateSize, ...] = ()
 
 
 class Maintaining(Struct, frozen=True):

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from millstream.physical.dependency_changes import changes
 from millstream.physical.differences import differences
-from millstream.physical.durations import is_longer
 from millstream.physical.values import Operator, Signature, Stored
+from millstream.plan.durations import is_longer
 
 _KINDS = {
     "aggregate": "an aggregate",

@@ -158,6 +158,48 @@ def _dropped(condition: Expression, times: Mapping[str, str]) -> set[str]:
     return {"left", "right"} if "=" in text else set()
 
 
+def without_end(spec: ModelSpec, steps: Sequence[StatefulStep], ttl: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the steps that a `ttl` can't end, with what to write instead: code, message and remedy."""
+    for step in steps:
+        if all(given.mode == "static" for given in step.inputs):
+            continue
+        match step.node:
+            case Aggregate(window=None) as node if any(_aggregate(spec, node, step)):
+                (given,) = step.inputs
+                columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and c.name[:1] != "_")
+                times = [name for name, _ in given.watermarks]
+                known = next(iter(times), "") or next(columns, "")
+                message = (
+                    "'state: {ttl}' can't end the groups of an aggregate: whether a row finds its old group "
+                    "would depend on the batches that read it"
+                )
+                how = f"add session_window({quoted(known)}, '{ttl}')" if known else "add session_window(…)"
+                remedy = (
+                    f"remove it, {how} to GROUP BY, which ends groups by event time, and set emit='on_close'"
+                )
+                if known and not times:
+                    remedy += f"; and write {_watermark(known)} after the relation in FROM"
+                yield "MS676", message, remedy
+            case Join() as node if not all(bounded_sides(node, *step.inputs)):
+                yield "MS677", *_join_without_time(step)
+
+
+def _join_without_time(step: StatefulStep) -> tuple[str, str]:
+    left, right = step.inputs
+    if len(step.times) == 2:
+        message = (
+            "'state: {ttl}' bounds a join by one timestamp of each side, and a side has several event times"
+        )
+        return message, f"remove it, and add to ON: {time_bound(*step.times)}"
+    sides = (
+        "both sides have"
+        if not (left.watermarks or right.watermarks)
+        else (f"the {'right' if left.watermarks else 'left'} side has")
+    )
+    message = f"'state: {{ttl}}' bounds a join by the event times of its sides, and {sides} none"
+    return message, "select the columns with the sources' watermarks on both sides"
+
+
 def _each(step: StatefulStep) -> str:
     first, rest = step.grown[:4], step.grown[4:]
     return ", ".join(first) + (f" and {len(rest)} more" if rest else "")

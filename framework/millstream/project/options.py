@@ -30,7 +30,10 @@ class StateConfig(Struct, frozen=True, forbid_unknown_fields=True):
     store: Annotated[
         Literal["rocksdb", "memory"] | None, about("rocksdb (default), or memory: the JVM's heap")
     ] = None
-    ttl: Annotated[Duration | None, about("keyed state in Python: when a key is forgotten")] = None
+    ttl: Annotated[
+        Duration | None,
+        about("when a key of keyed state in Python is forgotten; how far apart rows of a join may be"),
+    ] = None
     retention: Annotated[Duration | None, about("an option of tables, not of state: see MS522")] = None
     memory: Annotated[Size | None, about("rocksdb: the maximum memory on each executor")] = None
 

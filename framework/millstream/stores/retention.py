@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
-from millstream.physical.durations import parts
 from millstream.physical.values import TableOutput
+from millstream.plan.durations import parts
 from millstream.types import DATE, TIMESTAMP, Type
 
 

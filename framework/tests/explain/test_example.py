@@ -8,6 +8,7 @@ from millstream.compile import compile_project
 from millstream.explain.explanation import About, Explanation, explain
 from millstream.explain.formats.text import text
 from millstream.explain.queries import explain_query, explain_separation
+from millstream.explain.state_memory import StateStores
 from millstream.topology import Topology, compiled_topology, hints_of, physical_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +27,7 @@ def example() -> Explanation:
         "shop",
         "local",
         hints=hints_of(topology().catalog),
-        queries=tuple(map(explain_query, physical.queries)),
+        queries=tuple(explain_query(each, topology().catalog, StateStores()) for each in physical.queries),
         apart=tuple(map(explain_separation, physical.separations)),
     )
     return explain(topology().optimized, about)

@@ -1,6 +1,9 @@
 """Descriptions of physical queries."""
 
-from millstream.explain.queries import Apart, explain_query, explain_separation
+from millstream.explain.queries import Apart, explain_separation
+from millstream.explain.queries import Query as Explained
+from millstream.explain.queries import explain_query as explained
+from millstream.explain.state_memory import StateStores
 from millstream.physical.emit.steps import DedupeView, SqlView
 from millstream.physical.values import (
     DeadLetters,
@@ -17,6 +20,7 @@ from millstream.physical.values import (
     TableOutput,
     ToKafka,
 )
+from millstream.plan.from_sql.catalog import Catalog
 
 
 def query(deliver, steps=(), operators=()) -> Query:
@@ -39,6 +43,10 @@ def query(deliver, steps=(), operators=()) -> Query:
 TO_KAFKA = ToKafka(
     (SinkOutput("model.counts", "counts"), DeadLetters("source.shop.events", "events.dead_letter"))
 )
+
+
+def explain_query(given: Query) -> Explained:
+    return explained(given, Catalog({}, {}, {}), StateStores())
 
 
 def test_a_query_tells_what_it_makes_and_reads() -> None:

@@ -2,7 +2,7 @@
 
 from planned_projects import planned
 from support.building import sink
-from support.plans import by, dedupe, group, select, topic, watermark, where
+from support.plans import by, dedupe, group, join, select, topic, watermark, where
 
 
 def memory(node, distinct=None, rates=None):
@@ -27,6 +27,11 @@ def test_what_nobody_says_is_told_in_words():
     found = memory(group(by(topic("a"), "a"), ("a",), "n = count(*)"))
     assert found.bytes is None
     assert "one row for each a, of unknown cardinality" in found.why
+
+
+def test_a_join_has_four_stores_in_each_partition_and_two_entries_for_each_row():
+    (state,) = memory(join(topic("a"), topic("b"), "a = b")).states
+    assert (state.stores, state.entries, state.rows) == (4, 2, None)
 
 
 def test_windows_close():

@@ -8,6 +8,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.compile import compile_project
 from millstream.deployment.intents import FullRefresh
 from millstream.runner.spark.settings import state_settings
+from millstream.state_figures import measured_states
 
 pytestmark = SPARK_WARNINGS
 
@@ -61,6 +62,10 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
         ("a", 2),
         ("b", 2),
     ]
+    ((size,),) = (query.memory.states for query in job_of(shop.root).physical.queries)
+    measured = measured_states(str(shop.root / ".millstream/local/checkpoints"))[size.content]
+    assert measured.rows == 2
+    assert (measured.files > 0) == ("memory" in state)
     kept = [
         path.name for path in (shop.root / ".millstream/local/checkpoints/counts/spark/state/0/1").iterdir()
     ]
@@ -68,20 +73,24 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "code", "said"),
     [
-        (counts({"ttl": "1 hour"}), "'state: {ttl}' is for Python functions with keyed state"),
-        (counts({"retention": "1 hour"}), "'state: {retention}' has no effect on windows"),
-        (counts({"store": "memory", "memory": "1 GB"}), "'state: {memory}' only limits the store rocksdb"),
-        (KEYED.format(state={"store": "memory"}), "Python functions only keep state in RocksDB"),
+        (counts({"ttl": "1 hour"}), "MS676", "'state: {ttl}' can't end the groups of an aggregate"),
+        (counts({"retention": "1 hour"}), "MS522", "'state: {retention}' has no effect on windows"),
+        (
+            counts({"store": "memory", "memory": "1 GB"}),
+            "MS522",
+            "'state: {memory}' only limits the store rocksdb",
+        ),
+        (KEYED.format(state={"store": "memory"}), "MS522", "Python functions only keep state in RocksDB"),
     ],
 )
-def test_what_nothing_obeys_is_refused(shop, model, said):
+def test_what_nothing_obeys_is_refused(shop, model, code, said):
     shop.write("macros/growing.py", GROWING)
     shop.model("model", model)
     (found,) = compile_project(shop.root, use_cache=False).diagnostics
     assert (found.code, found.location.path, found.message[: len(said)]) == (
-        "MS522",
+        code,
         "models/model.sql",
         said,
     )

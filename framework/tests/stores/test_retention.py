@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.stored import START, minute
 
-from millstream.physical.durations import parts
+from millstream.plan.durations import parts
 
 
 def test_rows_that_are_older_than_the_newest_minus_the_retention_go(store):

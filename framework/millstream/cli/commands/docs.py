@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from millstream.cli.commands.query import target_of
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, say, terminal
 from millstream.cli.project import compile_valid, models_in, project_of, root_of
@@ -98,12 +99,14 @@ def _site(
     from millstream.docs.build import site_of
     from millstream.docs.material import gather
     from millstream.docs.write import foreign, write_site
+    from millstream.explain.state_memory import stores_of
 
     if page := foreign(folder):
         message = f"{folder.name}/{page} was not written by Millstream, and would be overwritten"
         raise MillstreamError(Diagnostic("MS709", message, None, "choose another folder with --to"))
+    stores = stores_of(target_of(common, root), root)
     with _status(common) as set_status:
-        material = gather(root, compiled, target_path, plan=plan, progress=set_status)
+        material = gather(root, compiled, target_path, plan=plan, progress=set_status, stores=stores)
         set_status("Drawing")
         sizes = write_site(folder, site_of(material))
     return {"files": len(sizes), "bytes": sum(sizes.values())}

@@ -55,20 +55,23 @@ def command(
     """Show the plan as written and as optimized, and what each rule saved.
 
     The plans are shown side by side, or one below the other in a narrow terminal. Then follow what each rule
-    changed, which models share a query and why others don't, how each Python function runs, which SQL is
-    opaque and what to write instead, and the cost of the plan per record.
+    changed, which models share a query and why others don't, how much memory states need, how each Python
+    function runs, which SQL is opaque and what to write instead, and the cost of the plan per record.
     """
     if models and not choice.everything:
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
     root = root_of(common)
     compiled = compile_valid(common, root)
     from millstream.explain.about import about_of
+    from millstream.explain.state_memory import memory_warnings, stores_of
+    from millstream.machine.memory import memory_of_machine
     from millstream.results import read_results
     from millstream.topology import compiled_topology, physical_of
 
     named = Choice(models, (), None) if models else choice
     selection = select_nodes(common, compiled, named)
-    if target_of(common, root).environment is not None:
+    target = target_of(common, root)
+    if target.environment is not None:
         compiled, _ = decided(root, compiled, project_of(common, root))
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
     if ids == () and (problems := empty_selection_errors(named, selection)):
@@ -76,10 +79,13 @@ def command(
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
     topology = compiled_topology(compiled, results)
-    about = about_of(compiled, topology, physical_of(topology), settings.target_path, root, ids)
+    stores = stores_of(target, root)
+    about = about_of(compiled, topology, physical_of(topology), settings.target_path, root, ids, stores)
     explained = _explained(topology, about, rule, empty=ids == ())
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
-    diagnostics = [*compiled.diagnostics, *selection.diagnostics]
+    states = [state for query in about.queries for state in query.states]
+    warnings = memory_warnings(states, stores, memory_of_machine())
+    diagnostics = [*compiled.diagnostics, *selection.diagnostics, *warnings]
     return finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
 
 

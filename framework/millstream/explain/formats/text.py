@@ -142,6 +142,8 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
             yield from _bullet(f"reads {', '.join(query.sources)}", width, "    ")
         if query.memory:
             yield from _bullet(f"state: {query.memory}", width, "    ")
+        for memory in query.state_memory:
+            yield from _bullet(f"memory: {memory}", width, "    ")
         if query.exactly_once:
             yield from _bullet("sends records exactly once: a transaction for each batch", width, "    ")
         real = "; ".join(query.realtime)

@@ -16,7 +16,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.metrics import Identity
 from millstream.ops.notifications.destinations import Command, DeliveryError, Destination, Payload, Webhook
 from millstream.ops.notifications.notices import Notice, Notices
-from millstream.physical.durations import milliseconds
+from millstream.plan.durations import milliseconds
 from millstream.project.secrets import Secret, mask, secrets_in
 from millstream.project.target_shapes import NOTICE_INTERVAL
 from millstream.project.values import Target

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from millstream.expressions import Expression, Ref, quoted
+from millstream.plan.durations import milliseconds
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.equalities import (
     columns_in_sql,
@@ -31,7 +34,7 @@ from millstream.plan.nodes import (
 from millstream.plan.streaming import is_window
 from millstream.plan.unbounded import time_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
-from millstream.types import BOOLEAN
+from millstream.types import BOOLEAN, TIMESTAMP
 
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """The join with swapped sides, if the relation at rest comes first."""
@@ -44,6 +47,11 @@ class Relations:
         self.builder = builder
         self.scope = scope
         self.models = (builder.spec.id,)
+
+    @property
+    def _ttl(self) -> str | None:
+        found: str | None = (self.builder.spec.options.get("state") or {}).get("ttl")
+        return found
 
     def node(self, query: Select) -> Node:
         streams = any(self.builder.streams(each.input) for each in query.relations)
@@ -127,6 +135,7 @@ class Relations:
             self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
         node = self._streams(left, right, each, kind)
         if "static" not in modes:
+            node = self._ended(node)
             times = self._times(node)
             if "upsert" not in modes:
                 self._check_join(node, each, times, query)
@@ -184,6 +193,22 @@ class Relations:
             for index, side in enumerate((left, right))
         ]
         return Join(left=both[0], right=both[1], kind=kind, on=on, joined=joined, models=self.models)
+
+    def _ended(self, node: Join) -> Join:
+        """Return a join whose rows only match within the `ttl` of the model's state, by event time.
+
+        As a condition of the join, it gives the same rows however these are split into batches.
+        """
+        ttl = self._ttl
+        times = [names for _, names in self._sides(node)] if ttl else []
+        if not ttl or any(len(names) != 1 for names in times):
+            return node
+        left, right = (name for names in times for name in names)
+        if node.column(left).type != TIMESTAMP or node.column(right).type != TIMESTAMP:
+            return node
+        length = f"interval {milliseconds(ttl)} milliseconds"
+        pieces = (Ref(left), " between ", Ref(right), f" - {length} and ", Ref(right), f" + {length}")
+        return replace(node, on=(*node.on, Expression(pieces, BOOLEAN)))
 
     def _times(self, node: Join) -> tuple[str, ...]:
         """Return the SQL of the first event time of each side."""
@@ -307,7 +332,7 @@ class Relations:
                 function=generated.function,
                 keys=keys,
                 made=tuple(columns),
-                ttl=(self.builder.spec.options.get("state") or {}).get("ttl"),
+                ttl=self._ttl,
                 models=self.models,
             )
             self.builder.add_state(stateful, generated.call, keys)

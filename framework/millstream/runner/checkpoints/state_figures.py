@@ -1,34 +1,25 @@
-"""How large the state of a query was after its last batch, in a file next to its checkpoint.
-
-Spark reports it with each batch, but does not store it.
-"""
+"""Notes how large the state of a query was after its last batch, in a file next to its checkpoint."""
 
 from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from msgspec import Struct
-
+from millstream.deployment.records import Record
+from millstream.physical.values import content_id
 from millstream.runner.checkpoints.files import CheckpointFolder
-from millstream.runner.queries.batches import Batch, OperatorState
+from millstream.runner.queries.batches import Batch
+from millstream.state_figures import FILE, StateFigures
 from millstream.stores.files import Files, read_json, write_json
 
 
-class StateFigures(Struct, frozen=True):
-    id: str
-    """Id of the checkpoint."""
-    batch: int
-    time: str
-    watermark: str
-    operators: tuple[OperatorState, ...]
-
-
-def write_figures(files: Files, place: CheckpointFolder, id_: str, batch: Batch) -> None:
+def write_figures(files: Files, place: CheckpointFolder, record: Record, batch: Batch) -> None:
     if batch.operators:
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        write_json(
-            files, _path(place), StateFigures(id_, batch.number, now, batch.watermark, batch.operators)
-        )
+        # States of models that left are after the others, or between them: then it is unknown which is which.
+        contents = tuple(map(content_id, record.signature.operators))
+        known = contents if len(contents) == len(batch.operators) else ()
+        found = StateFigures(record.id, batch.number, now, batch.watermark, batch.operators, known)
+        write_json(files, _path(place), found)
 
 
 def read_figures(files: Files, place: CheckpointFolder, id_: str) -> StateFigures | None:
@@ -38,4 +29,4 @@ def read_figures(files: Files, place: CheckpointFolder, id_: str) -> StateFigure
 
 
 def _path(place: CheckpointFolder) -> str:
-    return f"{place.folder}/state.json"
+    return f"{place.folder}/{FILE}"

@@ -209,7 +209,7 @@ def _once(
         swap(running, query)
     record = running.record(query)
     if (last := streaming.lastProgress) is not None and record is not None:
-        write_figures(running.files, running.checkpoint(query), record.id, batch_of(last, TestCounts()))
+        write_figures(running.files, running.checkpoint(query), record, batch_of(last, TestCounts()))
     return Outcome(
         query.name,
         "success",

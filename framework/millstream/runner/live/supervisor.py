@@ -274,7 +274,7 @@ class SupervisedQuery:
         running, self._noted = self._running, time.monotonic()
         record = running.record(self.query)
         if self._last is not None and record is not None and not self._rebuilds:
-            write_figures(running.files, running.checkpoint(self.query), record.id, self._last)
+            write_figures(running.files, running.checkpoint(self.query), record, self._last)
 
     def _check_imports(self) -> None:
         """Refuse to start functions whose modules were edited: Python's workers would import the new ones."""

@@ -21,9 +21,9 @@ from pyspark.sql.types import DataType
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.expressions import quoted
-from millstream.physical.durations import milliseconds
 from millstream.physical.emit.steps import StatefulView
 from millstream.physical.values import OutputMode
+from millstream.plan.durations import milliseconds
 from millstream.project.values import Function, Project
 from millstream.runner.python import worker
 from millstream.runner.python.fitting import Fit, UnfitError, fit_of_rows

@@ -14,27 +14,13 @@ from millstream.runner.queries.counts import counts, logs_of, metrics_of, model_
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 from millstream.runner.queries.row_tests import TestCounts
+from millstream.state_figures import OperatorState
 
 Offsets = Mapping[int, int]
 """The next record to read, by partition."""
 
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topic in the description of Spark's KafkaMicroBatchStream."""
-
-
-class OperatorState(Struct, frozen=True):
-    """The state of one of Spark's stateful operators after a batch."""
-
-    name: str
-    """Spark's name, such as `stateStoreSave`."""
-    rows: int
-    bytes: int
-    """Memory, as its state store reports it."""
-    late: int = 0
-    removed: int = 0
-    """Rows that the batch removed."""
-    figures: dict[str, int] = {}
-    """What its state store reports besides."""
 
 
 class Batch(Struct, frozen=True):

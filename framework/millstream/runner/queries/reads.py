@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
-from millstream.physical.durations import milliseconds
 from millstream.physical.values import SourceRead
+from millstream.plan.durations import milliseconds
 from millstream.project.contents import content_of
 from millstream.project.seed_rows import texts_of
 from millstream.project.values import Project, Seed

@@ -14,7 +14,6 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.errors import Diagnostic
 from millstream.expressions import quoted
-from millstream.physical.durations import milliseconds
 from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
@@ -26,6 +25,7 @@ from millstream.physical.values import (
     SourceRead,
     ToKafka,
 )
+from millstream.plan.durations import milliseconds
 from millstream.project.values import Project
 from millstream.runner.python import functions, keyed
 from millstream.runner.python.forwarding import LogAddress

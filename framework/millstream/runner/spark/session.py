@@ -48,6 +48,8 @@ _ALWAYS = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # By default Spark caches 100 classes, enough for a few queries; beyond that, each batch would recompile.
     "spark.sql.codegen.cache.maxEntries": "2000",
+    # Spark's default, 96 bits, is read by others as nanoseconds, which end in the year 2262.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # This rule would compute the records of a fan-out twice: once to see whether there are any.
     _EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
     # Spark shows options in plans and logs; its default pattern doesn't cover Kafka's logins.

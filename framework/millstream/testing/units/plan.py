@@ -13,10 +13,10 @@ from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
 from millstream.optimizer.rules.bypass_topics import bypass_topics
-from millstream.physical.durations import milliseconds
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import DeadLetters, Query
+from millstream.plan.durations import milliseconds
 from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order

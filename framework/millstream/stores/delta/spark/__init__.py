@@ -14,7 +14,7 @@ from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.stores.delta.spark import swap, table, versions
+from millstream.stores.delta.spark import small, swap, table, versions
 from millstream.stores.files import files_of
 from millstream.stores.retention import Newest, with_retention
 from millstream.stores.spark import Batch, Noted, StreamedTables, Version
@@ -32,6 +32,9 @@ class DeltaTables(Struct, frozen=True):
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
         path, session = self.folder.written(output.model), rows.sparkSession
+        if batch.local and (found := small.opened(session, output, path)) is not None:
+            small.merge(found, rows.toArrow(), output, batch)
+            return
 
         def newest() -> Newest | None:
             return None if batch.new else table.newest(session, output, path)

@@ -6,7 +6,17 @@ from pyspark.sql import SparkSession
 
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
-from millstream.stores.delta.spark.table import create, exists, newest, once, rows, table_at, write_newest
+from millstream.stores.delta.spark.table import (
+    create,
+    exists,
+    leave,
+    newest,
+    once,
+    rows,
+    share,
+    table_at,
+    write_newest,
+)
 from millstream.types import has_equality
 
 
@@ -22,9 +32,11 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
         with once(session, app, 0):
             session.sql(swap_sql(table, new, path))
         return
+    leave(session, path)  # what has statistics may go
     with once(session, app, 0):
         made = rows(session, new).select(*(quoted(column.name) for column in table.columns))
         made.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    share(session, table, path)
 
 
 def copy(session: SparkSession, path: str, to: str) -> None:

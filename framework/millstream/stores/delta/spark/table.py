@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,9 +10,10 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.expressions import quoted
+from millstream.expressions import literal, quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
+from millstream.stores.delta.spark import small
 from millstream.stores.files import files_of, read_json
 from millstream.stores.retention import Limit, Newest, newest_time
 
@@ -21,7 +22,7 @@ _VERSION = "spark.databricks.delta.write.txnVersion"
 _MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 _NEWEST = "_millstream_newest.json"
 """A file in the table's folder; Delta ignores names that begin with `_`."""
-_PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100'"
+_PROPERTIES = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "100"}
 
 
 def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
@@ -31,10 +32,14 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
     """
     new = not exists(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
-    properties = f"{_PROPERTIES}, 'delta.enableChangeDataFeed' = '{str(changes).lower()}'"
+    properties = _PROPERTIES | {"delta.enableChangeDataFeed": str(changes).lower()}
+    properties |= small.properties(session, table, path)
     session.sql(
-        f"create table if not exists {table_at(path)} ({columns}) using delta tblproperties ({properties})"
+        f"create table if not exists {table_at(path)} ({columns}) using delta "
+        f"tblproperties ({_set(properties)})"
     )
+    if not new and small.is_left(session):
+        leave(session, path)
     if changes:
         session.sql(f"alter table {table_at(path)} set tblproperties ('delta.enableChangeDataFeed' = 'true')")
     existing = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
@@ -52,6 +57,22 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
         added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
         session.sql(f"alter table {table_at(path)} add columns ({added})")
     return new
+
+
+def leave(session: SparkSession, path: str) -> None:
+    """Leave a table to Spark alone."""
+    names = ", ".join(map(literal, small.PROPERTIES))
+    session.sql(f"alter table {table_at(path)} unset tblproperties if exists ({names})")
+
+
+def share(session: SparkSession, table: TableOutput, path: str) -> None:
+    """Let small batches be stored without Spark, if possible; all rows of the table were written just now."""
+    if found := small.properties(session, table, path):
+        session.sql(f"alter table {table_at(path)} set tblproperties ({_set(found)})")
+
+
+def _set(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
 
 
 def exists(session: SparkSession, path: str) -> bool:

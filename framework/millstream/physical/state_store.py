@@ -1,0 +1,60 @@
+"""Which state store a query has, and how much memory it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from millstream.physical.values import Query
+from millstream.plan.from_sql.catalog import Catalog
+
+Store = Literal["rocksdb", "memory"]
+_UNITS = {"k": 10, "m": 20, "g": 30}
+
+
+def store_of(query: Query, catalog: Catalog) -> Store:
+    stores = {store for each in _options(query, catalog) if (store := each.get("store"))}
+    return "memory" if stores == {"memory"} else "rocksdb"
+
+
+def is_limited(query: Query, catalog: Catalog) -> bool:
+    """Return whether the memory of a query's RocksDB is limited."""
+    return store_of(query, catalog) == "rocksdb" and any(
+        each.get("memory") for each in _options(query, catalog)
+    )
+
+
+def budget(catalog: Catalog) -> int:
+    """Return the sum of all models' state memory, in MB.
+
+    RocksDBMemoryManager has one cache for all bounded states of an executor. The first state sets its size,
+    so all states must request the same.
+    """
+    sizes = (_state_options(catalog, model).get("memory") for model in catalog.models)
+    return max(1, sum(bytes_of(size) for size in sizes if size) >> 20)
+
+
+def bytes_of(size: str) -> int:
+    """Return the number of bytes of `512 MB`, or of Spark's `2g`."""
+    text = size.lower().rstrip("b").rstrip()
+    unit = _UNITS.get(text[-1:], 0)
+    return int(text.rstrip("kmg").rstrip()) << unit
+
+
+def _options(query: Query, catalog: Catalog) -> list[Mapping[str, Any]]:
+    return [_state_options(catalog, model) for model in _models(query, catalog)]
+
+
+def _models(query: Query, catalog: Catalog) -> list[str]:
+    """Return the models that a query stores, and the views that it computes for them."""
+    stored = query.stored
+    return [
+        model
+        for model in query.models
+        if model in stored or (model in catalog.models and catalog.models[model].materialization.inlined)
+    ]
+
+
+def _state_options(catalog: Catalog, model: str) -> Mapping[str, Any]:
+    spec = catalog.models.get(model)
+    return {} if spec is None else spec.options.get("state") or {}

@@ -1,0 +1,165 @@
+"""Stores a batch of few rows in a small table on this machine with delta-rs, in this process.
+
+Spark plans a MERGE as several jobs, which cost many times what delta-rs needs. Where the two differ:
+
+- delta-rs reads timestamps of 96 bits, Spark's default, as nanoseconds, which end in the year 2262. So all
+  timestamps of such a table have been written as microseconds, which a property of the table says.
+- delta-rs leaves NaN out of statistics, and makes decimals floats there; Spark would skip rows by them. So
+  such a table and its files have statistics of its keys alone, of types that both write in the same way.
+- For Spark, NaN equals NaN, and -0.0 equals 0.0. So keys and `order_by` are of other types.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties
+from pyspark.sql import SparkSession
+
+from millstream.expressions import quoted
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.project.folders import local_path
+from millstream.stores.spark import Batch
+from millstream.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    Decimal,
+    Map,
+    Row,
+    Type,
+)
+
+_MARK = "millstream.timestamps"
+_COLUMNS, _FIRST = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
+PROPERTIES = (_MARK, _COLUMNS, _FIRST)
+_TIMESTAMPS, _MICROS = "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"
+_COUNTED = (STRING, *INTEGERS, DATE)
+"""Types whose statistics both write in the same way."""
+_COMPARED = (*_COUNTED, BOOLEAN, BINARY, TIMESTAMP, TIMESTAMP_NTZ)
+"""Types for which both agree on what is equal, and what is greater."""
+_FEATURES = frozenset({"timestampNtz", "changeDataFeed", "invariants", "appendOnly"})
+_SOME, _NONE = ColumnProperties(statistics_enabled="CHUNK"), ColumnProperties(statistics_enabled="NONE")
+_LARGEST = 64 << 20
+"""Bytes of a table."""
+
+
+def properties(session: SparkSession, table: TableOutput, path: str) -> dict[str, str]:
+    """Return the properties by which a new table can have its small batches stored here."""
+    if not _is_possible(session, table, path):
+        return {}
+    keys = [quoted(each.name) for each in _compared(table) if each.type in _COUNTED]
+    statistics = {_COLUMNS: ",".join(keys)} if keys else {_FIRST: "0"}
+    return {_MARK: _MICROS} | statistics
+
+
+def is_left(session: SparkSession) -> bool:
+    """Whether tables must be left to Spark from now on, since it writes timestamps in another way."""
+    return session.conf.get(_TIMESTAMPS, None) != _MICROS
+
+
+def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
+    """Return a table that can have a small batch stored here; None if that is up to Spark."""
+    if not _is_possible(session, table, path):
+        return None
+    found = DeltaTable(str(local_path(path)))
+    if found.metadata().configuration.get(_MARK) != _MICROS:
+        return None
+    if not _FEATURES.issuperset(found.protocol().writer_features or ()):
+        return None
+    names = {field.name for field in found.schema().fields}
+    if not names.issuperset(column.name for column in table.columns):
+        return None  # Spark finds them in another case
+    sizes = pa.table(found.get_add_actions())["size_bytes"]
+    return found if sum(sizes.to_pylist()) <= _LARGEST else None
+
+
+def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -> None:
+    """Store the rows of a batch, unless the table already has them."""
+    stored = found.transaction_version(batch.writer)
+    if stored is not None and stored >= batch.number:
+        return
+    on = " and ".join(_equal(column.name, rows) for column in _compared(table) if _is_key(table, column))
+    committed = CommitProperties(app_transactions=[Transaction(batch.writer, batch.number)])
+    merged = found.merge(
+        rows,
+        on,
+        source_alias="new",
+        target_alias="old",
+        writer_properties=_written(table),
+        commit_properties=committed,
+    )
+    newer = _newer(table)
+    alive = ["not new._deleted"] if batch.deletes else []
+    if batch.deletes:
+        merged = merged.when_matched_delete(_all("new._deleted", *newer))
+    values = {_name(column.name): f"new.{_name(column.name)}" for column in table.columns}
+    merged = merged.when_matched_update(values, _all(*alive, *newer))
+    merged.when_not_matched_insert(values, _all(*alive)).execute()
+
+
+def _is_possible(session: SparkSession, table: TableOutput, path: str) -> bool:
+    """Whether both engines would store the same rows, as far as settings and types go."""
+    return (
+        not table.options.get("retention")
+        and local_path(path) is not None
+        and not is_left(session)
+        and all(_is_stored(column.type) for column in table.columns)
+        and all(isinstance(each.type, Decimal) or each.type in _COMPARED for each in _compared(table))
+    )
+
+
+def _is_stored(kind: Type) -> bool:
+    match kind:
+        case Array(element):
+            return _is_stored(element)
+        case Map(key, value):
+            return _is_stored(key) and _is_stored(value)
+        case Row(fields):
+            return all(_is_stored(field.type) for field in fields)
+        case Decimal():
+            return True
+    return kind in (*_COMPARED, FLOAT, DOUBLE)
+
+
+def _compared(table: TableOutput) -> list[Column]:
+    """Return the columns that rows are found by, and the one that says which is newer."""
+    names = {name.lower() for name in (*table.keys, table.options.get("order_by") or "")}
+    return [column for column in table.columns if column.name.lower() in names]
+
+
+def _written(table: TableOutput) -> WriterProperties:
+    counted = {each.name: _SOME for each in _compared(table) if each.type in _COUNTED}
+    return WriterProperties(compression="SNAPPY", default_column_properties=_NONE, column_properties=counted)
+
+
+def _is_key(table: TableOutput, column: Column) -> bool:
+    return column.name.lower() in {name.lower() for name in table.keys}
+
+
+def _equal(name: str, rows: pa.Table) -> str:
+    # A comparison by `=` is faster, and NULL only equals NULL.
+    comparison = "is not distinct from" if rows[name].null_count else "="
+    return f"(old.{_name(name)} {comparison} new.{_name(name)})"
+
+
+def _newer(table: TableOutput) -> list[str]:
+    order_by = str(table.options.get("order_by") or "").lower()
+    found = [_name(column.name) for column in table.columns if column.name.lower() == order_by]
+    return [f"(old.{each} is null or new.{each} >= old.{each})" for each in found]
+
+
+def _all(*conditions: str) -> str | None:
+    return " and ".join(conditions) or None
+
+
+def _name(name: str) -> str:
+    """Quote a name for DataFusion."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,175 @@
+"""The memory of states before they run: Spark's own figures of such states are the judge in tests/runner."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+from support.written import project
+
+from millstream.cli.group import millstream
+from millstream.explain.state_memory import (
+    MEGABYTE,
+    StateMemory,
+    StateStores,
+    in_words,
+    memory_warnings,
+    state_memory,
+    stores_of,
+)
+from millstream.machine.memory import memory_of_machine
+from millstream.physical.values import (
+    Memory,
+    Operator,
+    Query,
+    Signature,
+    SinkOutput,
+    StateSize,
+    ToKafka,
+    content_id,
+)
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.values import Target
+from millstream.state_figures import MeasuredState, OperatorState, StateFigures, measured_states
+from millstream.text import Location
+
+GIGABYTE = 1024 * MEGABYTE
+
+
+STORES = StateStores()
+COUNTS = Operator("aggregate of m", "aggregate", (("key user_id", "string"), ("measure count(*)", "bigint")))
+
+
+def query(rows=None, operator=COUNTS) -> Query:
+    size = StateSize(operator.name, 96, rows, content=content_id(operator))
+    return Query(
+        "m", "stateful", ("model.m",), (), (), (), "select 1", ToKafka((SinkOutput("model.m", "m"),)), "update",
+        Signature((), (operator,)), Memory(rows and rows * 96, "", (size,)),
+    )  # fmt: skip
+
+
+def memory_of(given, stores=STORES) -> StateMemory:
+    (found,) = state_memory(given, Catalog({}, {}, {}), stores)
+    return found
+
+
+def test_each_store_has_a_cache_and_each_row_has_a_part_of_filters_and_indexes():
+    found = memory_of(query(10_000_000), StateStores(partitions=2))
+    assert (found.stores, found.rows, found.rows_from) == (2, 10_000_000, "declared")
+    assert found.memory == 2 * 8 * MEGABYTE + 2 * 10_000_000
+
+
+def test_a_cache_does_not_hold_more_than_all_rows():
+    found = memory_of(query(1000), StateStores(partitions=2))
+    assert found.memory == 1000 * (found.row_bytes + 2)
+
+
+def test_rows_that_were_measured_count_where_none_are_declared():
+    (size,) = query().memory.states
+    measured = MeasuredState(1_000_000, 18_502_696, 17_203_506, "2026-11-25T10:00:00+00:00")
+    stores = StateStores(partitions=2, measured={size.content: measured})
+    found = memory_of(query(), stores)
+    assert (found.rows, found.rows_from) == (1_000_000, "measured")
+    assert abs(found.memory - measured.memory) < 0.05 * measured.memory
+    assert in_words(found, stores.cache) == (
+        "up to about 17.9 MB in 2 stores, for 1,000,000 measured rows; measured on 2026-11-25: 1,000,000 rows in 17.6 MB, "
+        "and 16.4 MB of files"
+    )
+
+
+def test_without_a_number_of_rows_the_parts_are_shown():
+    found = memory_of(query())
+    assert (found.memory, found.rows_from) == (None, "unknown")
+    assert in_words(found, 8 * MEGABYTE) == "up to 8 MB in each of 4 stores, and 2 bytes for each row"
+
+
+def test_figures_of_an_edited_state_are_not_used(tmp_path):
+    (size,) = query().memory.states
+    state = OperatorState("stateStoreSave", 7, 70, figures={"rocksdbSstFileSize": 700})
+    files = {
+        "m": StateFigures("1", 0, "2026-11-25", "", (state,), (size.content,)),
+        "older": StateFigures("2", 0, "2026-11-25", "", (state,)),
+    }
+    for name, figures in files.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "state.json").write_bytes(msgspec.json.encode(figures))
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged/state.json").write_text("{")
+    assert measured_states(str(tmp_path)) == {size.content: MeasuredState(7, 70, 700, "2026-11-25")}
+    edited = replace(COUNTS, facts=(("key user_id", "string"), ("measure sum(n)", "bigint")))
+    assert content_id(edited) != size.content
+    assert content_id(replace(COUNTS, name="totals", models=("model.totals",))) == size.content
+
+
+def target(**settings):
+    return Target("shop", "local", settings, Location("profiles.yml", 1, 1))
+
+
+def test_a_target_sets_partitions_cache_and_heap(tmp_path):
+    spark = {
+        "spark.sql.shuffle.partitions": 20,
+        "spark.sql.streaming.stateStore.rocksdb.blockCacheSizeMB": 16,
+        "spark.driver.memory": "3g",
+    }
+    found = stores_of(target(spark=spark), tmp_path)
+    assert (found.partitions, found.cache, found.heap) == (20, 16 * MEGABYTE, 3 * GIGABYTE)
+    assert stores_of(target(), tmp_path) == StateStores(4, 8 * MEGABYTE, 2 * GIGABYTE)
+    assert stores_of(target(master="spark://host:7077"), tmp_path).heap == 0
+
+
+@pytest.mark.parametrize(
+    ("machine", "limit", "said"),
+    [
+        (
+            4 * GIGABYTE,
+            None,
+            "about 1.9 GB besides the heap of 3 GB, and this machine has 4 GB; most is for aggregate",
+        ),
+        (8 * GIGABYTE, None, None),
+        (None, None, None),
+        (4 * GIGABYTE, 512 * MEGABYTE, "need about 1.9 GB, their limit is 512 MB"),
+        (4 * GIGABYTE, 2 * GIGABYTE, "this machine has 4 GB"),
+    ],
+)
+def test_a_warning_says_what_is_too_small(machine, limit, said):
+    state = replace(memory_of(query(1_000_000_000)), limit=limit)
+    state = replace(state, memory=min(state.memory, limit or state.memory))
+    found = [each.message for each in memory_warnings([state], StateStores(heap=3 * GIGABYTE), machine)]
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
+    sql = (
+        "{{ config(materialized='table', unique_key='type', state={'memory': '1 MB'}) }} "
+        "select type, count(*) as n from {{ source('shop', 'events') }} group by type\n"
+    )
+    project(tmp_path, {"m": sql})
+    sources = tmp_path / "models/sources.yml"
+    counted = "{name: type, type: string, distinct: 10000000}"
+    sources.write_text(sources.read_text().replace("{name: type, type: string}", counted))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(millstream, ["explain", "--output", "json"])
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    (warning,) = found["diagnostics"]
+    assert (warning["code"], warning["severity"]) == ("MS675", "warning")
+    assert warning["message"] == "filters and indexes of states need about 19.1 MB, their limit is 1 MB"
+    ((state,),) = (query["states"] for query in found["queries"])
+    assert (state["rows"], state["entries"], state["limit"]) == (10_000_000, 20_000_000, MEGABYTE)
+    (tmp_path / "models/m.sql").write_text(sql.replace("1 MB", warning["help"].split("'")[3]))
+    assert (
+        json.loads(CliRunner().invoke(millstream, ["explain", "--output", "json"]).stdout)["diagnostics"]
+        == []
+    )
+
+
+def test_a_container_has_the_memory_of_its_limit(tmp_path):
+    limit = tmp_path / "memory.max"
+    limit.write_text("67108864\n")
+    assert memory_of_machine(limit) == 64 * MEGABYTE
+    limit.write_text("max\n")
+    assert memory_of_machine(limit) == memory_of_machine(tmp_path / "missing")
