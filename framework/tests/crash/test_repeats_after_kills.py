@@ -109,6 +109,7 @@ def counted(ids):
 def kill_within_a_batch(shop, number):
     """Kill a run as soon as the topic has some records of a large batch; at first, a run repeats the last one."""
     consumer = Consumer({"bootstrap.servers": shop.bootstrap, "group.id": "sizes"})
+    consumer.list_topics("plain", timeout=20)
     before = size(consumer, "plain")
     produce(shop, range(number * EACH, (number + 1) * EACH))
     run = Run(shop.root)
