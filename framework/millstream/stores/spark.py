@@ -94,6 +94,9 @@ class StreamedTables(SparkTables, Protocol):
     def newest(self, session: SparkSession, relation: str) -> Version:
         """Return the newest version of a table."""
 
+    def size(self, session: SparkSession, relation: str) -> int:
+        """Return the bytes of a table's newest version."""
+
     def record_changes(self, session: SparkSession, relation: str) -> None:
         """Let a table record its changes from now on, if it does not yet."""
 

@@ -195,7 +195,9 @@ class InDuckDB(Maintained):
             sql = maintenance.restricted if unsure else "select * from _weighted"
         names = ", ".join(self.names[model])
         self._create(NEW, f"select {names} from ({sql})")
-        return self._run(differences_sql(plan.target)).fetchall()
+        rows = self._run(differences_sql(plan.target)).fetchall()
+        assert all(row[-1] in {None, 1} for row in rows), "two rows with the same key"
+        return [row[:-1] for row in rows]
 
     def _table(self, name, relation, rows, more=""):
         self._run(f"create or replace table {name} ({self.columns[relation]}{more})")

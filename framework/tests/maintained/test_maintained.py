@@ -12,6 +12,7 @@ from support.spark import SPARK_WARNINGS
 from maintained.advanced import FORMS as MORE
 from maintained.generator import Made, Sequence, sequences
 from maintained.harness import InDuckDB, Maintained
+from millstream.errors import MillstreamError
 
 pytestmark = SPARK_WARNINGS
 SHORT = 10
@@ -179,3 +180,14 @@ def test_a_sum_that_may_have_no_rows_left_is_computed_from_the_input(tables):
         made.apply({"t0": rows})
         made.check()
     assert made.weighted == [True, False, True]
+
+
+@pytest.mark.long
+def test_two_rows_with_one_key_are_refused(spark, tmp_path):
+    sql = "select y.id, x.k from {t0} as x join {t1} as y on x.r = y.r"
+    made = Made("m0", {"id": "n", "k": "t"}, ("id",), sql, reads=("t0", "t1"))
+    tables = Maintained(spark, tmp_path, Sequence(list(BASE), [made]))
+    tables.apply({"t0": [(1, ("a", 1, 1))], "t1": [(7, ("a", 1, 1)), (8, ("a", 2, 1))]})
+    tables.check()
+    with pytest.raises(MillstreamError, match="gives 2 rows with the key id = 7"):
+        tables.apply({"t0": [(2, ("b", 1, 1))]})

@@ -29,12 +29,13 @@ def shown(rows):
 
 def test_rows_of_all_types_and_their_order_are_kept(spark):
     rows = spark.sql(VALUES.format(most=100, partitions=3))
-    with evaluated(rows) as (found, few):
-        assert few
-        assert found.schema == rows.schema
+    with evaluated(rows) as found:
+        assert found.few
+        assert found.count() == 100
+        assert found.rows.schema == rows.schema
         with planned_small(spark, few=True):
-            assert shown(found) == shown(rows)
-            numbered = found.select(f.monotonically_increasing_id().alias("n"), "id").orderBy("n")
+            assert shown(found.rows) == shown(rows)
+            numbered = found.rows.select(f.monotonically_increasing_id().alias("n"), "id").orderBy("n")
             assert [row.id for row in numbered.collect()] == list(range(100))
 
 
@@ -43,17 +44,17 @@ def test_rows_of_all_types_and_their_order_are_kept(spark):
 )
 def test_many_rows_and_large_ones_stay_where_they_are(spark, most, width, partitions):
     sql = f"select id, repeat('x', {width}) as text from range(0, {most}, 1, {partitions})"
-    with evaluated(spark.sql(sql)) as (found, few):
-        assert not few
-        total = found.agg(f.count("*"), f.sum("id"), f.sum(f.length("text"))).first()
+    with evaluated(spark.sql(sql)) as found:
+        assert not found.few
+        total = found.rows.agg(f.count("*"), f.sum("id"), f.sum(f.length("text"))).first()
         assert total == (most, most * (most - 1) // 2, most * width)
 
 
 def test_a_query_runs_once(spark):
     seen = spark.sparkContext.accumulator(0)
     many = spark.range(0, 20_000, 1, 4).rdd.map(lambda row: seen.add(1) or row).toDF("id bigint")
-    with evaluated(many) as (found, few):
-        assert (few, found.count(), found.agg(f.max("id")).first()[0], seen.value) == (
+    with evaluated(many) as found:
+        assert (found.few, found.count(), found.rows.agg(f.max("id")).first()[0], seen.value) == (
             False,
             20_000,
             19_999,

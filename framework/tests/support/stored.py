@@ -65,8 +65,8 @@ class Store:
         if not self.local:
             self.tables.merge(latest, table, batch)
             return
-        with evaluated(latest) as (found, few), planned_small(self.spark, few):
-            self.tables.merge(found, table, replace(batch, local=few))
+        with evaluated(latest) as found, planned_small(self.spark, found.few):
+            self.tables.merge(found.rows, table, replace(batch, local=found.few))
 
     def read(self, columns):
         known = Known(

@@ -42,6 +42,8 @@ class Stores(Struct, frozen=True):
     """Stores the newest rows of a batch in a table, only once for repeated calls."""
     new: frozenset[str] = frozenset()
     """Tables that are empty before the first batch."""
+    distinct: bool = False
+    """Each batch has one row for each key, and gives the same rows again when it is read again."""
     check: Callable[[SparkSession, int], None] | None = None
     """Called after the tables are written and before records are sent."""
     hold: Callable[[DataFrame, int], None] | None = None
@@ -65,29 +67,15 @@ class Stores(Struct, frozen=True):
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
-    tables = [each for each in delivery.deliveries if _written_as(each.target) == "row"]
-    sinks = [each for each in delivery.deliveries if _written_as(each.target) == "record"]
+    tables = any(_written_as(each.target) == "row" for each in delivery.deliveries)
     several = len(delivery.deliveries) > 1 or any(each.counts_sql for each in delivery.deliveries)
-
-    def store(rows: DataFrame, number: int, *, small: bool = False) -> None:
-        rows.createOrReplaceTempView(delivery.view)
-        stores.test_counts.add(number, run_row_checks(rows, delivery.deliveries))
-        for each in tables:
-            _store(rows, each, stores, number, small=small)
-        if stores.check is not None:
-            stores.check(rows.sparkSession, number)
-        if sinks:
-            # The records of all topics are written together.
-            parts = (rows.sparkSession.sql(each.sql) for each in sinks)
-            records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-            send(records, stores, number)
 
     def each_batch(batch: DataFrame, number: int) -> None:
         again = number == stores.again
         records = stores.records(number) if several or tables else None
         if records is not None and records <= MOST:
-            with evaluated(batch) as (rows, few), planned_small(batch.sparkSession, few):
-                store(rows, number, small=few)
+            with evaluated(batch) as found, planned_small(batch.sparkSession, found.few):
+                store(found.rows, delivery, stores, number, small=found.few)
             return
         if several or again:
             batch.persist()
@@ -95,12 +83,29 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
             if again:
                 # A table that already has the rows does not read them, and then Spark would store no state.
                 batch.write.format("noop").mode("overwrite").save()
-            store(batch, number)
+            store(batch, delivery, stores, number)
         finally:
             if several or again:
                 batch.unpersist()
 
     return each_batch
+
+
+def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, small: bool = False) -> None:
+    """Store a batch once; `small` rows are in the driver."""
+    tables = [each for each in delivery.deliveries if _written_as(each.target) == "row"]
+    sinks = [each for each in delivery.deliveries if _written_as(each.target) == "record"]
+    rows.createOrReplaceTempView(delivery.view)
+    stores.test_counts.add(number, run_row_checks(rows, delivery.deliveries))
+    for each in tables:
+        _store(rows, each, stores, number, small=small)
+    if stores.check is not None:
+        stores.check(rows.sparkSession, number)
+    if sinks:
+        # The records of all topics are written together.
+        parts = (rows.sparkSession.sql(each.sql) for each in sinks)
+        records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        send(records, stores, number)
 
 
 def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[[DataFrame, int], None]:
@@ -133,11 +138,16 @@ def _written_as(target: Target) -> Literal["row", "record", "nothing"]:
 def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *, small: bool) -> None:
     table = delivery.target
     assert isinstance(table, TableOutput)
-    rows = latest_rows(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
-    new = number == 0 and table.model in stores.new
-    with evaluated(rows) if small else nullcontext((rows, False)) as (latest, few):
+    rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in stores.new
+    if stores.distinct:
+        made = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
+        stores.merge(rows, table, made)
+        return
+    rows = latest_rows(rows, table.keys, table.options.get("order_by"))
+    with evaluated(rows) if small else nullcontext() as found:
+        few = found is not None and found.few
         made = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
-        stores.merge(latest, table, made)
+        stores.merge(rows if found is None else found.rows, table, made)
 
 
 def with_batch(records: DataFrame, stores: Stores, number: int | None) -> DataFrame:

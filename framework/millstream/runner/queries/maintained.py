@@ -8,8 +8,8 @@ stream has read only decides when a batch begins.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import reduce
 from operator import and_
 
@@ -31,6 +31,7 @@ from millstream.plan.nodes.maintenance import (
     touched_column,
     view_of,
 )
+from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
 from millstream.types import has_equality
@@ -39,6 +40,10 @@ _log = logging.getLogger(__name__)
 NEW, STORED = "_millstream_new", "_millstream_stored"
 """The views of the rows that the SQL gives, and of those in the table."""
 _PRESENT = "_present"
+COPIES = "_millstream_copies"
+"""The column that counts the rows with the same key."""
+_SMALL = 1 << 20
+"""Bytes of all inputs and the table up to which a batch costs less if Spark plans it for few rows."""
 _BEFORE = "_change_type in ('update_preimage', 'delete')"
 
 
@@ -53,9 +58,10 @@ class Note(Struct, frozen=True):
 class Differences(Struct, frozen=True, eq=False):
     rows: DataFrame
     """The new versions of rows, and deleted ones with `_deleted`."""
+    few: bool
+    """The rows are in the driver."""
     touched: int | None
     """How many keys the changes touched; None if all rows were computed."""
-    computed: int
     stored: int
 
 
@@ -65,81 +71,73 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
 
     `changed` are the inputs with changes since the table was computed; None computes all rows.
     """
-    maintenance, kept = plan.maintenance, []
-    touched: int | None = None
-    stored = session.table(STORED)
-    try:
-        parts = [each.sql for each in maintenance.touched if changed and each.relation in changed]
-        if not parts:
-            new = session.sql(maintenance.whole)
-        else:
-            keys = session.sql("\nunion\n".join(f"({part})" for part in parts)).persist()
-            kept.append(keys)
-            keys.createOrReplaceTempView(TOUCHED)
+    stored, touched = session.table(STORED), None
+    with ExitStack() as kept:
+        parts = [each.sql for each in plan.maintenance.touched if changed and each.relation in changed]
+        if parts:
+            keys = kept.enter_context(evaluated(session.sql("\nunion\n".join(f"({part})" for part in parts))))
+            keys.rows.createOrReplaceTempView(TOUCHED)
             touched = keys.count()
             if not touched:
-                yield Differences(stored.withColumn("_deleted", f.lit(False)).where("false"), 0, 0, 0)
+                yield Differences(stored.withColumn("_deleted", f.lit(False)).where("false"), True, 0, 0)
                 return
-            pairs = [
-                f.col(f"s.{quoted(name)}").eqNullSafe(f.col(f"t.{touched_column(index)}"))
-                for index, name in enumerate(maintenance.by)
-            ]
-            stored = stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi").persist()
-            kept.append(stored)
+            stored = _stored_touched(stored, keys.rows, plan.maintenance.by)
             stored.createOrReplaceTempView(STORED_TOUCHED)
-            new = _touched_rows(session, maintenance, kept)
-        new = new.select(*(f.col(quoted(c.name)).cast(str(c.type)) for c in plan.target.columns)).persist()
-        kept.append(new)
-        new.createOrReplaceTempView(NEW)
-        computed = _check_keys(session, plan.target)
-        stored.createOrReplaceTempView(STORED_TOUCHED)
-        rows = session.sql(differences_sql(plan.target)).persist()
-        kept.append(rows)
-        yield Differences(rows, touched, computed, rows.count())
-    finally:
-        for each in kept:
-            each.unpersist()
+            new = _touched_rows(session, plan.maintenance, kept)
+        else:
+            stored.createOrReplaceTempView(STORED_TOUCHED)
+            new = session.sql(plan.maintenance.whole)
+        _typed(new, plan.target).createOrReplaceTempView(NEW)
+        found = kept.enter_context(evaluated(session.sql(differences_sql(plan.target))))
+        _check_keys(found.rows, plan.target)
+        yield Differences(found.rows.drop(COPIES), found.few, touched, found.count())
 
 
-def _touched_rows(session: SparkSession, maintenance: Maintenance, kept: list[DataFrame]) -> DataFrame:
+def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> DataFrame:
+    pairs = [
+        f.col(f"s.{quoted(name)}").eqNullSafe(f.col(f"t.{touched_column(index)}"))
+        for index, name in enumerate(by)
+    ]
+    return stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi")
+
+
+def _touched_rows(session: SparkSession, maintenance: Maintenance, kept: ExitStack) -> DataFrame:
     """Return the rows with touched keys, by weights if that is certain."""
     if maintenance.weighted:
-        found = session.sql(maintenance.weighted).persist()
-        kept.append(found)
+        found = kept.enter_context(evaluated(session.sql(maintenance.weighted))).rows
         if found.where(UNSURE).isEmpty():
             return found
     return session.sql(maintenance.restricted)
 
 
-def _check_keys(session: SparkSession, target: TableOutput) -> int:
-    """Return how many rows were computed; refuse two with the same key, of which the table could hold one."""
-    keys = ", ".join(quoted(key) for key in target.keys)
-    counted = f"select {keys}, count(*) as _n from {NEW} group by {keys}"  # noqa: S608 -- quoted names
-    numbers = session.sql(f"select coalesce(sum(_n), 0), coalesce(max(_n), 0) from ({counted})")  # noqa: S608
-    ((total, most),) = numbers.collect()
-    if most > 1:
-        first = session.sql(f"{counted} having count(*) > 1 order by _n desc limit 1").first()
-        assert first is not None
+def _typed(rows: DataFrame, target: TableOutput) -> DataFrame:
+    return rows.select(*(f.col(quoted(c.name)).cast(str(c.type)) for c in target.columns))
+
+
+def _check_keys(rows: DataFrame, target: TableOutput) -> None:
+    """Refuse two rows with the same key, of which the table could hold one."""
+    first = rows.where(f"{COPIES} > 1").first()
+    if first is not None:
         name = target.model.partition(".")[2]
-        values = ", ".join(f"{key} = {first[index]}" for index, key in enumerate(target.keys))
-        message = f"the SQL of '{name}' gives {most:,} rows with the key {values}"
+        values = ", ".join(f"{key} = {first[key]}" for key in target.keys)
+        message = f"the SQL of '{name}' gives {first[COPIES]:,} rows with the key {values}"
         remedy = "make unique_key the columns that identify a row, or group by the key"
         raise MillstreamError(Diagnostic("MS857", message, None, remedy))
-    return int(total)
 
 
 def differences_sql(target: TableOutput) -> str:
+    """Return the rows to store, and all rows of keys that are not unique: `COPIES` counts these."""
     names = [quoted(column.name) for column in target.columns]
+    keys = ", ".join(quoted(key) for key in target.keys)
     on = " and ".join(f"n.{quoted(key)} <=> s.{quoted(key)}" for key in target.keys)
     compared = all(has_equality(column.type) for column in target.columns)
     same = " and ".join(f"n.{name} <=> s.{name}" for name in names) if compared else "false"
-    new, old = ", ".join(f"n.{name}" for name in names), ", ".join(f"s.{name}" for name in names)
+    items = ", ".join(f"if(n.{COPIES} is null, s.{name}, n.{name}) as {name}" for name in names)
     return "\n".join((
-        f"select {new}, false as _deleted from {NEW} as n",  # noqa: S608 -- quoted names
-        f"left join (select *, true as {_PRESENT} from {STORED_TOUCHED}) as s on {on}",  # noqa: S608
-        f"where s.{_PRESENT} is null or not ({same})",
-        "union all",
-        f"select {old}, true as _deleted from {STORED_TOUCHED} as s left anti join {NEW} as n on {on}",  # noqa: S608
+        f"select {items}, n.{COPIES} is null as _deleted, n.{COPIES} from",
+        f"(select *, count(*) over (partition by {keys}) as {COPIES} from {NEW}) as n",  # noqa: S608 -- quoted names
+        f"full join (select *, true as {_PRESENT} from {STORED_TOUCHED}) as s on {on}",  # noqa: S608
+        f"where n.{COPIES} is null or n.{COPIES} > 1 or s.{_PRESENT} is null or not ({same})",
     ))  # fmt: skip
 
 
@@ -147,11 +145,12 @@ def maintained(
     plan: Maintaining,
     tables: Tables,
     sql: Callable[[SparkSession], DataFrame],
-    store: Callable[[DataFrame, int], None],
+    store: Callable[[DataFrame, int, bool], None],
 ) -> Callable[[DataFrame, int], None]:
     """Return a function that brings a table up to date when a batch begins.
 
-    `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction.
+    `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction, and is
+    told whether they are few.
     """
 
     def each_batch(batch: DataFrame, _number: int) -> None:
@@ -167,22 +166,32 @@ def maintained(
         changed = _changed(plan, before, now)
         if changed is not None and not changed:
             return
-        _inputs(session, plan, tables, before, now, changed)
-        own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
         note = msgspec.json.encode(Note(plan.digest, now))
-        with differences(session, plan, changed) as found:
+        sizes = [tables.versioned(each).size(session, each) for each in (*now, plan.target.model)]
+        small = sum(sizes) < _SMALL
+        with planned_small(session, small), ExitStack() as kept:
+            feeds = {
+                relation: kept.enter_context(evaluated(feed))
+                for relation, feed in _feeds(session, tables, before, now, changed)
+            }
+            if changed is not None and not any(feed.count() for feed in feeds.values()):
+                # The versions only differ in their files.
+                own.note(session, plan.target, noted.number, note)
+                return
+            _inputs(session, plan, tables, now, {relation: feed.rows for relation, feed in feeds.items()})
+            own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
+            found = kept.enter_context(differences(session, plan, changed))
             name = plan.target.model.partition(".")[2]
             keys = "all" if found.touched is None else found.touched
-            _log.info(
-                "%s: %s keys touched, %d rows computed, %d stored", name, keys, found.computed, found.stored
-            )
+            _log.info("%s: %s keys touched, %d rows stored", name, keys, found.stored)
             if not found.stored and before is not None:
                 # The rows are those of the new versions as well.
                 own.note(session, plan.target, noted.number, note)
                 return
             found.rows.createOrReplaceTempView(plan.view)
             own.note(session, plan.target, noted.number + 1, note)
-            store(sql(session), noted.number + 1)
+            with planned_small(session, found.few, interpreted=small):
+                store(sql(session), noted.number + 1, found.few)
 
     return each_batch
 
@@ -206,31 +215,38 @@ def whole(session: SparkSession, maintenance: Maintenance, reads: Iterable[Stati
     return session.sql(maintenance.whole)
 
 
-def _inputs(
+def _feeds(
     session: SparkSession,
-    plan: Maintaining,
     tables: Tables,
     before: Note | None,
     now: Mapping[str, Version],
     changed: set[str] | None,
+) -> Iterator[tuple[str, DataFrame]]:
+    """Yield what changed of each input since the table was computed."""
+    for relation in sorted(changed or ()):
+        assert before is not None
+        of, after = tables.versioned(relation), before.versions[relation].number
+        columns = of.rows_at(session, relation, now[relation].number).columns
+        feed = of.changed_rows(session, relation, after, now[relation].number)
+        yield relation, feed.select(*(f.col(quoted(name)) for name in columns), "_change_type")
+
+
+def _inputs(
+    session: SparkSession,
+    plan: Maintaining,
+    tables: Tables,
+    now: Mapping[str, Version],
+    feeds: Mapping[str, DataFrame],
 ) -> None:
     """Create the views of the inputs, at exactly the versions that the note will have."""
     for index, read in enumerate(plan.inputs):
         relation = read.relation
         if relation not in now:
             session.table(quoted(read.view)).createOrReplaceTempView(view_of("now", index))
-            views(session, index, None)
-            continue
-        of = tables.versioned(relation)
-        of.rows_at(session, relation, now[relation].number).createOrReplaceTempView(view_of("now", index))
-        if changed is not None:
-            assert before is not None
-            feed = (
-                of.changed_rows(session, relation, before.versions[relation].number, now[relation].number)
-                if relation in changed
-                else None
-            )
-            views(session, index, feed)
+        else:
+            rows = tables.versioned(relation).rows_at(session, relation, now[relation].number)
+            rows.createOrReplaceTempView(view_of("now", index))
+        views(session, index, feeds.get(relation))
 
 
 def views(session: SparkSession, index: int, feed: DataFrame | None) -> None:

@@ -6,10 +6,11 @@ what the last one measured, and generates Java for all of it. That costs many ti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
 MOST = 10_000
@@ -23,28 +24,34 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
-    **_INTERPRETED,
 }
 
 
+class Evaluated(Struct, frozen=True, eq=False):
+    rows: DataFrame
+    few: bool
+    """They are in the driver."""
+    count: Callable[[], int]
+
+
 @contextmanager
-def evaluated(rows: DataFrame) -> Iterator[tuple[DataFrame, bool]]:
-    """Run a query once; yield its rows, and whether they are few and in the driver."""
+def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
+    """Run a query once, and yield its rows."""
     session = rows.sparkSession
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
     # By its whole name, py4j finds a class without looking for packages in all jars.
     small_batch = getattr(jvm, "millstream.spark.SmallBatch")
     found = small_batch.of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
     try:
-        yield DataFrame(found.rows(), session), bool(found.isLocal())
+        yield Evaluated(DataFrame(found.rows(), session), bool(found.isLocal()), lambda: int(found.count()))
     finally:
         found.close()
 
 
 @contextmanager
-def planned_small(session: SparkSession, few: bool) -> Iterator[None]:
+def planned_small(session: SparkSession, few: bool, *, interpreted: bool = True) -> Iterator[None]:
     """Plan what follows for few rows, if they are; the settings are of the batch's own session."""
-    with using(session, _SETTINGS if few else {}):
+    with using(session, _SETTINGS | (_INTERPRETED if interpreted else {}) if few else {}):
         yield
 
 

@@ -32,7 +32,7 @@ from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
-from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, with_batch
+from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.tables import Tables
@@ -128,8 +128,15 @@ def _maintained(
         return session.sql(query.sql)
 
     # The numbers of its transactions are not those of Spark's batches.
-    stores = replace(context.stores, identity=MAINTAINED, again=None, records=lambda _: None)
-    return maintained.maintained(plan, context.tables, rows, deliver(how, stores))
+    stores = replace(context.stores, identity=MAINTAINED, again=None, records=lambda _: None, distinct=True)
+
+    def stored(rows: DataFrame, number: int, few: bool) -> None:
+        if few:
+            store(rows, how, stores, number, small=True)
+        else:
+            deliver(how, stores)(rows, number)
+
+    return maintained.maintained(plan, context.tables, rows, stored)
 
 
 def _records(session: SparkSession, query: Query, context: QueryContext) -> DataFrame:

@@ -26,9 +26,12 @@ _ROWS = "_millstream_rows"
 class DeltaTables(Struct, frozen=True):
     folder: DeltaFolder
     spark: SparkSession
+    vectors: bool | None
+    """Whether tables have deletion vectors; None leaves that as it is."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
-        return table.create(self.spark, output, self.folder.written(output.model), changes=changes)
+        path = self.folder.written(output.model)
+        return table.create(self.spark, output, path, changes=changes, vectors=self.vectors)
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
         path, session = self.folder.written(output.model), rows.sparkSession
@@ -78,6 +81,9 @@ class DeltaTables(Struct, frozen=True):
     def newest(self, session: SparkSession, relation: str) -> Version:
         return versions.newest(session, self.folder.read(relation))
 
+    def size(self, session: SparkSession, relation: str) -> int:
+        return versions.size(session, self.folder.read(relation))
+
     def record_changes(self, session: SparkSession, relation: str) -> None:
         environment = self.folder.environment
         if environment is not None and environment.defers(relation):
@@ -98,4 +104,5 @@ class DeltaTables(Struct, frozen=True):
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:
-    return DeltaTables(delta_folder(target, root), session)
+    vectors = (target.settings.get("tables") or {}).get("deletion_vectors")
+    return DeltaTables(delta_folder(target, root), session, vectors)

@@ -22,26 +22,33 @@ _VERSION = "spark.databricks.delta.write.txnVersion"
 _MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 _NEWEST = "_millstream_newest.json"
 """A file in the table's folder; Delta ignores names that begin with `_`."""
-_PROPERTIES = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "100"}
+_CHECKPOINTS = {"delta.checkpointInterval": "100"}
+_VECTORS = "delta.enableDeletionVectors"
+_COMPACT = "delta.autoOptimize.autoCompact"
+_FEED = "delta.enableChangeDataFeed"
 
 
-def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
+def create(
+    session: SparkSession, table: TableOutput, path: str, *, changes: bool, vectors: bool | None = None
+) -> bool:
     """Create the table, or add missing columns; return whether it is new.
 
-    With `changes`, it gets a change feed.
+    With `changes`, it gets a change feed; with `vectors`, changed rows are marked as removed, and small files
+    are joined from time to time, since each change adds one. None leaves that as it is.
     """
     new = not exists(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
-    properties = _PROPERTIES | {"delta.enableChangeDataFeed": str(changes).lower()}
+    properties = _CHECKPOINTS | _with_vectors(bool(vectors)) | {_FEED: str(changes).lower()}
     properties |= small.properties(session, table, path)
     session.sql(
         f"create table if not exists {table_at(path)} ({columns}) using delta "
-        f"tblproperties ({_set(properties)})"
+        f"tblproperties ({_written(properties)})"
     )
     if not new and small.is_left(session):
         leave(session, path)
-    if changes:
-        session.sql(f"alter table {table_at(path)} set tblproperties ('delta.enableChangeDataFeed' = 'true')")
+    wanted = ({_FEED: "true"} if changes else {}) | ({} if vectors is None else _with_vectors(vectors))
+    if wanted and not new:
+        session.sql(f"alter table {table_at(path)} set tblproperties ({_written(wanted)})")
     existing = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
     missing: list[Column] = []
     for column in table.columns:
@@ -68,11 +75,15 @@ def leave(session: SparkSession, path: str) -> None:
 def share(session: SparkSession, table: TableOutput, path: str) -> None:
     """Let small batches be stored without Spark, if possible; all rows of the table were written just now."""
     if found := small.properties(session, table, path):
-        session.sql(f"alter table {table_at(path)} set tblproperties ({_set(found)})")
+        session.sql(f"alter table {table_at(path)} set tblproperties ({_written(found)})")
 
 
-def _set(properties: Mapping[str, str]) -> str:
+def _written(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+
+
+def _with_vectors(vectors: bool) -> dict[str, str]:
+    return {_VECTORS: str(vectors).lower(), _COMPACT: str(vectors).lower()}
 
 
 def exists(session: SparkSession, path: str) -> bool:

@@ -18,6 +18,10 @@ def newest(session: SparkSession, path: str) -> Version:
     return Version(str(snapshot.metadata().id()), int(snapshot.version()))
 
 
+def size(session: SparkSession, path: str) -> int:
+    return int(_snapshot(session, path).sizeInBytes())
+
+
 def record_changes(session: SparkSession, path: str) -> None:
     """Let a table record its changes from now on, if it does not yet."""
     if str(_snapshot(session, path).metadata().configuration().get(_FEED)) != "Some(true)":

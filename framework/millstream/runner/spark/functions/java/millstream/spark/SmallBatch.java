@@ -25,10 +25,12 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class SmallBatch {
   private final JavaRDD<InternalRow> stored;
   private final Dataset<Row> rows;
+  private final int local;
 
-  private SmallBatch(JavaRDD<InternalRow> stored, Dataset<Row> rows) {
+  private SmallBatch(JavaRDD<InternalRow> stored, Dataset<Row> rows, int local) {
     this.stored = stored;
     this.rows = rows;
+    this.local = local;
   }
 
   /** Runs a query. At most so many rows and bytes come to the driver; more are stored where they were computed. */
@@ -48,14 +50,15 @@ public final class SmallBatch {
     Room room = new Room(most, bytes);
     for (List<InternalRow> part : parts) {
       if (part == null || !part.stream().allMatch(room::takes)) {
-        return new SmallBatch(stored, session.internalCreateDataFrame(stored.rdd(), query.schema(), false));
+        return new SmallBatch(stored, session.internalCreateDataFrame(stored.rdd(), query.schema(), false), 0);
       }
       all.addAll(part);
     }
     stored.unpersist(false);
     Seq<Attribute> columns = execution.analyzed().output();
     Seq<InternalRow> local = List$.MODULE$.from(CollectionConverters.asScala(all));
-    return new SmallBatch(null, Dataset.ofRows(session, new LocalRelation(columns, local, false, Option.empty())));
+    LocalRelation relation = new LocalRelation(columns, local, false, Option.empty());
+    return new SmallBatch(null, Dataset.ofRows(session, relation), all.size());
   }
 
   public Dataset<Row> rows() {
@@ -65,6 +68,11 @@ public final class SmallBatch {
   /** Whether the rows are in the driver. */
   public boolean isLocal() {
     return stored == null;
+  }
+
+  /** Returns the number of rows; only rows in the driver are counted without a job. */
+  public long count() {
+    return stored == null ? local : stored.count();
   }
 
   public void close() {
