@@ -26,7 +26,7 @@ _ROWS = "_millstream_rows"
 class DeltaTables(Struct, frozen=True):
     folder: DeltaFolder
     spark: SparkSession
-    vectors: bool | None
+    vectors: bool | None = None
     """Whether tables have deletion vectors; None leaves that as it is."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
