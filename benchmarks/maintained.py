@@ -1,8 +1,9 @@
 """What 1,000 changes of a table cost the tables over it: by weights, by touched keys, and computed in full.
 
-    uv run python benchmarks/maintained.py --rows 100000 1000000 --deletion-vectors
+    uv run python benchmarks/maintained.py --rows 100000 1000000
 
-Spark compiles to the fastest code, as in a run. Prints seconds and CPU seconds of Spark for each model, the smallest of several changes.
+Spark compiles to the fastest code, as in a run. Prints seconds and CPU seconds of Spark for each model, the smallest
+of several changes.
 """
 
 from __future__ import annotations
@@ -66,7 +67,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--deletion-vectors", action="store_true")
     parser.add_argument("--models", nargs="+", default=[*MODELS], help="of " + ", ".join(MODELS))
     given = parser.parse_args()
     models = {name: MODELS[name] for name in MODELS if name in {"orders", "customers", *given.models}}
@@ -76,17 +76,16 @@ def main() -> None:
         try:
             for rows in given.rows:
                 root = Path(folder) / str(rows)
-                project(root, models, given.deletion_vectors)
+                project(root, models)
                 measure(spark, root, rows, given.rounds)
         finally:
             spark.stop()
 
 
-def project(root, models, vectors) -> None:
+def project(root, models) -> None:
     (root / "models").mkdir(parents=True)
     (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
-    more = ", tables: {deletion_vectors: true}" if vectors else ""
-    output = f"{{master: 'local[2]', kafka: embedded{more}}}"
+    output = "{master: 'local[2]', kafka: embedded}"
     (root / "profiles.yml").write_text(f"shop: {{target: local, outputs: {{local: {output}}}}}\n")
     (root / "models/sources.yml").write_text(SOURCES)
     for name, (key, sql) in models.items():

@@ -26,14 +26,10 @@ class KilledError(Exception):
 class Stored:
     """The tables of a project on Delta, and the rows that they should have."""
 
-    def __init__(self, spark, root, vectors=False):
+    def __init__(self, spark, root):
         self.spark = spark
         self.root = root
         self.expected = Maintained(spark, root, Sequence([BASE], [GROUPS, JOINED, PLACED]))
-        output = (
-            f"{{master: 'local[2]', kafka: embedded, tables: {{deletion_vectors: {str(vectors).lower()}}}}}"
-        )
-        (root / "profiles.yml").write_text(f"shop: {{target: local, outputs: {{local: {output}}}}}\n")
         self.job = job_of(root)
         self.tables = Tables(spark, self.job.project, self.job.catalog)
         self.outputs = {table.model: table for query in self.job.physical.queries for table in query.tables}
@@ -71,9 +67,8 @@ class Stored:
         self.expected.check()
 
 
-@pytest.mark.parametrize("vectors", [False, True])
-def test_an_interruption_before_or_after_a_commit_changes_nothing(spark, tmp_path, vectors):
-    stored, killed = Stored(spark, tmp_path, vectors), []
+def test_an_interruption_before_or_after_a_commit_changes_nothing(spark, tmp_path):
+    stored, killed = Stored(spark, tmp_path), []
 
     def before(*_):
         killed.append("before")

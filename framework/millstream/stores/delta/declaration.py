@@ -11,13 +11,6 @@ from millstream.stores.declaration import Declaration
 
 class Options(Struct):
     path: Annotated[str | None, Meta(description="where Delta tables are")] = None
-    deletion_vectors: Annotated[
-        bool | None,
-        Meta(
-            description="mark changed rows of Delta tables as removed instead of rewriting their files: what "
-            "else reads the tables must support deletion vectors"
-        ),
-    ] = None
 
 
 DECLARATION = Declaration(

@@ -26,12 +26,9 @@ _ROWS = "_millstream_rows"
 class DeltaTables(Struct, frozen=True):
     folder: DeltaFolder
     spark: SparkSession
-    vectors: bool | None = None
-    """Whether tables have deletion vectors; None leaves that as it is."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
-        path = self.folder.written(output.model)
-        return table.create(self.spark, output, path, changes=changes, vectors=self.vectors)
+        return table.create(self.spark, output, self.folder.written(output.model), changes=changes)
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
         path, session = self.folder.written(output.model), rows.sparkSession
@@ -104,5 +101,4 @@ class DeltaTables(Struct, frozen=True):
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:
-    vectors = (target.settings.get("tables") or {}).get("deletion_vectors")
-    return DeltaTables(delta_folder(target, root), session, vectors)
+    return DeltaTables(delta_folder(target, root), session)

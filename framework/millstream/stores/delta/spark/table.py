@@ -22,23 +22,18 @@ _VERSION = "spark.databricks.delta.write.txnVersion"
 _MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 _NEWEST = "_millstream_newest.json"
 """A file in the table's folder; Delta ignores names that begin with `_`."""
-_CHECKPOINTS = {"delta.checkpointInterval": "100"}
-_VECTORS = "delta.enableDeletionVectors"
-_COMPACT = "delta.autoOptimize.autoCompact"
+_PROPERTIES = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "100"}
 _FEED = "delta.enableChangeDataFeed"
 
 
-def create(
-    session: SparkSession, table: TableOutput, path: str, *, changes: bool, vectors: bool | None = None
-) -> bool:
+def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
     """Create the table, or add missing columns; return whether it is new.
 
-    With `changes`, it gets a change feed; with `vectors`, changed rows are marked as removed, and small files
-    are joined from time to time, since each change adds one. None leaves that as it is.
+    With `changes`, it gets a change feed.
     """
     new = not exists(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
-    properties = _CHECKPOINTS | _with_vectors(bool(vectors)) | {_FEED: str(changes).lower()}
+    properties = _PROPERTIES | {_FEED: str(changes).lower()}
     properties |= small.properties(session, table, path)
     session.sql(
         f"create table if not exists {table_at(path)} ({columns}) using delta "
@@ -46,9 +41,8 @@ def create(
     )
     if not new and small.is_left(session):
         leave(session, path)
-    wanted = ({_FEED: "true"} if changes else {}) | ({} if vectors is None else _with_vectors(vectors))
-    if wanted and not new:
-        session.sql(f"alter table {table_at(path)} set tblproperties ({_written(wanted)})")
+    if changes and not new:
+        session.sql(f"alter table {table_at(path)} set tblproperties ({_written({_FEED: 'true'})})")
     existing = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
     missing: list[Column] = []
     for column in table.columns:
@@ -80,10 +74,6 @@ def share(session: SparkSession, table: TableOutput, path: str) -> None:
 
 def _written(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
-
-
-def _with_vectors(vectors: bool) -> dict[str, str]:
-    return {_VECTORS: str(vectors).lower(), _COMPACT: str(vectors).lower()}
 
 
 def exists(session: SparkSession, path: str) -> bool:
