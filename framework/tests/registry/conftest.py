@@ -7,7 +7,8 @@ from uuid import uuid4
 import pytest
 from cli.conftest import run as run  # noqa: PLC0414 - a fixture
 from cli.conftest import write
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema, SchemaReference
+from support.registry import client_of
 
 from millstream.registry.local import registry_url, shared_registry
 
@@ -23,7 +24,7 @@ def server(tmp_path_factory):
     root = write(tmp_path_factory.mktemp("registry"), {"pyproject.toml": PROJECT})
     with shared_registry(root, {}) as found:
         url = registry_url(found.address)
-        with SchemaRegistryClient({"url": url}) as client:
+        with client_of(url) as client:
             yield SimpleNamespace(root=root, url=url, client=client)
 
 

@@ -1,8 +1,8 @@
 """The registry of the local target: its ids, its pins, and the Java that it needs."""
 
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
-from support.registry import needs_java
+from confluent_kafka.schema_registry import Schema, SchemaReference
+from support.registry import client_of, needs_java
 
 from millstream.errors import MillstreamError
 from millstream.machine import java
@@ -37,7 +37,7 @@ def test_a_new_registry_has_the_pins_and_keeps_their_ids(tmp_path):
         connection = Registry(local_address(server))
         assert {name: connection.subject(name) for name in PINS} == PINS
         connection.close()
-        with SchemaRegistryClient({"url": registry_url(server.address)}) as client:
+        with client_of(registry_url(server.address)) as client:
             assert sorted(client.get_subjects()) == sorted(PINS)
             # Producers that register what they have already get the pinned ids, others new ones.
             assert client.register_schema("A's/x y", Schema(A2, "AVRO")) == 900
@@ -50,7 +50,7 @@ def test_a_new_registry_has_the_pins_and_keeps_their_ids(tmp_path):
     # It was stopped, and starts with what it had, whatever is pinned by now.
     with (
         shared_registry(tmp_path, {}) as server,
-        SchemaRegistryClient({"url": registry_url(server.address)}) as client,
+        client_of(registry_url(server.address)) as client,
     ):
         assert client.get_latest_version("new-value").schema_id == fresh
         assert client.get_latest_version("A's/x y").schema_id == 900
@@ -73,7 +73,7 @@ def test_broker_start_status_and_stop(run, monkeypatch, tmp_path):
         started = run("broker", "start", "--output", "json").json["registry"]
         assert (started["state"], started["kept"]) == ("running", True)
         assert f"schema registry running at {started['url']} (process " in run("broker", "status").out
-        with SchemaRegistryClient({"url": started["url"]}) as client:
+        with client_of(started["url"]) as client:
             client.register_schema("t-value", Schema('{"type": "object", "properties": {"a": {}}}', "JSON"))
         assert run("schemas", "pull").code == 0
     finally:

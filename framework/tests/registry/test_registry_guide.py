@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from support.registry import needs_java
+from confluent_kafka.schema_registry import Schema
+from support.registry import client_of, needs_java
 
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
@@ -35,7 +35,7 @@ def test_the_commands_print_what_the_page_says(run, project):
     """A registry of its own, since the page shows ids."""
     with (
         shared_registry(project, {}) as server,
-        SchemaRegistryClient({"url": registry_url(server.address)}) as client,
+        client_of(registry_url(server.address)) as client,
     ):
         client.register_schema("orders-value", _schema("id"))
         client.register_schema("com.shop.Payment", _schema("amount"))

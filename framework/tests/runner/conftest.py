@@ -1,5 +1,5 @@
 import pytest
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from support.registry import client_of
 from support.runs import create_topics
 from support.shops import Shop
 
@@ -18,6 +18,6 @@ def registry(shop):
     """A client of a registry that a shop's project uses."""
     with (
         shared_registry(shop.root, {}) as server,
-        SchemaRegistryClient({"url": registry_url(server.address)}) as client,
+        client_of(registry_url(server.address)) as client,
     ):
         yield client

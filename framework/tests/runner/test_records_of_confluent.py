@@ -7,13 +7,12 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from support.registry import needs_java
+from support.registry import client_of, needs_java
 from support.runs import built, create_topics, problems, send, table_rows
 from support.spark import SPARK_WARNINGS
 
@@ -137,7 +136,7 @@ PROTO_KEY = 'syntax = "proto3"; package shop; message Key { int32 n = 1; }'
 def registry(shop):
     with (
         shared_registry(shop.root, {}) as server,
-        SchemaRegistryClient({"url": registry_url(server.address)}) as client,
+        client_of(registry_url(server.address)) as client,
     ):
         yield client
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from millstream.machine.java import newest_java
 from millstream.registry.local.apicurio import OLDEST
@@ -17,6 +18,11 @@ from millstream.registry.local.apicurio import OLDEST
 needs_java = pytest.mark.skipif(
     newest_java(OLDEST) is None, reason=f"the local schema registry needs Java {OLDEST} or newer"
 )
+
+
+def client_of(url):
+    """Return Confluent's client, which repeats a request that gets no answer; by default it waits forever."""
+    return SchemaRegistryClient({"url": url, "timeout": 30})
 
 
 def certificate_in(folder):
