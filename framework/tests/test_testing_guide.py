@@ -35,6 +35,7 @@ def session(tmp_path_factory):
     made.close()
 
 
+@pytest.mark.long
 def test_all_unit_tests_of_the_guide_pass(session):
     units = session.main.project.unit_tests
     assert len(units) == sum(text.count("- name: ") for text in YAML if text.startswith("unit_tests:"))

@@ -56,6 +56,7 @@ def test_processes_that_start_at_once_share_one_that_the_last_one_stops(root):
         assert broker_status(root).state == "stopped"
 
 
+@pytest.mark.long
 def test_a_killed_broker_is_started_again_with_its_data(root):
     with user(root) as process, shared_broker(root) as starting:
         broker = starting.ready()

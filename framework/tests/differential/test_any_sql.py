@@ -23,6 +23,7 @@ from millstream.explain.formats.kafka_streams import kafka_streams
 from millstream.explain.formats.text import text
 from millstream.explain.opaque import unsupported
 from millstream.explain.queries import explain_query, explain_separation
+from millstream.explain.state_memory import StateStores
 from millstream.topology import compiled_topology, hints_of, physical_of
 
 PROJECTS = int(os.environ.get("MILLSTREAM_PROJECTS", "200"))
@@ -67,7 +68,7 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
         topology.optimized,
         About(
             hints=hints_of(topology.catalog),
-            queries=tuple(map(explain_query, physical.queries)),
+            queries=tuple(explain_query(each, topology.catalog, StateStores()) for each in physical.queries),
             apart=tuple(map(explain_separation, physical.separations)),
             unsupported=unsupported(topology.catalog, found, "target", None),
         ),

@@ -169,6 +169,7 @@ def test_what_keeps_columns_apart(sql, columns):
     assert (found.columns, found.why) == (frozenset(columns.split()), "")
 
 
+@pytest.mark.long
 def test_what_merges_values_is_refused_and_does_so_on_spark(spark):
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     parts = []

@@ -31,6 +31,7 @@ PINS = {
 }
 
 
+@pytest.mark.long
 @needs_java
 def test_a_new_registry_has_the_pins_and_keeps_their_ids(tmp_path):
     with shared_registry(tmp_path, PINS) as server:

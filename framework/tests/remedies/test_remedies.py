@@ -33,14 +33,9 @@ QUICK = {
     "on_close without a window",
     "an outer join without a bound",
     "a DISTINCT that grows",
-    "a join of streams without an equality",
-    "an outer join that keeps what is at rest",
-    "an anti join of streams",
     "a subquery over a stream",
     "a join of two tables",
     "a window function over a table",
-    "a window function",
-    "a UNION with rows at rest",
 }
 """What runs on Spark in each CI run: one case of each kind of query. The others are `long`."""
 PLAIN = """      - name: plain

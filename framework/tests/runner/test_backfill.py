@@ -77,6 +77,7 @@ LATEST = """
 """
 
 
+@pytest.mark.long
 def test_a_new_table_has_the_rows_of_all_keys(shop, first_spark):
     shop.model("latest", LATEST.format(more=""))
     shop.send(*events(0, 50))

@@ -126,6 +126,7 @@ def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, fi
     assert ids(rows_of(shop, "strict")) == [1, 3]
 
 
+@pytest.mark.long
 def test_an_aggregate_is_tested_in_every_batch_of_a_run(shop, first_spark):
     severities_of(shop, sums="warn")
     shop.model("sums", SUMS + f"select kind, sum(value) as value {EVENTS} group by kind")

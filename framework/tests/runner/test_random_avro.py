@@ -103,6 +103,7 @@ def check_writing(spark, drawn):
             assert local.encode(plain, ()) == bytes(row[n]), (schema, plain)
 
 
+@pytest.mark.long
 def test_fastavro_reads_what_spark_writes(first_spark):
     for drawn in batches(samples(), 100):
         check_writing(first_spark, drawn)
@@ -192,6 +193,7 @@ def check_damage(spark, drawn):
     return bad, good
 
 
+@pytest.mark.long
 def test_damaged_values_are_bad_or_as_fastavro_reads_them(first_spark):
     found = [check_damage(first_spark, drawn) for drawn in batches(damaged(), 150)]
     bad, good = map(sum, zip(*found, strict=True))

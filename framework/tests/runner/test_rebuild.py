@@ -33,6 +33,7 @@ def folders(shop):
     return sorted(path.name for path in (shop.root / ".millstream").glob("*/checkpoints/totals/*"))
 
 
+@pytest.mark.long
 def test_what_its_state_does_not_fit_is_rebuilt_and_goes_on(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))

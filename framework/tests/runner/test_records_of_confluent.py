@@ -175,6 +175,7 @@ def ids(topic):
     return {int.from_bytes(value[1:5], "big") for _, value in topic.records}
 
 
+@pytest.mark.long
 def test_old_and_new_records_of_confluents_serializers(shop, registry, first_spark, monkeypatch, tmp_path):
     topics = [avros(registry), numbers(registry), jsons(registry), protos(registry, tmp_path)]
     assert [len(ids(topic)) for topic in topics] == [2, 2, 2, 2]

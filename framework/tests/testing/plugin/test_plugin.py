@@ -39,6 +39,7 @@ def test_elsewhere_it_imports_next_to_nothing(tmp_path):
     assert "['millstream.testing', 'millstream.testing.plugin', 'millstream.testing.plugin.hooks']" in said
 
 
+@pytest.mark.long
 def test_items_have_names_places_and_reports(shop):
     root = with_tests(shop)
     code, said = run(root, "-m", "pytest", "-q", "--co")
@@ -62,6 +63,7 @@ def test_compile_errors_are_reported_as_usual(shop):
     assert "Traceback" not in said
 
 
+@pytest.mark.long
 def test_the_command_says_the_same_for_programs(shop):
     root = with_tests(shop)
     code, said = run(root, "-m", "millstream", "test", "--unit", "--output", "json")
