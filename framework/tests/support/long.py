@@ -30,6 +30,8 @@ MAINTAINED_FIRST = int(os.environ.get("MILLSTREAM_MAINTAINED_FIRST", "0"))
 PART, PARTS = map(int, os.environ.get("MILLSTREAM_PART", "0/1").split("/"))
 """Which long tests without a size of their own run: those of part 0 of 3, for example."""
 _DIVIDED = (
+    "framework/tests/cli/",
+    "framework/tests/release/",
     "framework/tests/runner/",
     "framework/tests/edits/",
     "framework/tests/crash/",
