@@ -107,12 +107,18 @@ def test_force_stops_it_under_its_users_even_while_it_starts(root):
 
 @pytest.mark.long
 def test_a_port_that_was_taken_meanwhile(root):
-    with shared_broker(root) as starting, socket.socket() as other:
-        port = read_state(broker_folder_of(root)).port
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("127.0.0.1", port))
-        other.listen()
-        assert starting.ready().address != f"127.0.0.1:{port}"
+    for _ in range(5):
+        with shared_broker(root) as starting, socket.socket() as other:
+            port = read_state(broker_folder_of(root)).port
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                other.bind(("127.0.0.1", port))
+            except OSError:
+                continue  # the broker was faster
+            other.listen()
+            assert starting.ready().address != f"127.0.0.1:{port}"
+            return
+    pytest.fail("the broker had its port each time before it could be taken")
 
 
 def test_a_broker_that_ends_at_its_start_is_told_with_its_log(tmp_path):
