@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from confluent_kafka import Message
@@ -21,7 +22,7 @@ class FirstSent:
     """
 
     def __init__(self) -> None:
-        self._pages: dict[tuple[str, str, str, int], bytearray] = {}
+        self._pages: defaultdict[tuple[str, str, str, int], bytearray] = defaultdict(_page)
         self.repeated = 0
         """How many records were left out."""
         self.unplaced = 0
@@ -44,8 +45,12 @@ class FirstSent:
         sender = headers.get(BATCH, b"").decode(errors="replace").rpartition("/")[0]
         number, at = divmod(int(offset), 1 << _BITS)
         key = (message.topic() or "", sender, partition, number)
-        page = self._pages.setdefault(key, bytearray(1 << (_BITS - 3)))
+        page = self._pages[key]
         index, bit = at >> 3, 1 << (at & 7)
         first = not page[index] & bit
         page[index] |= bit
         return first
+
+
+def _page() -> bytearray:
+    return bytearray(1 << (_BITS - 3))

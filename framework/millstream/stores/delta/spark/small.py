@@ -20,6 +20,7 @@ from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.folders import local_path
 from millstream.stores.spark import Batch
+from millstream.tables.words import quoted as standard
 from millstream.types import (
     BINARY,
     BOOLEAN,
@@ -60,8 +61,8 @@ def properties(session: SparkSession, table: TableOutput, path: str) -> dict[str
     return {_MARK: _MICROS} | statistics
 
 
-def is_left(session: SparkSession) -> bool:
-    """Whether tables must be left to Spark from now on, since it writes timestamps in another way."""
+def writes_other_timestamps(session: SparkSession) -> bool:
+    """Whether Spark does not write microseconds, so that tables must be left to it from now on."""
     return session.conf.get(_TIMESTAMPS, None) != _MICROS
 
 
@@ -100,7 +101,7 @@ def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -
     alive = ["not new._deleted"] if batch.deletes else []
     if batch.deletes:
         merged = merged.when_matched_delete(_all("new._deleted", *newer))
-    values = {_name(column.name): f"new.{_name(column.name)}" for column in table.columns}
+    values = {standard(column.name): f"new.{standard(column.name)}" for column in table.columns}
     merged = merged.when_matched_update(values, _all(*alive, *newer))
     merged.when_not_matched_insert(values, _all(*alive)).execute()
 
@@ -110,7 +111,7 @@ def _is_possible(session: SparkSession, table: TableOutput, path: str) -> bool:
     return (
         not table.options.get("retention")
         and local_path(path) is not None
-        and not is_left(session)
+        and not writes_other_timestamps(session)
         and all(_is_stored(column.type) for column in table.columns)
         and all(isinstance(each.type, Decimal) or each.type in _COMPARED for each in _compared(table))
     )
@@ -147,19 +148,14 @@ def _is_key(table: TableOutput, column: Column) -> bool:
 def _equal(name: str, rows: pa.Table) -> str:
     # A comparison by `=` is faster, and NULL only equals NULL.
     comparison = "is not distinct from" if rows[name].null_count else "="
-    return f"(old.{_name(name)} {comparison} new.{_name(name)})"
+    return f"(old.{standard(name)} {comparison} new.{standard(name)})"
 
 
 def _newer(table: TableOutput) -> list[str]:
     order_by = str(table.options.get("order_by") or "").lower()
-    found = [_name(column.name) for column in table.columns if column.name.lower() == order_by]
+    found = [standard(column.name) for column in table.columns if column.name.lower() == order_by]
     return [f"(old.{each} is null or new.{each} >= old.{each})" for each in found]
 
 
 def _all(*conditions: str) -> str | None:
     return " and ".join(conditions) or None
-
-
-def _name(name: str) -> str:
-    """Quote a name for DataFusion."""
-    return '"' + name.replace('"', '""') + '"'

@@ -39,7 +39,7 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
         f"create table if not exists {table_at(path)} ({columns}) using delta "
         f"tblproperties ({_written(properties)})"
     )
-    if not new and small.is_left(session):
+    if not new and small.writes_other_timestamps(session):
         leave(session, path)
     if changes and not new:
         session.sql(f"alter table {table_at(path)} set tblproperties ({_written({_FEED: 'true'})})")
