@@ -32,7 +32,7 @@ SETTINGS = {
 def pytest_collection_modifyitems(config, items):
     """Let tests marked `long` take as long as they take, unless `--timeout` limits them; leave out other parts."""
     long = [each for each in items if each.get_closest_marker("long")]
-    others = {each for each in long if not in_part(each.location[0], each.originalname)}
+    others = {each for each in long if not in_part(each.location[0], each.name)}
     if others:
         config.hook.pytest_deselected(items=list(others))
         items[:] = [each for each in items if each not in others]

@@ -7,11 +7,10 @@ import json
 import os
 import random
 import signal
-import subprocess
 from collections import Counter, defaultdict
 
 import pytest
-from support.commands import MILLSTREAM, Run
+from support.commands import Run, succeed
 from support.runs import create_topics, headers, received, send, table_rows
 from support.shops import Shop
 
@@ -91,7 +90,7 @@ def test_nothing_is_lost_and_tables_are_exact(shop):
     for _ in range(CRASHES):
         crash(shop, traffic, dice)
     traffic.more(EACH)
-    subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, capture_output=True)
+    succeed(shop.root, "build")
     check(shop, traffic.sent)
 
 

@@ -6,10 +6,9 @@
 import os
 import random
 import signal
-import subprocess
 
 import pytest
-from support.commands import MILLSTREAM, Run
+from support.commands import Run, succeed
 from support.exactly_once import MODELS, Traffic, check_once, write_models
 from support.runs import create_topics
 from support.shops import Shop
@@ -58,7 +57,7 @@ def test_each_record_is_there_once(shop):
     for _ in range(KILLS):
         crash(shop, traffic, dice)
     traffic.more(EACH)
-    subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, capture_output=True)
+    succeed(shop.root, "build")
     check_once(shop, traffic)
 
 
@@ -85,8 +84,7 @@ def test_each_record_is_there_once_although_a_worker_of_a_cluster_dies(shop):
             finally:
                 run.kill(whole=True)
         traffic.more(EACH)
-        command = [*MILLSTREAM, "build", "--target", "cluster"]
-        subprocess.run(command, cwd=shop.root, check=True, capture_output=True)
+        succeed(shop.root, "build", "--target", "cluster")
     check_once(shop, traffic, FEW)
 
 

@@ -10,7 +10,7 @@ import subprocess
 from collections import defaultdict
 
 import pytest
-from support.commands import MILLSTREAM, PATIENCE
+from support.commands import MILLSTREAM, PATIENCE, succeed
 from support.runs import create_topics, send, table_rows
 from support.shops import Shop
 
@@ -47,7 +47,7 @@ def shop(tmp_path):
 def test_a_table_is_never_half_of_each(shop):
     dice = random.Random(SEED)
     shop.model("totals", totals("sum(id)"))
-    subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, capture_output=True)
+    succeed(shop.root, "build")
     before, after = expected(sum), expected(max)
     assert rows(shop) == before
     for _ in range(CRASHES):
@@ -57,7 +57,7 @@ def test_a_table_is_never_half_of_each(shop):
         until_done(shop, BACK, dice, (before, after))
         assert rows(shop) == before
         shop.model("totals", totals("sum(id)"))
-        subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, capture_output=True)
+        succeed(shop.root, "build")
         assert rows(shop) == before
     assert sorted(each["id"] for each in shop.values("plain")) == list(range(COUNT))
 

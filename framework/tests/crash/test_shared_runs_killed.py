@@ -6,13 +6,12 @@ It prints the time from each kill to the first batch with new rows.
 
 import os
 import random
-import subprocess
 import time
 
 import pytest
 from crash.test_crash import EACH, SEED, Traffic, check
 from crash.test_crash import shop as shop  # noqa: PLC0414 -- a fixture
-from support.commands import MILLSTREAM, Run
+from support.commands import Run, succeed
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -52,6 +51,6 @@ def test_runs_that_are_killed_are_taken_over(shop):
             if run.process.poll() is None:
                 run.kill(whole=True)
     assert codes == [0, 0]
-    subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, capture_output=True)
+    succeed(shop.root, "build")
     check(shop, traffic.sent)
     print({kind: [f"{each:.1f} s" for each in found] for kind, found in times.items()})  # noqa: T201 -- the figures

@@ -34,10 +34,13 @@ def differences(root, bootstrap, records, target=None, *, again=False):
 
 
 def once_each(bootstrap, topic):
-    """Return the records of a topic, without those that say that they are of a record that has come before."""
+    """Return the records of a topic, without those that repeat an earlier one.
+
+    Rows of a lookup don't say which record they are of, but no two of the example's are equal.
+    """
     found = {}
-    for number, each in enumerate(received(bootstrap, topic)):
-        place = headers(each).get("millstream.position", number)
+    for each in received(bootstrap, topic):
+        place = headers(each).get("millstream.position", (each.key(), each.value()))
         found.setdefault(place, (each.key(), each.value()))
     return list(found.values())
 

@@ -1,11 +1,9 @@
 """The example on a standalone cluster of Spark: a master and two workers, each a process."""
 
-import subprocess
-
 import pytest
 from example.differing import differences, piece
 from example.generated import generated
-from support.commands import MILLSTREAM, Run
+from support.commands import Run, succeed
 from support.runs import create_topics, send
 from support.standalone import standalone
 
@@ -41,6 +39,6 @@ def test_the_rows_are_those_of_one_machine_although_a_worker_dies(cluster):
     finally:
         code = run.stop()
     assert code == 0, run.said[-5:]
-    subprocess.run([*MILLSTREAM, "build", "--target", "cluster"], cwd=root, check=True, capture_output=True)
+    succeed(root, "build", "--target", "cluster")
     # A task that was lost with its worker may have sent records, which another one sends again.
     assert differences(root, bootstrap, records, "cluster", again=True) == []

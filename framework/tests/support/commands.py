@@ -70,6 +70,14 @@ class Run:
         return self.process.wait(PATIENCE)
 
 
+def succeed(root, *arguments):
+    """Run a command that has to succeed; what it says is in the failure if it doesn't."""
+    done = subprocess.run(
+        [*MILLSTREAM, *arguments], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
 def descendants(process):
     """Return the processes that a process started, and that these did, except a broker, which outlives it."""
     found = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True, check=False)

@@ -28,19 +28,15 @@ MAINTAINED = int(os.environ.get("MILLSTREAM_MAINTAINED", "100"))
 MAINTAINED_FIRST = int(os.environ.get("MILLSTREAM_MAINTAINED_FIRST", "0"))
 """The seed of these sequences."""
 PART, PARTS = map(int, os.environ.get("MILLSTREAM_PART", "0/1").split("/"))
-"""Which long tests without a size of their own run: those of part 0 of 3, for example."""
-_DIVIDED = (
-    "framework/tests/cli/",
-    "framework/tests/release/",
-    "framework/tests/runner/",
-    "framework/tests/edits/",
-    "framework/tests/crash/",
-    "framework/tests/maintained/",
-    "framework/tests/package/",
-    "framework/tests/stores/",
+"""Which of the others run: those of part 0 of 8, for example."""
+_SIZED = (
+    "framework/tests/differential/",
+    "framework/tests/mutants/",
+    "framework/tests/native/",
+    "framework/tests/streaming/",
 )
 
 
 def in_part(path, name):
     """Whether a long test of a file runs."""
-    return not path.startswith(_DIVIDED) or crc32(f"{path}::{name}".encode()) % PARTS == PART
+    return path.startswith(_SIZED) or crc32(f"{path}::{name}".encode()) % PARTS == PART
