@@ -33,6 +33,7 @@ from millstream.runner.deployment.stages import begin, end, planned, resumed
 from millstream.runner.engine import Engine, engine
 from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.batches import batch_of
+from millstream.runner.queries.failures import is_slow_start
 from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.queries.row_tests import TestCounts
 from millstream.runner.queries.start import start
@@ -40,6 +41,8 @@ from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
 AT_ONCE = 2
 """Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
+_STARTS = 3
+"""How often a query is started if the machine is too busy for its Python workers."""
 
 
 def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> RunResults:
@@ -141,17 +144,21 @@ def _run(
     started: list[StreamingQuery],
     applied: Applied | None,
 ) -> Outcome:
-    """Run a query; if models fail on their own, run it again without them."""
+    """Run a query; run it again if models fail on their own, without them, or if workers start too slowly."""
     running.tell(Started(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
     total = Outcome(query.name, "success")
+    slow_starts = 0
     while True:
         tried = _Try(query)
         try:
             outcome = _once(running, query, stages, started, left_out, applied, tried)
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
+            if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
+                total, stages = _sum(total, tried), resumed(running, query)
+                continue
             found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
             for model, problem in found.items():
                 running.tell(LeftOut(query.name, model, problem))

@@ -161,6 +161,14 @@ PASSING = frozenset({"MS810", "MS819", "MS884", "MS885", *_OF_TARGET})
 """Failures of what all models need: none of them fails on its own."""
 
 
+_SLOW_START = "Python worker failed to connect back"
+
+
+def is_slow_start(error: BaseException) -> bool:
+    """Whether a Python worker took longer to start than the ten seconds that Spark always waits."""
+    return _SLOW_START in str(error)
+
+
 def problem_of(
     who: str, error: BaseException, log: str, target_location: Location | None = None
 ) -> Diagnostic:
