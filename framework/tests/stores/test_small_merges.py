@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from msgspec.structs import replace
 from pyarrow.parquet import read_metadata
 from support.spark import SPARK_WARNINGS
 
@@ -14,6 +15,7 @@ from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables
+from millstream.stores.delta.spark.table import leave
 from millstream.stores.spark import Batch
 from millstream.types import parse_type
 
@@ -66,9 +68,9 @@ FOUND = [
 class Pair:
     """The same table twice: batches of few rows may be stored without Spark, or not."""
 
-    def __init__(self, spark, root, keys, order_by):
-        self.spark = spark
-        columns = tuple(Column(name, parse_type(kind)) for name, kind in COLUMNS.items())
+    def __init__(self, spark, root, keys, order_by, named=tuple(COLUMNS)):
+        self.spark, self.named = spark, named
+        columns = tuple(Column(name, parse_type(COLUMNS[name])) for name in named)
         self.table = TableOutput("model.t", keys, columns, {"order_by": order_by} if order_by else {})
         self.stores = {
             local: DeltaTables(DeltaFolder(str(root / str(local))), spark) for local in (True, False)
@@ -76,15 +78,16 @@ class Pair:
         for each in self.stores.values():
             assert each.create(self.table, changes=True)
 
-    def batch(self, rows, number, *, deletes=True, new=False):
+    def batch(self, rows, number, *, deletes=True, new=False, table=None):
         text = ", ".join(f"({', '.join(each)})" for each in rows)
         kinds = {**COLUMNS, "_deleted": "boolean"}
         cast = ", ".join(f"cast(c{i} as {kind}) as `{name}`" for i, (name, kind) in enumerate(kinds.items()))
         named = ", ".join(f"c{number}" for number in range(len(kinds)))
         given = self.spark.sql(f"select {cast} from values {text} as t({named})")
+        given = given.drop(*(name for name in COLUMNS if name not in self.named))
         given = given if deletes else given.drop("_deleted")
         for local, store in self.stores.items():
-            store.merge(given, self.table, Batch("q", number, deletes=deletes, new=new, local=local))
+            store.merge(given, table or self.table, Batch("q", number, deletes=deletes, new=new, local=local))
 
     def path(self, local):
         return self.stores[local].folder.written("model.t")
@@ -149,6 +152,38 @@ def test_both_store_the_same_rows_and_changes(spark, tmp_path, keys, order_by, s
     assert pair.with_statistics() <= {*keys, order_by}
     assert pair.engines(True) == {"delta-rs"}
     assert pair.engines(False) == {"Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "order_by", "seed"), [(("User",), "order", 1), (("on_day", "flag"), None, 2)]
+)
+def test_both_swap_the_same_rows_and_changes(spark, tmp_path, keys, order_by, seed):
+    named = [name for name in COLUMNS if name not in {"a.b", "names"}]
+    pair, dice = Pair(spark, tmp_path, keys, order_by, named), random.Random(seed)
+    rebuilt = replace(pair.table, model="model.t.rebuilt")
+    previous = replace(pair.table, model="model.t.previous")
+    for number in range(3):
+        pair.batch(some(dice, keys, 6), number, deletes=False)
+    before = pair.rows(True)
+    kept = [*some(dice, keys, 3), *some(dice, keys, 3)]
+    for store in pair.stores.values():
+        store.create(rebuilt, changes=False)
+        store.copy(pair.table, previous)
+    pair.batch(kept[:3], 0, deletes=False, table=rebuilt)
+    pair.batch(kept[3:], 1, deletes=False, table=rebuilt)
+    for _ in range(2):  # the second one changes nothing
+        for local, store in pair.stores.items():
+            if not local:
+                leave(spark, store.folder.written(rebuilt.model))
+            store.swap(rebuilt, pair.table, "one", changes=True)
+    assert pair.rows(True) == pair.rows(False) != before
+    assert pair.changes(True) == pair.changes(False)
+    assert pair.engines(True) == {"delta-rs"}
+    assert "delta-rs" not in pair.engines(False)
+    store = pair.stores[True]
+    store.swap(previous, pair.table, "back", changes=True)
+    assert pair.rows(True) == before
+    assert pair.engines(True) == {"delta-rs"}
 
 
 def test_what_would_differ_is_left_to_spark(spark, tmp_path):

@@ -76,9 +76,8 @@ class Alongside:
         letters = [
             t.topic for t in query.outputs if isinstance(t, DeadLetters) and t.source.startswith("source.")
         ]
-        spark = context.checkpoint
-        if (done := last_done(running.files, spark)) is not None:
-            self._read = read_up_to(running.files, spark, done) or {}
+        self._checkpoint = context.checkpoint
+        self._read = self._stored()
         hold = holder(running.checkpoint(query).held(found.record), letters, self.bounds)
         stores = replace(context.stores, turn=self._gate, hold=hold)
         streaming = start(
@@ -123,6 +122,9 @@ class Alongside:
         ends = {s.topic: position[s.topic] for s in self.query.sources if s.topic in position}
         # How far the changes of a table are read is not known: the second batch from now on has all of them.
         batches = 0 if all(source.topic for source in self.query.sources) else 2
+        if not batches:
+            # Records that come meanwhile are left to the queries that take over.
+            self._gate.close_once(lambda: _covers(self._stored(), ends))
         deadline = time.monotonic() + seconds
         while batches or not _covers(self._read, ends):
             batch = self._event(deadline)
@@ -133,6 +135,12 @@ class Alongside:
                 )
                 remedy = "repeat the command when there is less load: it continues from there"
                 raise MillstreamError(Diagnostic("MS898", message, None, remedy))
+
+    def _stored(self) -> dict[str, Offsets]:
+        """Return how far its complete batches have read."""
+        files = self._running.files
+        done = last_done(files, self._checkpoint)
+        return {} if done is None else read_up_to(files, self._checkpoint, done) or {}
 
     def stop(self) -> None:
         """Stop it between two batches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import Any
@@ -20,7 +20,7 @@ class Gate:
         self._turn = turn or nullcontext()
         """Limits the number of simultaneous batches of all queries."""
         self._lock = threading.Lock()
-        self._closed = False
+        self._is_closed: Callable[[], bool] = lambda: False
         self.waiting = False
         """A batch has been planned and waits at the gate, so the one before is complete."""
 
@@ -28,14 +28,16 @@ class Gate:
         self.waiting = True
         self._lock.acquire()
         self.waiting = False
-        if self._closed:
-            self._lock.release()
-            raise ClosedError
         try:
+            self._check()
             self._turn.__enter__()
         except BaseException:
             self._lock.release()
             raise
+
+    def _check(self) -> None:
+        if self._is_closed():
+            raise ClosedError
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -54,4 +56,8 @@ class Gate:
     def close(self) -> None:
         """Wait for the running batch to be stored, and refuse all further ones."""
         with self._lock:
-            self._closed = True
+            self._is_closed = lambda: True
+
+    def close_once(self, is_done: Callable[[], bool]) -> None:
+        """Refuse batches from the first one before which `is_done`."""
+        self._is_closed = is_done

@@ -56,7 +56,7 @@ class DeltaTables(Struct, frozen=True):
         swap.swap(self.spark, output, *paths, app=id_, changes=changes)
 
     def copy(self, output: TableOutput, to: TableOutput) -> None:
-        swap.copy(self.spark, self.folder.written(output.model), self.folder.written(to.model))
+        swap.copy(self.spark, output, self.folder.written(output.model), self.folder.written(to.model))
 
     def drop(self, output: TableOutput) -> None:
         path = self.folder.written(output.model)

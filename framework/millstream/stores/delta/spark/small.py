@@ -12,7 +12,14 @@ Spark plans a MERGE as several jobs, which cost many times what delta-rs needs. 
 from __future__ import annotations
 
 import pyarrow as pa
-from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
 from pyspark.sql import SparkSession
 
 from millstream.expressions import quoted
@@ -38,6 +45,7 @@ from millstream.types import (
     Type,
 )
 
+FEED = "delta.enableChangeDataFeed"
 _MARK = "millstream.timestamps"
 _COLUMNS, _FIRST = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
 PROPERTIES = (_MARK, _COLUMNS, _FIRST)
@@ -104,6 +112,51 @@ def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -
     values = {standard(column.name): f"new.{standard(column.name)}" for column in table.columns}
     merged = merged.when_matched_update(values, _all(*alive, *newer))
     merged.when_not_matched_insert(values, _all(*alive)).execute()
+
+
+def swap(found: DeltaTable, new: DeltaTable, table: TableOutput, *, app: str) -> None:
+    """Replace the rows of a table by those of another, unless it was done; equal rows stay untouched."""
+    if found.transaction_version(app) is not None:
+        return
+    on = " and ".join(f"(old.{each} is not distinct from new.{each})" for each in _names(table, keys=True))
+    differs = " or ".join(f"(old.{each} is distinct from new.{each})" for each in _names(table))
+    values = {each: f"new.{each}" for each in _names(table)}
+    merged = found.merge(
+        new.to_pyarrow_table(),
+        on,
+        source_alias="new",
+        target_alias="old",
+        writer_properties=_written(table),
+        commit_properties=CommitProperties(app_transactions=[Transaction(app, 0)]),
+    )
+    merged = merged.when_matched_update(values, differs).when_not_matched_insert(values)
+    merged.when_not_matched_by_source_delete().execute()
+
+
+def copy(found: DeltaTable, table: TableOutput, to: str) -> None:
+    """Copy a table to a place that has none."""
+    own = {name: value for name, value in found.metadata().configuration.items() if name in PROPERTIES}
+    made = DeltaTable.create(
+        str(local_path(to)), found.schema(), configuration=own, raise_if_key_not_exists=False
+    )
+    write_deltalake(made, found.to_pyarrow_table(), mode="append", writer_properties=_written(table))
+
+
+def can_swap(found: DeltaTable, new: DeltaTable, table: TableOutput, *, changes: bool) -> bool:
+    """Whether a swap needs nothing but other rows, which can be compared here."""
+    feed = found.metadata().configuration.get(FEED) == "true"
+    columns, made = ({each.name: each.type for each in t.schema().fields} for t in (found, new))
+    comparable = (*_COMPARED, FLOAT, DOUBLE)
+    return (
+        columns == made
+        and columns.keys() == {column.name for column in table.columns}
+        and feed >= changes
+        and all(isinstance(each.type, Decimal) or each.type in comparable for each in table.columns)
+    )
+
+
+def _names(table: TableOutput, *, keys: bool = False) -> list[str]:
+    return [standard(each.name) for each in table.columns if not keys or _is_key(table, each)]
 
 
 def _is_possible(session: SparkSession, table: TableOutput, path: str) -> bool:

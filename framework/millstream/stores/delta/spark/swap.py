@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
+from millstream.stores.delta.spark import small
 from millstream.stores.delta.spark.table import (
     create,
     exists,
@@ -25,6 +26,11 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
     if not exists(session, new):
         return  # removed after an earlier attempt
     app = f"{app}/swap"
+    if exists(session, path):
+        old, made = small.opened(session, table, path), small.opened(session, table, new)
+        if old is not None and made is not None and small.can_swap(old, made, table, changes=changes):
+            small.swap(old, made, table, app=app)
+            return
     if table.options.get("retention") and (found := newest(session, table, new)) is not None:
         write_newest(session, path, found)
     if _same_columns(session, table, path):
@@ -34,15 +40,19 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
         return
     leave(session, path)  # what has statistics may go
     with once(session, app, 0):
-        made = rows(session, new).select(*(quoted(column.name) for column in table.columns))
-        made.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+        selected = rows(session, new).select(*(quoted(column.name) for column in table.columns))
+        selected.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     share(session, table, path)
 
 
-def copy(session: SparkSession, path: str, to: str) -> None:
-    if exists(session, path):
-        made = rows(session, path).write.format("delta").mode("overwrite")
-        made.option("overwriteSchema", "true").save(to)
+def copy(session: SparkSession, table: TableOutput, path: str, to: str) -> None:
+    if not exists(session, path):
+        return
+    if not exists(session, to) and (found := small.opened(session, table, path)) is not None:
+        small.copy(found, table, to)
+        return
+    made = rows(session, path).write.format("delta").mode("overwrite")
+    made.option("overwriteSchema", "true").save(to)
 
 
 def swap_sql(table: TableOutput, new: str, path: str) -> str:

@@ -23,7 +23,6 @@ _MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 _NEWEST = "_millstream_newest.json"
 """A file in the table's folder; Delta ignores names that begin with `_`."""
 _PROPERTIES = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "100"}
-_FEED = "delta.enableChangeDataFeed"
 
 
 def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
@@ -33,7 +32,7 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
     """
     new = not exists(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
-    properties = _PROPERTIES | {_FEED: str(changes).lower()}
+    properties = _PROPERTIES | {small.FEED: str(changes).lower()}
     properties |= small.properties(session, table, path)
     session.sql(
         f"create table if not exists {table_at(path)} ({columns}) using delta "
@@ -42,7 +41,7 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
     if not new and small.writes_other_timestamps(session):
         leave(session, path)
     if changes and not new:
-        session.sql(f"alter table {table_at(path)} set tblproperties ({_written({_FEED: 'true'})})")
+        session.sql(f"alter table {table_at(path)} set tblproperties ({_written({small.FEED: 'true'})})")
     existing = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
     missing: list[Column] = []
     for column in table.columns:
