@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
 
 from millstream.deployment.records import taken_over_tables
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import Query, SinkOutput
+from millstream.physical.values import Operator, Query, SinkOutput
 from millstream.runner.checkpoints.files import records_in
 from millstream.runner.engine import Engine
 from millstream.runner.spark.settings import session_settings
+from millstream.sql.tokens import SPARK
 
 
 def changed_queries(old: Engine, new: Engine, running: Sequence[Query], stages: Sequence[Stage]) -> set[str]:
@@ -45,11 +48,20 @@ def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
 
 
 def _executed(running: Engine, query: Query) -> tuple[object, ...]:
-    """Return everything that a query executes."""
+    """Return everything that a query executes, without texts that name models, also those that left it."""
     catalog, project = running.job.catalog, running.job.project
     seeds = (each.relation.removeprefix("seed.") for each in query.reads if each.relation in catalog.seeds)
+    signature = replace(
+        query.signature,
+        operators=_unnamed(query.signature.operators),
+        former=_unnamed(query.signature.former),
+    )
+    states = tuple(replace(each, operator="") for each in query.memory.states)
+    memory = replace(query.memory, why="", states=states)
     return (
-        query,
+        replace(query, sql="", signature=signature, memory=memory, realtime=()),
+        bool(query.realtime),
+        [(token.token_type, token.text) for token in SPARK.tokenize(query.sql)],
         [catalog.functions[name].digest for name in query.functions],
         [project.seeds[name].digest for name in seeds],
         [
@@ -59,6 +71,10 @@ def _executed(running: Engine, query: Query) -> tuple[object, ...]:
         ],
         session_settings(query, catalog),
     )
+
+
+def _unnamed(operators: Iterable[Operator]) -> tuple[Operator, ...]:
+    return tuple(replace(each, name="") for each in operators)
 
 
 def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
