@@ -25,7 +25,8 @@ class SameRows:
 
     def __init__(self, old: Version, new: Version) -> None:
         self._old, self._new = old, new
-        self._before, self._after = _Equivalent(old[0]), _Equivalent(new[0])
+        names = Equivalence()
+        self._before, self._after = _Equivalent(old[0], names), _Equivalent(new[0], names)
         self._functions = _functions(old[0]) == _functions(new[0])
         self._known: dict[str, bool] = {}
 
@@ -75,10 +76,10 @@ def _declared(catalog: Catalog, relation: str) -> object:
 class _Equivalent(Depths):
     """Meanings of columns as names of expressions, down to what is read from topics and tables."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, names: Equivalence) -> None:
         seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
         super().__init__(_functions(catalog), {}, {}, leaves_of(catalog, seeds))
-        self._names = Equivalence()
+        self._names = names
 
     def model(self, root: Node, model: ModelSpec) -> object:
         columns = {column.name.lower(): self.column(root, column.name) for column in root.columns}

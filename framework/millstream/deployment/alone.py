@@ -40,7 +40,14 @@ def _queries_alone(catalog: Catalog, models: frozenset[str], kept: QueryCache | 
     specs = {id_: each for id_, each in catalog.models.items() if id_ in upstream}
     target = catalog.target | {"grouping": "off"}
     topology = topology_of(structs.replace(catalog, models=specs, target=target), models, kept)
-    return {id_: query for query in physical_of(topology).queries for id_ in query.stored if id_ in models}
+    # Models upstream are planned only as far as these read them.
+    names = [name for name, stored in groups_of(topology).models.items() if not models.isdisjoint(stored)]
+    return {
+        id_: query
+        for query in physical_of(topology, only=names).queries
+        for id_ in query.stored
+        if id_ in models
+    }
 
 
 def _upstream(catalog: Catalog, models: Iterable[str]) -> set[str]:

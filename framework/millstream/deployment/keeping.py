@@ -78,9 +78,13 @@ def kept_form(
     *,
     selected: Collection[str] | None = None,
     only: Collection[str] | None = None,
+    same_rows: SameRows | None = None,
 ) -> Kept:
-    """Return the same for the version that runs, if it is known; `only` are names of the planned queries."""
-    written = _Written(topology, physical, running.lock, only)
+    """Return the same for the version that runs, if it is known; `only` are names of the planned queries.
+
+    `same_rows` are the models with the same rows in the two versions, if they were compared before.
+    """
+    written = _Written(topology, physical, running.lock, only, same_rows)
     if old is None:
         return _without_outdated(written, written.plan(running), intent, selected)
     before, running = running, without_removed(running, old, stored_models(topology.catalog))
@@ -138,6 +142,8 @@ class _Written(Struct, frozen=True):
     """Its queries on what runs, without anything that is kept."""
     lock: Lock | None
     only: Collection[str] | None
+    same_rows: SameRows | None = None
+    """The models that have the same rows as those that run, if they were compared before."""
 
     def plan(
         self,
@@ -190,7 +196,8 @@ class _Written(Struct, frozen=True):
                 return {}
             case Apply():
                 pass
-        return _same_sql(old, self.topology, models.intersection(old.models, self.topology.catalog.models))
+        both = models.intersection(old.models, self.topology.catalog.models)
+        return _same_sql(old, self.topology, both, self.same_rows)
 
 
 def _with_splits(
@@ -318,7 +325,9 @@ def _problems(catalog: Catalog) -> bool:
     return any(is_former(each.model) for each in build_models(catalog).problems)
 
 
-def _same_sql(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, ModelSpec]:
+def _same_sql(
+    old: Catalog, new: Topology, models: Iterable[str], same: SameRows | None
+) -> dict[str, ModelSpec]:
     """Return the old SQL of models, and of the views that it reads, if all of them have the same rows."""
     specs = new.catalog.models
     edited = {id_ for id_, each in old.models.items() if each != specs.get(id_)}
@@ -327,7 +336,7 @@ def _same_sql(old: Catalog, new: Topology, models: Iterable[str]) -> dict[str, M
     read = {id_: views for id_, views in read.items() if not edited.isdisjoint((id_, *views))}
     if not read:
         return {}
-    same = SameRows((old, written_models(old).roots), (new.catalog, new.roots))
+    same = same or SameRows((old, written_models(old).roots), (new.catalog, new.roots))
     kept = [
         each
         for id_, views in read.items()

@@ -274,26 +274,36 @@ def _stateful(
     for each in assigned:
         models = [model for member in each.members for model in member.models]
         own = [of[model] for model in models]
-        make = partial(_build, each, own, settings, signatures)
+        make = partial(_build, each, own, settings, signatures, cache)
         outputs = [branch.output for branch in own]
         found[each.name] = cache.built(keys.of(each, outputs), make) if cache and keys else make()
     return found
 
 
 def _build(
-    assigned: Assigned, found: Sequence[Branch], settings: PhysicalSettings, signatures: Signatures
+    assigned: Assigned,
+    found: Sequence[Branch],
+    settings: PhysicalSettings,
+    signatures: Signatures,
+    cache: QueryCache | None,
 ) -> BuiltQuery:
-    alone = _optimized_separately(found, settings)
+    alone = _optimized_separately(found, settings, cache)
     kind: Kind = "stateful" if len(alone) > 1 else "single"
     recipe = Recipe(assigned.name, kind, stateful_parts(alone), alone, None, assigned)
     return build(recipe, settings, signatures)
 
 
-def _optimized_separately(found: Sequence[Branch], settings: PhysicalSettings) -> tuple[Branch, ...]:
+def _optimized_separately(
+    found: Sequence[Branch], settings: PhysicalSettings, cache: QueryCache | None
+) -> tuple[Branch, ...]:
     """Optimize a query separately: models of other queries must not influence its state."""
     plan = Plan(tuple(branch.output for branch in found))
-    rules = [rule for rule in RULES if rule.__name__ in settings.rules]
-    own = optimize(plan, rules, None, settings.switched_off).plan
+
+    def optimized() -> Plan:
+        rules = [rule for rule in RULES if rule.__name__ in settings.rules]
+        return optimize(plan, rules, None, settings.switched_off).plan
+
+    own = optimized() if cache is None else cache.optimized(plan, settings, optimized)
     return tuple(found if own is plan else branches(own, in_order(own.outputs)))
 
 

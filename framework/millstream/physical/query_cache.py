@@ -30,6 +30,8 @@ class QueryCache:
     def __init__(self, known: Mapping[bytes, bytes] | None = None) -> None:
         self.known = known or {}
         self.used: dict[bytes, bytes] = {}
+        self._optimized: dict[bytes, Plan] = {}
+        """Plans of queries by digest: in most queries that an edit reaches, only the SQL upstream differs."""
 
     @property
     def has_new(self) -> bool:
@@ -44,6 +46,14 @@ class QueryCache:
         found = make()
         self.used[key] = msgspec.msgpack.encode(found)
         return found
+
+    def optimized(self, plan: Plan, settings: PhysicalSettings, make: Callable[[], Plan]) -> Plan:
+        """Return the plan that the rules make of a query's plan."""
+        rules = _ORDERED.encode((sorted(settings.rules), settings.switched_off))
+        key = shape(plan.outputs) + rules
+        if key not in self._optimized:
+            self._optimized[key] = make()
+        return self._optimized[key]
 
     def text(self, key: bytes, make: Callable[[], str]) -> str:
         cached = self.known.get(key) or self.used.get(key)

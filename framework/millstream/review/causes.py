@@ -46,9 +46,12 @@ class Comparison(Struct, frozen=True):
 
 
 def compare_meanings(
-    old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes
+    old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes, same: SameRows
 ) -> Comparison:
-    """Compare the models of two versions; `edited` are the sources, seeds and functions that changed."""
+    """Compare the models of two versions; `edited` are the sources, seeds and functions that changed.
+
+    `same` are the models with the same rows.
+    """
     old_models, new_models = old[1].catalog.models, new[1].catalog.models
     own = {id_ for id_ in old_models.keys() | new_models.keys() if old_models.get(id_) != new_models.get(id_)}
     touched = _touched(old, new, edited | own)
@@ -62,8 +65,6 @@ def compare_meanings(
             change = _change(new[0].nodes[id_], before, after, edited, changes)
             if change.changed or change.own:
                 changes[id_] = change
-    versions = [(topology.catalog, topology.roots) for _, topology in (old, new)]
-    same = SameRows(versions[0], versions[1])
     equal = Causes(id_ for id_ in changes if id_ in own and id_ in same)
     return Comparison(_without(equal, changes) if equal else changes, before, after)
 

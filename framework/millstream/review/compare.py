@@ -34,14 +34,15 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
     """Return what has changed between two versions; the newer one must compile."""
     cached_queries = load_queries(new.cache)
     old, new = with_plan(old, cached_queries, use_cache=True), with_plan(new, cached_queries)
-    nodes = Nodes(old, new).changes()
+    comparing = Nodes(old, new)
+    nodes = comparing.changes()
     by_id = {each.id: each for each in nodes}
     queries: tuple[QueryChange, ...] = ()
     costs: tuple[CostRow, ...] = ()
     rules: tuple[RuleChange, ...] = ()
     same = 0
     if old.topology and new.topology:
-        found = running(old.topology, new.topology)
+        found = running(old.topology, new.topology, comparing.same_rows)
         save_queries(new.cache, cached_queries)
         queries = query_changes(found, known)
         others = sum(each.status not in {"same", "removed"} for each in queries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from millstream.manifest import ManifestNode
 from millstream.meaning import ModelMeaning
@@ -15,6 +16,7 @@ from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version
 from millstream.review.wording import options_sentences, spec_sentences, sql_sentences
+from millstream.same_rows import SameRows
 
 _TEXTS_ONLY = "its file changed; without the older plan, the effect on its rows is unknown"
 
@@ -29,6 +31,14 @@ class Nodes:
         """Models with changed columns."""
         self._comparison: Comparison | None = None
 
+    @cached_property
+    def same_rows(self) -> SameRows:
+        """The models with the same rows in two versions that both have a plan."""
+        assert self.old.topology
+        assert self.new.topology
+        old, new = self.old.topology, self.new.topology
+        return SameRows((old.catalog, old.roots), (new.catalog, new.roots))
+
     def changes(self) -> tuple[NodeChange, ...]:
         """Return the nodes that changed, sorted: edited ones before those that are only affected."""
         listed = list(input_changes(self.old, self.new, self._readers))
@@ -38,6 +48,7 @@ class Nodes:
                 (self.old.manifest, self.old.topology),
                 (self.new.manifest, self.new.topology),
                 Causes(self._edited),
+                self.same_rows,
             )
         found = [*listed, *self._models(), *other_changes(self.old, self.new)]
         return tuple(sorted(found, key=lambda each: (each.status == "affected", each.kind, each.id)))

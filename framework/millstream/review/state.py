@@ -21,6 +21,7 @@ from millstream.review.changed_queries import differing
 from millstream.review.outputs import plain
 from millstream.review.replay import Statistics, replay
 from millstream.review.values import QueryChange
+from millstream.same_rows import SameRows
 from millstream.topology import Topology, groups_of, physical_of, physical_settings, with_apart
 
 
@@ -34,8 +35,11 @@ class Running(Struct, frozen=True):
     """The newer version on the older one."""
 
 
-def running(old: Topology, new: Topology) -> Running:
-    """Return the queries of an older version, and of the newer version deployed on it: groups stay."""
+def running(old: Topology, new: Topology, same_rows: SameRows | None = None) -> Running:
+    """Return the queries of an older version, and of the newer version deployed on it: groups stay.
+
+    `same_rows` are the models of the two with the same rows, if they were compared before.
+    """
     before = groups_of(old)
     homes = {model: name for name, models in before.models.items() for model in models}
     after = groups_of(new, before.lock)
@@ -53,7 +57,7 @@ def running(old: Topology, new: Topology) -> Running:
     first = physical_of(old, only=names)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
     second = physical_of(new, first.lock, names)
-    kept = kept_form(new, second, deployed, old.catalog, Apply(), only=names)
+    kept = kept_form(new, second, deployed, old.catalog, Apply(), only=names, same_rows=same_rows)
     if kept.running.lock != first.lock:
         after = groups_of(kept.topology, kept.running.lock)
     return Running(first, kept.physical, (before, after), kept)

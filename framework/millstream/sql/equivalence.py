@@ -84,9 +84,17 @@ class Equivalence:
     def __init__(self) -> None:
         self._known: dict[str, exp.Expr] = {}
         """Named expressions, to be read as a part of others."""
+        self._names: dict[tuple[str, bool], str] = {}
+        """By text, and by whether it may fail: most texts are the same in both versions of a project."""
 
     def name(self, text: str, *, raises: bool = False) -> str:
         """Return the name of an expression; `raises` if one of its parts may fail, so that order matters."""
+        known = self._names.get((text, raises))
+        if known is None:
+            known = self._names[text, raises] = self._named_text(text, raises=raises)
+        return known
+
+    def _named_text(self, text: str, *, raises: bool) -> str:
         tree = _parsed(text)
         if tree is None:
             return leaf(text)
