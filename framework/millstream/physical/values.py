@@ -313,6 +313,11 @@ class Query(Struct, frozen=True):
     """Its records are sent in transactions: readers of committed records see each of them once."""
 
     @property
+    def follows_table(self) -> bool:
+        """Whether its rows are those of one table, as they change."""
+        return self.maintaining is None and len(self.sources) == 1 and not self.sources[0].topic
+
+    @property
     def outputs(self) -> tuple[Target, ...]:
         match self.deliver:
             case ToKafka(outputs=outputs):

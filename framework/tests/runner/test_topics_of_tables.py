@@ -1,0 +1,102 @@
+"""Topics of tables: the newest record of each key equals the table, and nothing is sent that did not change."""
+
+import json
+from random import Random
+
+import duckdb
+import pytest
+from support.runs import built, problems, received, statuses
+from support.spark import SPARK_WARNINGS
+
+pytestmark = [SPARK_WARNINGS, pytest.mark.long]
+
+LATEST = """
+    {{ config(materialized='table', unique_key='id', delete_when="kind = 'gone'") }}
+    select id, user, kind, value from {{ source('web', 'events') }}
+"""
+KINDS = """
+    {{ config(materialized='table', unique_key='kind') }}
+    select kind, count(*) as n, max(value) as most from {{ ref('latest') }} group by kind
+"""
+LARGE = """
+    {{ config(materialized='sink', key='id') }}
+    select id, upper(user) as user, kind from {{ ref('latest') }} where value > 1
+"""
+OFTEN = "{{ config(materialized='sink', key='kind') }} select kind, n from {{ ref('kinds') }} where n > 1"
+SAME = "{{ config(materialized='table', unique_key='id') }} select id, kind, value from {{ ref('latest') }}"
+
+
+class Events:
+    """Random changes of few rows, and the rows that result from them."""
+
+    def __init__(self, shop, seed):
+        self.shop, self.random, self.rows = shop, Random(seed), {}
+
+    def send(self, count):
+        events = []
+        for _ in range(count):
+            number, kind = self.random.randrange(12), self.random.choice(["a", "b", "c", "gone"])
+            user, value = self.random.choice("xyz"), float(self.random.randrange(4))
+            events.append((user, {"id": number, "kind": kind, "value": value}))
+            if kind == "gone":
+                self.rows.pop(number, None)
+            else:
+                self.rows[number] = (user, kind, value)
+        self.shop.send(*events)
+
+    def query(self, sql):
+        """Return what DuckDB answers over the rows of `latest`."""
+        database = duckdb.connect()
+        database.execute("create table latest (id int, user_ text, kind text, value double)")
+        for number, row in self.rows.items():
+            database.execute("insert into latest values (?, ?, ?, ?)", [number, *row])
+        return database.execute(sql).fetchall()
+
+
+def newest(records):
+    """Return the value of each key, as a reader of a compacted topic sees it."""
+    found = {}
+    for each in records:
+        found[each.key()] = each.value() and json.loads(each.value())
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def check(shop, events):
+    """Compare all topics with DuckDB; no record repeats the one before it."""
+    large = events.query("select id, upper(user_), kind from latest where value > 1")
+    often = events.query("select kind, count(*) from latest group by kind having count(*) > 1")
+    topics = {name: received(shop.bootstrap, name) for name in ("large", "often")}
+    assert newest(topics["large"]) == {
+        str(number).encode(): {"id": number, "user": user, "kind": kind} for number, user, kind in large
+    }
+    assert newest(topics["often"]) == {kind.encode(): {"kind": kind, "n": n} for kind, n in often}
+    for name, records in topics.items():
+        last = {}
+        for each in records:
+            if name == "large" and each.key() in last:
+                assert last[each.key()] != each.value(), f"{name} repeats {each.key()}: {each.value()}"
+            last[each.key()] = each.value()
+
+
+def build(shop, spark, *models):
+    only = frozenset(f"model.{name}" for name in models) if models else None
+    results, told = built(shop.root, spark, models=only)
+    assert not problems(told), problems(told)
+    assert set(statuses(results).values()) == {"success"}
+
+
+def test_the_newest_record_of_each_key_equals_the_table(shop, first_spark):
+    for name, sql in {"latest": LATEST, "kinds": KINDS, "large": LARGE, "often": OFTEN, "same": SAME}.items():
+        shop.model(name, sql)
+    events = Events(shop, 1)
+    events.send(20)
+    build(shop, first_spark)
+    check(shop, events)
+    for _ in range(2):
+        # The tables change several times until the topics follow.
+        for _ in range(3):
+            events.send(15)
+            build(shop, first_spark, "latest")
+            build(shop, first_spark, "kinds")
+        build(shop, first_spark, "large", "often", "same")
+        check(shop, events)
