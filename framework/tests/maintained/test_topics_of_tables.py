@@ -1,11 +1,16 @@
 """Topics of tables: the newest record of each key equals the table, and nothing is sent that did not change."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 
 import duckdb
 import pytest
-from support.runs import built, problems, received, statuses
+from support.runs import built, problems, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
@@ -61,8 +66,8 @@ def newest(records):
     return {key: value for key, value in found.items() if value is not None}
 
 
-def check(shop, events):
-    """Compare all topics with DuckDB; no record repeats the one before it."""
+def check(shop, events, *, killed=False):
+    """Compare all topics with DuckDB; without kills, no record repeats the one before it."""
     large = events.query("select id, upper(user_), kind from latest where value > 1")
     often = events.query("select kind, count(*) from latest group by kind having count(*) > 1")
     topics = {name: received(shop.bootstrap, name) for name in ("large", "often")}
@@ -70,12 +75,18 @@ def check(shop, events):
         str(number).encode(): {"id": number, "user": user, "kind": kind} for number, user, kind in large
     }
     assert newest(topics["often"]) == {kind.encode(): {"kind": kind, "n": n} for kind, n in often}
+    if killed:
+        return
     for name, records in topics.items():
         last = {}
         for each in records:
-            if name == "large" and each.key() in last:
+            if each.key() in last:
                 assert last[each.key()] != each.value(), f"{name} repeats {each.key()}: {each.value()}"
             last[each.key()] = each.value()
+
+
+def same(shop):
+    return {(row["id"], row["kind"], row["value"]) for row in table_rows(shop.root, "model.same")}
 
 
 def build(shop, spark, *models):
@@ -100,3 +111,35 @@ def test_the_newest_record_of_each_key_equals_the_table(shop, first_spark):
             build(shop, first_spark, "kinds")
         build(shop, first_spark, "large", "often", "same")
         check(shop, events)
+        assert same(shop) == set(events.query("select id, kind, value from latest"))
+    # A column that the sinks don't select.
+    counts = [len(received(shop.bootstrap, name)) for name in ("large", "often")]
+    number, (user, kind, value) = next(row for row in events.rows.items() if row[1][2] > 1)
+    shop.send((user, {"id": number, "kind": kind, "value": value + 1}))
+    build(shop, first_spark)
+    assert counts == [len(received(shop.bootstrap, name)) for name in ("large", "often")]
+
+
+@pytest.mark.parametrize("moment", ["before", "during", "after"])
+def test_a_killed_build_leaves_a_topic_that_the_next_one_continues(shop, first_spark, moment):
+    for name, sql in {"latest": LATEST, "kinds": KINDS, "large": LARGE, "often": OFTEN}.items():
+        shop.model(name, sql)
+    events = Events(shop, 2)
+    for first in (True, False):
+        events.send(20)
+        build(shop, first_spark, "latest", "kinds")
+        if not first:
+            kill(shop, "large", moment)
+            events.send(10)  # The batch runs again over the versions that it had.
+        build(shop, first_spark)
+        check(shop, events, killed=not first)
+
+
+def kill(shop, model, moment):
+    folder = Path(__file__).parents[1]
+    killed = subprocess.run(
+        [sys.executable, "-m", "maintained.killed_topics", str(shop.root), model, moment],
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, start_new_session=True, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
