@@ -155,11 +155,12 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     )
     parts = tuple(map(_written, recipe.parts))
     targets = tuple(map(_target, live))
+    follows_table = any(isinstance(node, TableScan) and node.changes for node in order)
     batches = (
         any(not isinstance(output.materialization, Sink) for output in recipe.outputs)
         or not all(part.direct for part in recipe.parts)
         # Of several changes of a row in a batch, the last one counts.
-        or any(isinstance(node, TableScan) and node.changes for node in order)
+        or follows_table
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
@@ -230,6 +231,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         maintaining=maintaining,
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
         exactly_once=exactly_once,
+        repeatable=follows_table and not functions and all(node.deterministic for node in order),
     )
     return BuiltQuery(query, _members(recipe))
 

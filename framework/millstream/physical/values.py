@@ -311,6 +311,8 @@ class Query(Struct, frozen=True):
     """The source whose undecodable records it alone sends to dead letters."""
     exactly_once: bool = False
     """Its records are sent in transactions: readers of committed records see each of them once."""
+    repeatable: bool = False
+    """It follows a table, and the same row gives the same record at any time."""
 
     @property
     def follows_table(self) -> bool:

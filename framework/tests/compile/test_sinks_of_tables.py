@@ -15,7 +15,7 @@ OUT = (
 EDITS = {
     "a filter": (OUT.replace("total > 1", "total > 2"), "stored"),
     "a column": (OUT.replace("type, total", "type, total + 1 as total"), "stored"),
-    "a rewrite that means the same": (OUT.replace("total > 1", "not total <= 1"), "same"),
+    "a rewrite that means the same": (OUT.replace(" where ", " as s where s."), "same"),
     "white space": (OUT.replace(" where", "\nwhere"), "same"),
 }
 

@@ -1,7 +1,8 @@
 """The changes of a table in a batch: one for each key, with the row before and after.
 
-A batch may have several versions of a row, and Delta returns them in no order. Rows are also computed as they
-were before the batch: a record that would be the same again is not sent.
+A batch may have several versions of a row, and Delta returns them in no order. Records are also computed for
+the rows as they were before the batch, unless that would give others than were sent: an equal record is not
+sent again, and a key that the topic does not have needs no tombstone.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pyspark.sql import functions as f
 from millstream.expressions import quoted
 from millstream.physical.values import PerBatch, Query
 from millstream.runner.queries.deliveries import Stores, deliver, sink_records, store
+from millstream.runner.queries.earlier_sql import has_records_of_earlier_sql
 from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
-from millstream.stores.files import files_of
+from millstream.stores.files import files_of, path_in
 from millstream.stores.spark import COMMITTED, KIND
 
 _BEFORE, _LAST, _DELETED = "_before", "_last", "_deleted"
@@ -35,6 +37,7 @@ def follow_table(
 
     `rows_of` evaluates the query over the view of its source.
     """
+    compared = query.repeatable and not has_records_of_earlier_sql(tables.spark, query.signature, checkpoint)
     (source,), how = query.sources, query.deliver
     assert isinstance(how, PerBatch)
     keys = tables.keys(source.relation)
@@ -42,21 +45,28 @@ def follow_table(
     def each_batch(feed: DataFrame, number: int) -> None:
         session = feed.sparkSession
         first = _has_first_rows(session, tables, source.relation, checkpoint, number)
+
+        def computed(rows: DataFrame) -> DataFrame:
+            rows.createOrReplaceTempView(source.view)
+            return rows_of(session)
+
         with evaluated(net_changes(feed, keys, first=first)) as found, planned_small(session, found.few):
-            before = found.rows.where(f"{_BEFORE} is not null").select(
-                f"{_BEFORE}.*", f.lit(False).alias(_DELETED)
-            )
-            before.createOrReplaceTempView(source.view)
-            rows_of(session).createOrReplaceTempView(how.view)
-            sent = sink_records(session, how)
-            found.rows.select(f"{_LAST}.*", _DELETED).createOrReplaceTempView(source.view)
-            own = stores if sent is None else replace(stores, only=_only_changed(sent, first=first))
+            own = stores
+            if compared:
+                computed(_rows_before(found.rows)).createOrReplaceTempView(how.view)
+                if (sent := sink_records(session, how)) is not None:
+                    own = replace(stores, only=_only_changed(sent, first=first))
+            rows = computed(found.rows.select(f"{_LAST}.*", _DELETED))
             if found.few:
-                store(rows_of(session), how, own, number, small=True)
+                store(rows, how, own, number, small=True)
             else:
-                deliver(how, own)(rows_of(session), number)
+                deliver(how, own)(rows, number)
 
     return each_batch
+
+
+def _rows_before(changes: DataFrame) -> DataFrame:
+    return changes.where(f"{_BEFORE} is not null").select(f"{_BEFORE}.*", f.lit(False).alias(_DELETED))
 
 
 def net_changes(feed: DataFrame, keys: Sequence[str], *, first: bool) -> DataFrame:
@@ -82,7 +92,7 @@ def _has_first_rows(
     """Return whether a batch may have rows that the table had when the query began to follow it."""
     if number == 0:
         return True
-    content = files_of(checkpoint, session).read(f"{checkpoint}/offsets/{number - 1}")
+    content = files_of(checkpoint, session).read(path_in(checkpoint, f"offsets/{number - 1}"))
     assert content is not None, "Spark keeps the offsets of the last batches"
     return tables.versioned(relation).is_at_first_rows(json.loads(content.decode().splitlines()[-1]))
 
