@@ -39,3 +39,14 @@ def test_a_sink_over_a_table_follows_it_batch_by_batch(tmp_path):
     assert not query(
         tmp_path, OUT.replace("ref('sums')", "source('shop', 'events')").replace("total", "amount")
     ).follows_table
+
+
+@pytest.mark.parametrize(
+    ("condition", "repeatable"),
+    [("total > 1", True), ("total > unix_date(current_date())", False), ("rand() < total", False),
+     ("current_timestamp > timestamp_seconds(total)", False), ("score(type, 1.0) > total", False)],
+)  # fmt: skip
+def test_records_are_compared_with_those_before_only_if_these_can_be_computed_again(
+    tmp_path, condition, repeatable
+):
+    assert query(tmp_path, OUT.replace("total > 1", condition)).repeatable == repeatable

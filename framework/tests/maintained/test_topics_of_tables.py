@@ -13,6 +13,9 @@ import pytest
 from support.runs import built, problems, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
+from millstream.deployment.intents import Update
+from millstream.physical.verdict import Accepted
+
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
 LATEST = """
@@ -89,9 +92,9 @@ def same(shop):
     return {(row["id"], row["kind"], row["value"]) for row in table_rows(shop.root, "model.same")}
 
 
-def build(shop, spark, *models):
+def build(shop, spark, *models, **options):
     only = frozenset(f"model.{name}" for name in models) if models else None
-    results, told = built(shop.root, spark, models=only)
+    results, told = built(shop.root, spark, models=only, **options)
     assert not problems(told), problems(told)
     assert set(statuses(results).values()) == {"success"}
 
@@ -118,6 +121,20 @@ def test_the_newest_record_of_each_key_equals_the_table(shop, first_spark):
     shop.send((user, {"id": number, "kind": kind, "value": value + 1}))
     build(shop, first_spark)
     assert counts == [len(received(shop.bootstrap, name)) for name in ("large", "often")]
+
+
+def test_after_an_accepted_edit_each_changed_row_replaces_the_record_of_the_earlier_sql(shop, first_spark):
+    shop.model("latest", LATEST)
+    shop.model("large", LARGE)
+    shop.send(*(("x", {"id": number, "kind": "a", "value": 2.0}) for number in range(3)))
+    build(shop, first_spark)
+    shop.model("large", LARGE.replace("value > 1", "value > 3").replace("upper(user)", "lower(user)"))
+    # By the new SQL, the first two rows have no record before this change, and none after it.
+    shop.send(("x", {"id": 0, "kind": "b", "value": 2.0}), ("x", {"id": 1, "kind": "gone", "value": 2.0}))
+    build(shop, first_spark, intent=Update(accepted=Accepted(everything=True)))
+    assert newest(received(shop.bootstrap, "large")) == {b"2": {"id": 2, "user": "X", "kind": "a"}}
+    build(shop, first_spark, intent=Update(rebuild=frozenset(["model.large"])))
+    assert newest(received(shop.bootstrap, "large")) == {}
 
 
 @pytest.mark.parametrize("moment", ["before", "during", "after"])

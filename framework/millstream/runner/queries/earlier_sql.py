@@ -1,7 +1,7 @@
 """Whether a topic may have records that an earlier version of the SQL computed.
 
-An edit may be accepted without a rebuild: then a query continues from its checkpoint, and records stay as they
-are until their row changes. What the new SQL gives for a row as it was says nothing about such a record.
+An edit may be accepted without a rebuild: then a query continues from its checkpoint, and records stay as
+they are until their row changes. What the new SQL gives for a row as it was says nothing about such a record.
 """
 
 from __future__ import annotations
