@@ -45,7 +45,17 @@ from millstream.physical.values import (
 from millstream.physical.view_names import Views, scan_of, sources, static_reads
 from millstream.physical.writing import Part, QueryPlanning, records_sql
 from millstream.plan.chains import has_chain
-from millstream.plan.nodes import Decode, Filter, Node, Output, ReadColumns, Repartition, Stateful, reads_of
+from millstream.plan.nodes import (
+    Decode,
+    Filter,
+    Node,
+    Output,
+    ReadColumns,
+    Repartition,
+    Stateful,
+    TableScan,
+    reads_of,
+)
 from millstream.plan.nodes.order import in_order
 
 
@@ -145,8 +155,12 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     )
     parts = tuple(map(_written, recipe.parts))
     targets = tuple(map(_target, live))
-    batches = any(not isinstance(output.materialization, Sink) for output in recipe.outputs) or not all(
-        part.direct for part in recipe.parts
+    follows_table = any(isinstance(node, TableScan) and node.changes for node in order)
+    batches = (
+        any(not isinstance(output.materialization, Sink) for output in recipe.outputs)
+        or not all(part.direct for part in recipe.parts)
+        # Of several changes of a row in a batch, the last one counts.
+        or follows_table
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
@@ -217,6 +231,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         maintaining=maintaining,
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
         exactly_once=exactly_once,
+        repeatable=follows_table and not functions and all(node.deterministic for node in order),
     )
     return BuiltQuery(query, _members(recipe))
 

@@ -311,6 +311,13 @@ class Query(Struct, frozen=True):
     """The source whose undecodable records it alone sends to dead letters."""
     exactly_once: bool = False
     """Its records are sent in transactions: readers of committed records see each of them once."""
+    repeatable: bool = False
+    """It follows a table, and the same row gives the same record at any time."""
+
+    @property
+    def follows_table(self) -> bool:
+        """Whether its rows are those of one table, as they change."""
+        return self.maintaining is None and len(self.sources) == 1 and not self.sources[0].topic
 
     @property
     def outputs(self) -> tuple[Target, ...]:

@@ -9,9 +9,9 @@ What every store promises:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +22,8 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.registry import STORES, declaration, part
 
+KIND, COMMITTED = "_change_type", "_commit_version"
+"""The columns of `StreamedTables.feed`."""
 MAINTAINED = "millstream/maintained"
 """The writer of differences of maintained tables."""
 
@@ -90,6 +92,16 @@ class StreamedTables(SparkTables, Protocol):
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         """Return a stream of the newest version of each changed row; `_deleted` marks deleted rows."""
+
+    def feed(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+        """Return a stream of the rows that changed, each as it was and as it is, in no order.
+
+        `KIND` is as in `changed_rows`; `COMMITTED` is the number of the version that changed the row. The
+        stream begins with the rows that the table has, as inserts.
+        """
+
+    def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
+        """Return whether an offset of the stream is before the end of the rows with which it began."""
 
     def newest(self, session: SparkSession, relation: str) -> Version:
         """Return the newest version of a table."""

@@ -1,5 +1,7 @@
 import pytest
 from streaming.bench import QUICK
+from support.runs import create_topics
+from support.shops import Shop
 
 
 @pytest.fixture(scope="module")
@@ -9,3 +11,10 @@ def spark(first_spark):
     for name, value in QUICK.items():
         session.conf.set(name, value)
     return session
+
+
+@pytest.fixture
+def shop(tmp_path, broker):
+    made = Shop(tmp_path, broker)
+    create_topics(made.bootstrap, "events", partitions=1)
+    return made

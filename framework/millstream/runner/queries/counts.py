@@ -25,6 +25,7 @@ from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
 from millstream.plan.nodes import Good, Meter, RowLog
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
+from millstream.stores.spark import KIND
 
 OTHERS = "_other"
 """The label of what is not counted apart."""
@@ -78,6 +79,15 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     found = records.observe("records", *observed)
     markers = how.skips or how.tests or how.metrics or how.logs
     return found.where("topic is not null") if markers else found
+
+
+def with_changes(feed: DataFrame, query: Query) -> DataFrame:
+    """Count the changes of a table that a query follows."""
+    outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
+    if len(outputs) != 1:
+        return feed
+    changed = f.count_if(f.col(KIND) != "update_preimage").alias(f"{_ROWS}{outputs[0].model}")
+    return feed.observe("rows", changed)
 
 
 def _markers(whose: str) -> Column:

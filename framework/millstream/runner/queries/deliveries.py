@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from typing import Any, Literal
@@ -48,6 +48,8 @@ class Stores(Struct, frozen=True):
     """Called after the tables are written and before records are sent."""
     hold: Callable[[DataFrame, int], None] | None = None
     """Stores records instead of sending them."""
+    only: Callable[[DataFrame], DataFrame] | None = None
+    """Returns the records that a batch has to send."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None
     """Removes records that another version has sent."""
     exactly_once: ExactlyOnce | None = None
@@ -102,10 +104,20 @@ def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, s
     if stores.check is not None:
         stores.check(rows.sparkSession, number)
     if sinks:
-        # The records of all topics are written together.
-        parts = (rows.sparkSession.sql(each.sql) for each in sinks)
-        records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-        send(records, stores, number)
+        records = _together(rows.sparkSession, sinks)
+        send(records if stores.only is None else stores.only(records), stores, number)
+
+
+def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
+    """Return the records of all sinks for the rows of a batch; None without sinks."""
+    sinks = [each for each in delivery.deliveries if isinstance(each.target, SinkOutput)]
+    return _together(session, sinks) if sinks else None
+
+
+def _together(session: SparkSession, sinks: Sequence[Delivery]) -> DataFrame:
+    """Return the records of all topics, which are written together."""
+    parts = (session.sql(each.sql) for each in sinks)
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
 def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[[DataFrame, int], None]:

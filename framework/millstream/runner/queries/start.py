@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +36,7 @@ from millstream.runner.queries import reads as reading
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.sent_again import first_sent
+from millstream.runner.queries.table_changes import follow_table
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import MAINTAINED
 
@@ -76,7 +78,10 @@ def start(
     session = _session(spark, query, context, _streamed(context, trigger, timed=listener is not None))
     if listener is not None:
         session.streams.addListener(listener)
-    rows = counting.with_counts(_records(session, query, context), query)
+    if query.follows_table:
+        rows = counting.with_changes(context.tables.feed(session, query.sources[0]), query)
+    else:
+        rows = counting.with_counts(_records(session, query, context), query)
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
         _work(query, context)(session.range(0), -1)
@@ -122,11 +127,6 @@ def _maintained(
     query: Query, plan: Maintaining, how: PerBatch, context: QueryContext
 ) -> Callable[[DataFrame, int], None]:
     """Return a function that stores the differences between a table and its SQL when something changed."""
-
-    def rows(session: SparkSession) -> DataFrame:
-        _make_views(session, query, context)
-        return session.sql(query.sql)
-
     # The numbers of its transactions are not those of Spark's batches.
     stores = replace(context.stores, identity=MAINTAINED, again=None, records=lambda _: None, distinct=True)
 
@@ -136,7 +136,13 @@ def _maintained(
         else:
             deliver(how, stores)(rows, number)
 
-    return maintained.maintained(plan, context.tables, rows, stored)
+    return maintained.maintained(plan, context.tables, partial(_rows_of, query, context), stored)
+
+
+def _rows_of(query: Query, context: QueryContext, session: SparkSession) -> DataFrame:
+    """Return a query's rows over the views of a batch."""
+    _make_views(session, query, context)
+    return session.sql(query.sql)
 
 
 def _records(session: SparkSession, query: Query, context: QueryContext) -> DataFrame:
@@ -260,6 +266,10 @@ def _to(writer: DataStreamWriter, query: Query, context: QueryContext, *, realti
     match query.deliver:
         case PerBatch() if query.maintaining is not None:
             return writer.foreachBatch(_work(query, context))
+        case PerBatch() if query.follows_table:
+            rows = partial(_rows_of, query, context)
+            work = follow_table(query, context.tables, stores, context.checkpoint, rows)
+            return writer.foreachBatch(in_turn(work, stores))
         case PerBatch() as how:
             return writer.foreachBatch(in_turn(deliver(how, stores), stores))
         case ToKafka() if realtime:

@@ -67,6 +67,13 @@ class Tables(Struct, frozen=True, eq=False):
         changes = self._streamed(source.relation).changes(session, source.relation, source.columns)
         changes.createOrReplaceTempView(source.view)
 
+    def feed(self, session: SparkSession, source: SourceRead) -> DataFrame:
+        """Return the changes of a table as a stream, with the rows before (`StreamedTables.feed`)."""
+        return self._streamed(source.relation).feed(session, source.relation, source.columns)
+
+    def keys(self, relation: str) -> tuple[str, ...]:
+        return self.catalog.models[relation].keys
+
     def whole(self, session: SparkSession, source: SourceRead) -> None:
         """Read the current rows of a table as its changes so far."""
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)

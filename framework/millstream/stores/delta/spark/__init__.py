@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +18,7 @@ from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import small, swap, table, versions
 from millstream.stores.files import files_of
 from millstream.stores.retention import Newest, with_retention
-from millstream.stores.spark import Batch, Noted, StreamedTables, Version
+from millstream.stores.spark import COMMITTED, KIND, Batch, Noted, StreamedTables, Version
 
 _ROWS = "_millstream_rows"
 """The view of a batch."""
@@ -70,10 +71,17 @@ class DeltaTables(Struct, frozen=True):
         return table.rows(session, self.folder.read(relation))
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        feed = session.readStream.format("delta").option("readChangeFeed", "true")
-        newest = feed.load(self.folder.read(relation)).where("_change_type <> 'update_preimage'")
-        deleted = (f.col("_change_type") == "delete").alias("_deleted")
+        newest = self.feed(session, relation, columns).where(f"{KIND} <> 'update_preimage'")
+        deleted = (f.col(KIND) == "delete").alias("_deleted")
         return newest.select(*(f.col(quoted(column.name)) for column in columns), deleted)
+
+    def feed(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+        reader = session.readStream.format("delta").option("readChangeFeed", "true")
+        names = (f.col(quoted(column.name)) for column in columns)
+        return reader.load(self.folder.read(relation)).select(*names, KIND, COMMITTED)
+
+    def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
+        return bool(offset["isStartingVersion"])
 
     def newest(self, session: SparkSession, relation: str) -> Version:
         return versions.newest(session, self.folder.read(relation))

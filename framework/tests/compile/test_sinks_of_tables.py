@@ -1,0 +1,52 @@
+"""Sinks over tables: what an edit of one means for its topic."""
+
+import pytest
+from support.runs import job_of
+from support.written import project
+
+from millstream.physical.values import PerBatch
+from millstream.physical.verdict import verdict
+
+ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type from {{ source('shop', 'events') }}"
+SUMS = "{{ config(materialized='table', unique_key='type') }} select type, sum(amount) as total from {{ ref('orders') }} group by type"
+OUT = (
+    "{{ config(materialized='sink', key='type') }} select type, total from {{ ref('sums') }} where total > 1"
+)
+EDITS = {
+    "a filter": (OUT.replace("total > 1", "total > 2"), "stored"),
+    "a column": (OUT.replace("type, total", "type, total + 1 as total"), "stored"),
+    "a rewrite that means the same": (OUT.replace(" where ", " as s where s."), "same"),
+    "white space": (OUT.replace(" where", "\nwhere"), "same"),
+}
+
+
+def query(root, out):
+    queries = job_of(project(root, {"orders": ORDERS, "sums": SUMS, "out": out})).physical.queries
+    return next(each for each in queries if "model.out" in each.models)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_leaves_records_as_they_are_until_the_sink_is_rebuilt(tmp_path, edit):
+    out, kind = EDITS[edit]
+    before, after = query(tmp_path, OUT), query(tmp_path, out)
+    assert verdict(before.signature, after.signature).kind == kind
+
+
+def test_a_sink_over_a_table_follows_it_batch_by_batch(tmp_path):
+    found = query(tmp_path, OUT)
+    assert found.follows_table
+    assert isinstance(found.deliver, PerBatch)
+    assert not query(
+        tmp_path, OUT.replace("ref('sums')", "source('shop', 'events')").replace("total", "amount")
+    ).follows_table
+
+
+@pytest.mark.parametrize(
+    ("condition", "repeatable"),
+    [("total > 1", True), ("total > unix_date(current_date())", False), ("rand() < total", False),
+     ("current_timestamp > timestamp_seconds(total)", False), ("score(type, 1.0) > total", False)],
+)  # fmt: skip
+def test_records_are_compared_with_those_before_only_if_these_can_be_computed_again(
+    tmp_path, condition, repeatable
+):
+    assert query(tmp_path, OUT.replace("total > 1", condition)).repeatable == repeatable

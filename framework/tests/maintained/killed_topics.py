@@ -1,0 +1,36 @@
+"""A build of a sink over a table that kills itself and its JVM when it sends records."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from support.runs import built
+
+from millstream.runner.queries import deliveries
+
+
+def main(root: str, model: str, moment: str) -> None:
+    send = deliveries.send
+
+    def killed(*given):
+        if moment == "during":
+            threading.Timer(0.2, die).start()
+        elif moment == "before":
+            die()
+        send(*given)
+        die()
+
+    deliveries.send = killed
+    built(Path(root), None, models=frozenset({f"model.{model}"}))
+
+
+def die() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,41 @@
+"""What the change feed of a table adds up to: its rows come in no order."""
+
+from itertools import permutations
+
+import pytest
+
+from millstream.runner.queries.table_changes import net_changes
+
+SCHEMA = "id int, v string, _change_type string, _commit_version bigint"
+CASES = {
+    "inserted, then updated": (
+        [(1, "a", "insert", 5), (1, "a", "update_preimage", 6), (1, "b", "update_postimage", 6)],
+        (None, "b", False),
+    ),
+    "updated, then deleted": (
+        [(1, "a", "update_preimage", 5), (1, "b", "update_postimage", 5), (1, "b", "delete", 6)],
+        ("a", "b", True),
+    ),
+    "deleted, then inserted again": (
+        [(1, "a", "delete", 5), (1, "c", "insert", 7)],
+        ("a", "c", False),
+    ),
+    "inserted, then deleted": ([(1, "a", "insert", 5), (1, "a", "delete", 6)], None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_changes_of_a_row_add_up_in_any_order(spark, case):
+    rows, expected = CASES[case]
+    orders = list(permutations(rows))
+    # Each order is another key, so that one query checks all.
+    feed = [(number, *row[1:]) for number, order in enumerate(orders) for row in order]
+    found = net_changes(spark.createDataFrame(feed, SCHEMA), ("id",), first=False).collect()
+    made = [(r._before and r._before.v, r._last.v, r._deleted) for r in found]
+    assert made == ([] if expected is None else [expected] * len(orders))
+
+
+def test_rows_that_came_and_went_are_deletes_if_the_topic_may_have_them(spark):
+    rows, _ = CASES["inserted, then deleted"]
+    (found,) = net_changes(spark.createDataFrame(rows, SCHEMA), ("id",), first=True).collect()
+    assert (found._before, found._last.v, found._deleted) == (None, "a", True)
