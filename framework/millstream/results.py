@@ -47,6 +47,8 @@ class ModelResult(Struct, frozen=True):
     """Records that the query read, by id of the source or model that owns the topic; empty if unknown."""
     rows_written: int | None = None
     """Records written to its topic; None if it has none, or shares it."""
+    rows_changed: int | None = None
+    """Rows of a table over tables that were inserted, updated or deleted; None for other models."""
     skipped: dict[str, int] = {}
     """Skipped records: by source, those that could not be decoded; by the model's id, those on which a
     function failed."""

@@ -20,7 +20,8 @@ from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Set
 from millstream.text import clean
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
-_NAMES = 62
+_NAMES, _LEAST = 62, 20
+"""Characters of a name: at most, and on a narrow terminal."""
 
 
 @contextmanager
@@ -44,7 +45,7 @@ class BuildProgress:
         )  # fmt: skip
         self.progress = Progress(*columns, console=self.console, transient=True)
         self._tasks: dict[str, TaskID] = {}
-        self._names: dict[str, str] = {}
+        self._queries: dict[str, Query] = {}
         self._start_times: dict[str, float] = {}
         self._lock = threading.Lock()
         self.diagnostics: list[Diagnostic] = []
@@ -56,7 +57,7 @@ class BuildProgress:
                 case Setup():
                     self._stage(event)
                 case Started(query=query):
-                    self._names[query.name] = _query_label(query)
+                    self._queries[query.name] = query
                     self._start(query.name, _query_label(query))
                 case Going(query=name, rows=rows):
                     if rows:
@@ -102,9 +103,11 @@ class BuildProgress:
     def _end(self, outcome: Outcome) -> None:
         if (task := self._tasks.pop(outcome.query, None)) is not None:
             self.progress.remove_task(task)
-        name = self._names.get(outcome.query, outcome.query)
+        query = self._queries.get(outcome.query)
+        name = outcome.query if query is None else _query_label(query)
         if outcome.status == "success":
-            self._line("success", name, f"{outcome.rows:>9,} rows  {outcome.seconds:>6.1f} s")
+            number, what = _number(outcome, query)
+            self._line("success", name, f"{number:>9,} {what:<12} {outcome.seconds:>6.1f} s")
             for line in dropped_records(outcome.counts):
                 self.console.print(Text(f"  {clean(line)}", "yellow"))
         else:
@@ -126,10 +129,17 @@ class BuildProgress:
 
     def _line(self, status: str, name: str, text: str) -> None:
         mark, color = _MARKS[status]
-        shown = name if len(name) <= _NAMES else f"{name[: _NAMES - 1]}…"
+        width = self._width_of_name(text)
+        shown = name if len(name) <= width else f"{name[: width - 1]}…"
         self.console.print(
-            Text.assemble((mark, f"bold {color}"), " ", f"{clean(shown):<{_NAMES}}", " ", clean(text))
+            Text.assemble((mark, f"bold {color}"), " ", f"{clean(shown):<{width}}", " ", clean(text))
         )
+
+    def _width_of_name(self, text: str) -> int:
+        """Return the width of a name at which its line fits on the terminal."""
+        if not self.console.is_terminal:
+            return _NAMES
+        return max(_LEAST, min(_NAMES, self.console.width - len(text) - len("✓  ")))
 
     def print_summary(self, results: RunResults) -> None:
         models = [each for each in results.results if each.id.startswith("model.")]
@@ -151,6 +161,15 @@ def dropped_records(counts: Counts) -> Iterator[str]:
             yield f"{count(number, 'record')} of {name} {fate}: {why}"
     for id_, number in counts.tests.items():
         yield f"{count(number, 'row')} failed data test {id_.removeprefix('test.')}"
+
+
+def _number(outcome: Outcome, query: Query | None) -> tuple[int, str]:
+    """Return the number that a query's line shows, and what it counts."""
+    if outcome.changed is not None:
+        return outcome.changed, "rows changed"
+    if query is not None and not query.stored:
+        return sum(outcome.counts.dead_letters.values()), "dead letters"
+    return outcome.rows, "rows read"
 
 
 def _query_label(query: Query) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import click
 
+from millstream.byte_sizes import size_in_words
 from millstream.cli.output import OutputStyle, terminal
 
 Progress = Callable[[str, int, int], None]
@@ -32,7 +33,7 @@ def _line() -> Progress:
     def report(_: str, done: int, total: int) -> None:  # noqa: ARG001
         nonlocal printed
         if not printed:
-            click.echo(f"Fetching jars: {total / 1e6:,.1f} MB", err=True)
+            click.echo(f"Fetching jars: {size_in_words(total)}", err=True)
             printed = True
 
     return report

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,6 +71,18 @@ class Changes(Struct, frozen=True):
     rebuild: tuple[str, ...] = ()
     regroup: bool = False
     wait: bool = False
+
+
+class Page(Struct, frozen=True):
+    """The options of what serves a page on this machine."""
+
+    port: int = 8080
+    open_: bool = True
+
+    def opened(self, address: str) -> None:
+        """Open the page in a browser, if that is wanted and somebody sits at a terminal."""
+        if self.open_ and sys.stderr.isatty():
+            webbrowser.open(address)
 
 
 waits = click.option(
@@ -222,6 +236,21 @@ def changing(function: Function) -> Function:
         waits,
     )
     return _grouped(function, "changes", Changes, options)
+
+
+def serving_page(function: Function) -> Function:
+    """Pass --port and --open to a command as `page`."""
+    options = (
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=Page().port,
+            show_default=True,
+            help="The port of the served page; 0: any free port.",
+        ),
+        click.option("--open/--no-open", "open_", default=True, help="Open the served page in a browser."),
+    )
+    return _grouped(function, "page", Page, options)
 
 
 def _grouped(

@@ -15,10 +15,11 @@ MS674 A run lost the locks of its queries
     is alive. It could not for 10 seconds: the file system did not answer, or the machine was suspended. It
     ended, since others may take its queries. Nothing is lost: let your platform start it again.
 MS675 States need more memory than there is
-    `explain` estimates the memory of states in RocksDB: the cache of each store, 8 MB by default, and about 2
-    bytes for each row, with numbers of rows that YAML declares or that earlier builds measured. If the limit
-    of `state: {memory}` is smaller than the part that grows with the rows, queries stay right but read the
-    same blocks from disk again and again. See [Memory of states](running.md#memory-of-states).
+    `explain` estimates the memory of states in RocksDB: the cache of each store, 8.4 MB by default, and about
+    2 bytes for each row, with numbers of rows that YAML declares or that earlier builds measured. The warning
+    is at the model with the largest state. If the limit of `state: {memory}` is smaller than the part that
+    grows with the rows, queries stay right but read the same blocks from disk again and again. See [Memory of
+    states](running.md#memory-of-states).
 MS860 A query failed
     Spark stopped the query for a reason that Millstream does not recognize. The message is Spark's own; see
     the log for all of it. What the query had finished is kept: build again to continue.

@@ -78,6 +78,8 @@ def _counted(result: ModelResult) -> Iterator[Fact]:
     if result.query:
         yield Fact("query", result.query)
     yield Fact("rows read by its query", f"{result.rows_read:,}")
+    if result.rows_changed is not None:
+        yield Fact("rows changed", f"{result.rows_changed:,}")
     if result.rows_written is not None:
         yield Fact("records written", f"{result.rows_written:,}")
     for name, counts in (("skipped", result.skipped), ("dead letters", result.dead_letters)):

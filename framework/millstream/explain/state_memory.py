@@ -13,19 +13,20 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.byte_sizes import bytes_of, size_in_words
 from millstream.errors import Diagnostic
-from millstream.physical.state_store import Store, budget, bytes_of, is_limited, store_of
+from millstream.physical.state_store import Store, budget, is_limited, store_of
 from millstream.physical.values import Query, StateSize
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.folders import checkpoints_of
 from millstream.project.spark_settings import spark_settings
 from millstream.project.values import LOCAL_PARTITIONS, Target, is_local, shuffle_partitions
 from millstream.state_figures import MeasuredState, measured_states
+from millstream.text import Location, Text
 
-MEGABYTE = 1 << 20
 _CACHE = "spark.sql.streaming.stateStore.rocksdb.blockCacheSizeMB"
 _CACHE_MB = 8
-"""Spark's default (RocksDBConf)."""
+"""Spark's default (RocksDBConf); its MB are 2 to the 20th."""
 _ENTRY = 2
 """Bytes of an entry in filters (10 bits) and indexes."""
 _HEAP = "spark.driver.memory"
@@ -36,7 +37,7 @@ class StateStores(Struct, frozen=True):
     """How a target keeps states."""
 
     partitions: int = LOCAL_PARTITIONS
-    cache: int = _CACHE_MB * MEGABYTE
+    cache: int = _CACHE_MB << 20
     """Bytes of blocks that each store keeps at most."""
     heap: int = 0
     """Bytes of the heap of the JVM on this machine; 0 if states are elsewhere."""
@@ -49,7 +50,7 @@ def stores_of(target: Target, root: Path) -> StateStores:
     given = settings.get(_CACHE, "")
     return StateStores(
         shuffle_partitions(target),
-        (int(given) if given.isdigit() else _CACHE_MB) * MEGABYTE,
+        (int(given) if given.isdigit() else _CACHE_MB) << 20,
         bytes_of(settings.get(_HEAP, _LOCAL_HEAP)) if is_local(target) else 0,
         measured_states(checkpoints_of(target, root)),
     )
@@ -71,12 +72,15 @@ class StateMemory(Struct, frozen=True):
     """The limit that it shares with all states that have one, in bytes."""
     in_heap: bool = False
     measured: MeasuredState | None = None
+    unit: str = "row"
+    model: str = ""
+    """Id of the model that has it."""
 
 
 def state_memory(query: Query, catalog: Catalog, stores: StateStores) -> tuple[StateMemory, ...]:
     """Return the memory of each state of a query."""
     store = store_of(query, catalog)
-    limit = budget(catalog) * MEGABYTE if is_limited(query, catalog) else None
+    limit = budget(catalog) if is_limited(query, catalog) else None
     return tuple(_estimated(size, store, stores, limit) for size in query.memory.states)
 
 
@@ -101,6 +105,8 @@ def _estimated(size: StateSize, store: Store, stores: StateStores, limit: int | 
         limit,
         store == "memory",
         measured,
+        size.unit,
+        size.model,
     )
 
 
@@ -109,41 +115,40 @@ def in_words(state: StateMemory, cache: int) -> str:
     count = f"{state.stores:,} store{'s' if state.stores > 1 else ''}"
     if state.memory is not None:
         where = "in the heap" if state.in_heap else f"in {count}"
-        rows = f"{state.rows:,} {state.rows_from} rows"
+        rows = f"{state.rows:,} {state.rows_from} {state.unit}s"
         text = f"up to about {size_in_words(state.memory)} {where}, for {rows}"
     elif state.in_heap:
-        text = f"{state.row_bytes} bytes of the heap for each row"
+        text = f"{state.row_bytes} bytes of the heap for each {state.unit}"
     else:
-        text = f"up to {size_in_words(cache)} in each of {count}, and {_ENTRY} bytes for each row"
+        text = f"up to {size_in_words(cache)} in each of {count}, and {_ENTRY} bytes for each {state.unit}"
     if state.limit is not None:
         text += f", limited to {size_in_words(state.limit)} with all limited states"
     if (found := state.measured) is not None:
         sizes = f"{size_in_words(found.memory)}, and {size_in_words(found.files)} of files"
-        text += f"; measured on {found.time[:10]}: {found.rows:,} rows in {sizes}"
+        text += f"; measured on {found.time[:10]}: {found.rows:,} {state.unit}s in {sizes}"
     return text
 
 
-def size_in_words(number: int) -> str:
-    for unit, factor in (("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)):
-        if number >= factor:
-            return f"{number / factor:,.1f}".removesuffix(".0") + f" {unit}"
-    return f"{number} bytes"
-
-
 def memory_warnings(
-    states: Sequence[StateMemory], stores: StateStores, machine: int | None
+    states: Sequence[StateMemory], stores: StateStores, machine: int | None, files: Mapping[str, Text]
 ) -> Iterator[Diagnostic]:
     """Warn if states need more memory than `machine` has, or than their own limit, as far as it is known.
 
-    All queries of a target on this machine run in one process.
+    All queries of a target on this machine run in one process. `files` has the file of each model by its id:
+    a warning is at the model with the largest state.
     """
+
+    def warning(message: str, remedy: str, concerned: Sequence[StateMemory]) -> Diagnostic:
+        location, line = _place(files.get(max(concerned, key=_memory).model))
+        return Diagnostic("MS675", message, location, remedy, line, severity="warning")
+
     limited = [each for each in states if each.limit is not None]
     least = sum(each.entries or 0 for each in limited)
     if limited and limited[0].limit is not None and least > limited[0].limit:
         limit = size_in_words(limited[0].limit)
         message = f"filters and indexes of states need about {size_in_words(least)}, their limit is {limit}"
         remedy = f"give more memory to one of them: config(state={{'memory': '{_rounded(least)}'}})"
-        yield Diagnostic("MS675", message, None, remedy, severity="warning")
+        yield warning(message, remedy, limited)
     free = [each.memory or 0 for each in states if each.limit is None]
     need = sum(free) + (
         min(limited[0].limit or 0, sum(each.memory or 0 for each in limited)) if limited else 0
@@ -154,7 +159,16 @@ def memory_warnings(
             f"this machine has {size_in_words(machine)}; most is for {max(states, key=_memory).operator}"
         )
         remedy = "limit their memory: config(state={'memory': '512 MB'}), or use a smaller heap"
-        yield Diagnostic("MS675", message, None, remedy, severity="warning")
+        yield warning(message, remedy, states)
+
+
+def _place(file: Text | None) -> tuple[Location | None, str]:
+    """Return where a model sets options: its `config`, or its first line."""
+    if file is None:
+        return None, ""
+    start = max(file.content.find("config("), 0)
+    location = file.location(start, start + len("config") if start else None)
+    return location, file.line(location.line)
 
 
 def _memory(state: StateMemory) -> int:
@@ -162,4 +176,4 @@ def _memory(state: StateMemory) -> int:
 
 
 def _rounded(number: int) -> str:
-    return f"{-(-number // MEGABYTE)} MB"
+    return f"{-(-number // 1_000_000)} MB"

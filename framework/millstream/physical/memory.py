@@ -27,6 +27,8 @@ from millstream.types import Array, Decimal, Map, Row, Simple, Type
 _FIXED = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _ROW = 64
 """Bytes of a row besides its columns: header, entry in the state store, copies of its version."""
+_PAGE = 1024
+"""Bytes of a page of positions, of which each is a bit (Positions.java)."""
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "millisecond": 0.001}
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
 
@@ -47,14 +49,16 @@ def estimate(
     unknown = False
     for node, operator in zip(states, operators, strict=True):
         rows, why = _rows(node, distinct, rates)
-        width = _ROW + sum(map(_width, (column.type for column in node.state_columns)))
+        paged = isinstance(node, Dedupe) and node.by_position
+        width = _ROW + (_PAGE if paged else sum(_width(column.type) for column in node.state_columns))
         name, content = operator_name(node), content_id(operator)
         # A store for the rows of each side, and one that counts them by key (SymmetricHashJoinStateManager).
         stores, entries = (4, 2) if isinstance(node, Join) else (1, 1)
-        sizes.append(StateSize(name, width, rows, stores, entries, content))
+        unit, model = "page" if paged else "row", next(iter((*node.models, *operator.models)), "")
+        sizes.append(StateSize(name, width, rows, stores, entries, content, unit, model))
         if rows is None:
             unknown = True
-            details.append(f"{name}: {why}, {width} bytes each")
+            details.append(f"{name}: {why}" if paged else f"{name}: {why}, {width} bytes each")
         else:
             total += rows * width
             details.append(f"{name}: {rows} {why} of {width} bytes")
@@ -75,7 +79,7 @@ def _rows(
                 return count, "rows"
             return count * windows, f"rows ({count} in each of {windows} windows)"
         case Dedupe(by_position=True):
-            return None, "a bit for each record of each sender"
+            return None, f"a bit for each record of each sender, in pages of {8 * _PAGE:,} records"
         case Dedupe():
             seconds = _seconds(node.within) if node.within else None
             rate = sum(rates.get(each.relation, 0.0) for each in in_order([node]) if isinstance(each, Decode))

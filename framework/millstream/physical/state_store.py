@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from millstream.byte_sizes import bytes_of
 from millstream.physical.values import Query
 from millstream.plan.from_sql.catalog import Catalog
 
 Store = Literal["rocksdb", "memory"]
-_UNITS = {"k": 10, "m": 20, "g": 30}
 
 
 def store_of(query: Query, catalog: Catalog) -> Store:
@@ -25,20 +25,13 @@ def is_limited(query: Query, catalog: Catalog) -> bool:
 
 
 def budget(catalog: Catalog) -> int:
-    """Return the sum of all models' state memory, in MB.
+    """Return the sum of all models' state memory, in bytes.
 
     RocksDBMemoryManager has one cache for all bounded states of an executor. The first state sets its size,
     so all states must request the same.
     """
     sizes = (_state_options(catalog, model).get("memory") for model in catalog.models)
-    return max(1, sum(bytes_of(size) for size in sizes if size) >> 20)
-
-
-def bytes_of(size: str) -> int:
-    """Return the number of bytes of `512 MB`, or of Spark's `2g`."""
-    text = size.lower().rstrip("b").rstrip()
-    unit = _UNITS.get(text[-1:], 0)
-    return int(text.rstrip("kmg").rstrip()) << unit
+    return sum(bytes_of(size) for size in sizes if size)
 
 
 def _options(query: Query, catalog: Catalog) -> list[Mapping[str, Any]]:

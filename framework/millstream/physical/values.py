@@ -253,6 +253,10 @@ class StateSize(Struct, frozen=True):
     """Entries of these stores for each row."""
     content: str = ""
     """What it stores: see `content_id`."""
+    unit: str = "row"
+    """What a row of the store is for users: a row, or a page of positions."""
+    model: str = ""
+    """Id of the model whose SQL has the operator, or of the first one that stores its rows."""
 
 
 class Memory(Struct, frozen=True):

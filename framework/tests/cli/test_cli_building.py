@@ -1,8 +1,11 @@
 """Progress that a build shows."""
 
+from msgspec.structs import replace
+from rich.text import Text
+
 from millstream.cli.build_progress import BuildProgress
 from millstream.cli.output import OutputStyle
-from millstream.physical.values import Memory, Query, Signature, SinkOutput, ToKafka
+from millstream.physical.values import DeadLetters, Memory, Query, Signature, SinkOutput, ToKafka
 from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.values import Ended, Setup, Started
 
@@ -20,12 +23,47 @@ def test_skipped_records_are_shown_below_their_query(capfd):
     progress.handle(Ended(Outcome("events_topics", "success", 5000, 1.5, counts=counts)))
     progress.console.file.close()
     lines = capfd.readouterr().err.splitlines()
-    assert lines[0].split() == ["✓", "plain", "5,000", "rows", "1.5", "s"]
+    assert lines[0].split() == ["✓", "plain", "5,000", "rows", "read", "1.5", "s"]
     assert lines[1:] == [
         "  1,200 records of web.events skipped: not decodable",
         "  1 record of plain skipped: a function failed",
         "  2 records of web.hits sent to dead letters: not decodable",
     ]
+
+
+def lines_of(capfd, query, outcome):
+    progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
+    progress.handle(Started(query))
+    progress.handle(Ended(outcome))
+    progress.console.file.close()
+    return capfd.readouterr().err.splitlines()
+
+
+def test_a_query_that_only_sends_dead_letters_shows_how_many(capfd):
+    query = replace(
+        QUERY, name="orders_dead_letters", deliver=ToKafka((DeadLetters("source.orders", "bad"),))
+    )
+    counts = Counts(dead_letters={"source.orders": 12})
+    line, *more = lines_of(
+        capfd, query, Outcome("orders_dead_letters", "success", 10_000, 2.0, counts=counts)
+    )
+    assert line.split() == ["✓", "orders", "dead", "letters", "12", "dead", "letters", "2.0", "s"]
+    assert more == ["  12 records of orders sent to dead letters: not decodable"]
+
+
+def test_a_table_over_tables_shows_how_many_of_its_rows_changed(capfd):
+    (line,) = lines_of(capfd, QUERY, Outcome("events_topics", "success", 0, 1.0, changed=3))
+    assert line.split() == ["✓", "plain", "3", "rows", "changed", "1.0", "s"]
+
+
+def test_lines_fit_on_a_narrow_terminal(monkeypatch, capfd):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "70")
+    many = tuple(SinkOutput(f"model.events_of_{number}", f"topic{number}") for number in range(9))
+    query = replace(QUERY, deliver=ToKafka(many))
+    (line,) = lines_of(capfd, query, Outcome("events_topics", "success", 5000, 1.5))
+    assert len(Text.from_ansi(line).plain) == 70
+    assert "…" in line
 
 
 def test_a_stage_is_shown_when_it_begins_and_when_it_is_done(capfd):

@@ -6,6 +6,7 @@ import socket
 import pytest
 from support.postgres import free_port
 
+from millstream.byte_sizes import size_in_words
 from millstream.cli.commands.debug import Check, flat, java, line
 from millstream.project.secrets import Secret
 
@@ -152,7 +153,7 @@ def test_the_cache_is_what_compile_keeps(run, shop):
     run("compile")
     size = sum(file.stat().st_size for file in (shop / "target/cache").iterdir())
     assert checks(run("debug", "--output", "json"))["cache"]["found"] == (
-        f"{size / 1024:,.0f} KB in target/cache/"
+        f"{size_in_words(size)} in target/cache/"
     )
 
 

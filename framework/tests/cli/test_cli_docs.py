@@ -21,7 +21,9 @@ from millstream.docs.formats import FORMATS
 def test_generate_makes_a_site_in_the_target_folder(run, shop: Path):
     found = run("docs", "generate")
     assert (found.code, found.err) == (0, "")
-    assert re.fullmatch(r"Generated the site of 2 models: target/docs/index.html \(0\.\d MB\)\.\n", found.out)
+    assert re.fullmatch(
+        r"Generated the site of 2 models: target/docs/index.html \([\d.]+ kB\)\.\n", found.out
+    )
     assert (shop / "target/docs/index.html").is_file()
     assert (shop / "target/docs/data/start.js").is_file()
 

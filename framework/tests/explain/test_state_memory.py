@@ -12,7 +12,6 @@ from support.written import project
 
 from millstream.cli.group import millstream
 from millstream.explain.state_memory import (
-    MEGABYTE,
     StateMemory,
     StateStores,
     in_words,
@@ -34,9 +33,10 @@ from millstream.physical.values import (
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Target
 from millstream.state_figures import MeasuredState, OperatorState, StateFigures, measured_states
-from millstream.text import Location
+from millstream.text import Location, Text
 
-GIGABYTE = 1024 * MEGABYTE
+MEBIBYTE = 1 << 20
+GIGABYTE = 10**9
 
 
 STORES = StateStores()
@@ -59,7 +59,7 @@ def memory_of(given, stores=STORES) -> StateMemory:
 def test_each_store_has_a_cache_and_each_row_has_a_part_of_filters_and_indexes():
     found = memory_of(query(10_000_000), StateStores(partitions=2))
     assert (found.stores, found.rows, found.rows_from) == (2, 10_000_000, "declared")
-    assert found.memory == 2 * 8 * MEGABYTE + 2 * 10_000_000
+    assert found.memory == 2 * 8 * MEBIBYTE + 2 * 10_000_000
 
 
 def test_a_cache_does_not_hold_more_than_all_rows():
@@ -75,15 +75,15 @@ def test_rows_that_were_measured_count_where_none_are_declared():
     assert (found.rows, found.rows_from) == (1_000_000, "measured")
     assert abs(found.memory - measured.memory) < 0.05 * measured.memory
     assert in_words(found, stores.cache) == (
-        "up to about 17.9 MB in 2 stores, for 1,000,000 measured rows; measured on 2026-11-25: 1,000,000 rows in 17.6 MB, "
-        "and 16.4 MB of files"
+        "up to about 18.8 MB in 2 stores, for 1,000,000 measured rows; measured on 2026-11-25: 1,000,000 rows in 18.5 MB, "
+        "and 17.2 MB of files"
     )
 
 
 def test_without_a_number_of_rows_the_parts_are_shown():
     found = memory_of(query())
     assert (found.memory, found.rows_from) == (None, "unknown")
-    assert in_words(found, 8 * MEGABYTE) == "up to 8 MB in each of 4 stores, and 2 bytes for each row"
+    assert in_words(found, 8 * MEBIBYTE) == "up to 8.4 MB in each of 4 stores, and 2 bytes for each row"
 
 
 def test_figures_of_an_edited_state_are_not_used(tmp_path):
@@ -115,8 +115,8 @@ def test_a_target_sets_partitions_cache_and_heap(tmp_path):
         "spark.driver.memory": "3g",
     }
     found = stores_of(target(spark=spark), tmp_path)
-    assert (found.partitions, found.cache, found.heap) == (20, 16 * MEGABYTE, 3 * GIGABYTE)
-    assert stores_of(target(), tmp_path) == StateStores(4, 8 * MEGABYTE, 2 * GIGABYTE)
+    assert (found.partitions, found.cache, found.heap) == (20, 16 * MEBIBYTE, 3 << 30)
+    assert stores_of(target(), tmp_path) == StateStores(4, 8 * MEBIBYTE, 2 << 30)
     assert stores_of(target(master="spark://host:7077"), tmp_path).heap == 0
 
 
@@ -126,20 +126,35 @@ def test_a_target_sets_partitions_cache_and_heap(tmp_path):
         (
             4 * GIGABYTE,
             None,
-            "about 1.9 GB besides the heap of 3 GB, and this machine has 4 GB; most is for aggregate",
+            "about 2 GB besides the heap of 3 GB, and this machine has 4 GB; most is for aggregate",
         ),
         (8 * GIGABYTE, None, None),
         (None, None, None),
-        (4 * GIGABYTE, 512 * MEGABYTE, "need about 1.9 GB, their limit is 512 MB"),
+        (4 * GIGABYTE, 512 * 10**6, "need about 2 GB, their limit is 512 MB"),
         (4 * GIGABYTE, 2 * GIGABYTE, "this machine has 4 GB"),
     ],
 )
 def test_a_warning_says_what_is_too_small(machine, limit, said):
     state = replace(memory_of(query(1_000_000_000)), limit=limit)
     state = replace(state, memory=min(state.memory, limit or state.memory))
-    found = [each.message for each in memory_warnings([state], StateStores(heap=3 * GIGABYTE), machine)]
+    found = [each.message for each in memory_warnings([state], StateStores(heap=3 * GIGABYTE), machine, {})]
     assert len(found) == (said is not None)
     assert said is None or said in found[0]
+
+
+def test_a_warning_is_at_the_model_with_the_largest_state():
+    small = replace(memory_of(query(1_000_000_000)), model="model.small")
+    large = replace(memory_of(query(2_000_000_000)), model="model.large")
+    files = {
+        "model.small": Text("models/small.sql", "select 1\n"),
+        "model.large": Text("models/large.sql", "-- much\n{{ config(materialized='table') }}\nselect 1\n"),
+    }
+    (found,) = memory_warnings([small, large], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
+    assert (str(found.location), found.line) == (
+        "models/large.sql:2:4", "{{ config(materialized='table') }}",
+    )  # fmt: skip
+    (found,) = memory_warnings([small], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
+    assert str(found.location) == "models/small.sql:1:1"
 
 
 def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
@@ -157,9 +172,10 @@ def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
     found = json.loads(result.stdout)
     (warning,) = found["diagnostics"]
     assert (warning["code"], warning["severity"]) == ("MS675", "warning")
-    assert warning["message"] == "filters and indexes of states need about 19.1 MB, their limit is 1 MB"
+    assert warning["message"] == "filters and indexes of states need about 20 MB, their limit is 1 MB"
+    assert (warning["path"], warning["line"], warning["column"]) == ("models/m.sql", 1, 4)
     ((state,),) = (query["states"] for query in found["queries"])
-    assert (state["rows"], state["entries"], state["limit"]) == (10_000_000, 20_000_000, MEGABYTE)
+    assert (state["rows"], state["entries"], state["limit"]) == (10_000_000, 20_000_000, 10**6)
     (tmp_path / "models/m.sql").write_text(sql.replace("1 MB", warning["help"].split("'")[3]))
     assert (
         json.loads(CliRunner().invoke(millstream, ["explain", "--output", "json"]).stdout)["diagnostics"]
@@ -170,6 +186,6 @@ def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
 def test_a_container_has_the_memory_of_its_limit(tmp_path):
     limit = tmp_path / "memory.max"
     limit.write_text("67108864\n")
-    assert memory_of_machine(limit) == 64 * MEGABYTE
+    assert memory_of_machine(limit) == 64 * MEBIBYTE
     limit.write_text("max\n")
     assert memory_of_machine(limit) == memory_of_machine(tmp_path / "missing")

@@ -1,5 +1,6 @@
 """How much state a query keeps, as far as hints tell."""
 
+from msgspec.structs import replace
 from planned_projects import planned
 from support.building import sink
 from support.plans import by, dedupe, group, join, select, topic, watermark, where
@@ -40,6 +41,13 @@ def test_windows_close():
     )
     assert "20 rows" not in memory(node, {"a": 10}).why
     assert "10 in each of 3 windows" in memory(node, {"a": 10}).why
+
+
+def test_positions_are_bits_in_pages():
+    found = memory(replace(dedupe(by(topic("a", "b"), "a"), "a", "b"), by_position=True))
+    assert found.why.endswith("a bit for each record of each sender, in pages of 8,192 records")
+    (state,) = found.states
+    assert (state.unit, state.width, state.rows) == ("page", 64 + 1024, None)
 
 
 def test_a_dedupe_forgets_after_a_time():

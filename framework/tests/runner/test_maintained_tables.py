@@ -47,6 +47,10 @@ def sizes(root):
     return {row["n"]: row["events"] for row in table_rows(root, "model.sizes")}
 
 
+def changed(results):
+    return {each.id.partition(".")[2]: each.rows_changed for each in results.results}
+
+
 def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark):
     for name, sql in {"latest": LATEST, "kinds": KINDS, "sizes": SIZES, "first": FIRST, "out": OUT}.items():
         shop.model(name, sql)
@@ -56,6 +60,7 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     assert set(statuses(results).values()) == {"success"}
     assert kinds(shop.root) == {"x": (2, 3.0, 2), "y": (2, 2.0, 1)}
     assert sizes(shop.root) == {2: 4}
+    assert changed(results) == {"latest": None, "kinds": 2, "sizes": 1, "first": 2, "out": None}
     assert sorted(row["id"] for row in table_rows(shop.root, "model.first")) == [1, 3]
     # An update moves a row to another group, a delete removes a group.
     shop.send(event(2, "b", "y", 3.0), event(1, "a", "gone"), event(5, "d", "z"))
@@ -63,6 +68,7 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     assert not problems(told), problems(told)
     assert kinds(shop.root) == {"y": (3, 3.0, 2), "z": (1, 1.0, 1)}
     assert sizes(shop.root) == {3: 3, 1: 1}
+    assert changed(results) == {"latest": None, "kinds": 3, "sizes": 3, "first": 4, "out": None}
     assert sorted(row["id"] for row in table_rows(shop.root, "model.first")) == [2, 5]
     # Its readers get the same differences.
     records = received(shop.bootstrap, "out")

@@ -13,6 +13,7 @@ import click
 from msgspec import Struct, to_builtins
 
 from millstream.broker import stop_broker
+from millstream.byte_sizes import size_in_words
 from millstream.cli.commands.query import target_of
 from millstream.cli.diagnostics import count
 from millstream.cli.jobs import compiled_job
@@ -100,7 +101,7 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
     if data and not force:
         _check_idle(root, common.target)
     if data and not yes and not common.style.json:
-        listed = ", ".join(f"{each.path} ({size(each.bytes)})" for each in data)
+        listed = ", ".join(f"{each.path} ({size_in_words(each.bytes)})" for each in data)
         if not confirmed(f"Remove {listed} with its topics and tables?"):
             return finish(common.style, text="nothing was removed")
     has_broker = data and not common.target and broker_folder(root).is_dir()
@@ -137,7 +138,7 @@ def _remove_orphans(common: Common, *, yes: bool) -> int:
 def _orphan_line(orphan: Orphan) -> str:
     names = ", ".join(each.partition(".")[2] for each in orphan.stored)
     what = f"the checkpoint {orphan.query}" if orphan.query else "what is recorded of dead letters"
-    return f"{what}{f' of {names}' if names else ''}: {size(orphan.bytes)}"
+    return f"{what}{f' of {names}' if names else ''}: {size_in_words(orphan.bytes)}"
 
 
 def folder_of_target(common: Common, root: Path, name: str) -> Path:
@@ -218,11 +219,9 @@ def remove(path: Path) -> None:
 
 
 def text_of(removed: list[Removed], left: list[Left]) -> str:
-    lines = [f"removed {each.path}: {count(each.files, 'file')}, {size(each.bytes)}" for each in removed]
+    lines = [
+        f"removed {each.path}: {count(each.files, 'file')}, {size_in_words(each.bytes)}" for each in removed
+    ]
     lines = lines or ["there is nothing to remove"]
     lines += [f"{each.what} of target '{each.target}' are left: {each.place}" for each in left]
     return "\n".join(lines)
-
-
-def size(number: int) -> str:
-    return f"{number / 1e6:,.1f} MB" if number >= 1e5 else f"{number / 1e3:,.1f} kB"

@@ -13,6 +13,7 @@ from msgspec import Struct, to_builtins
 from rich.text import Text
 
 from millstream import __version__
+from millstream.byte_sizes import size_in_words
 from millstream.cli.connections import Attempt, connections
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
@@ -106,9 +107,9 @@ def jars(common: Common, *, fetch: bool) -> Check:
     everything, lacking = jars_of(catalog, catalog), missing(catalog)
     if not lacking:
         return Check("jars", "good", f"all {len(everything)} in {folder}")
-    size = sum(jar.size for jar in lacking) / 1e6
+    size = sum(jar.size for jar in lacking)
     found = f"{len(everything) - len(lacking)} of {len(everything)} in {folder}"
-    later = f"the others ({size:,.0f} MB) are downloaded when needed; --fetch downloads them now"
+    later = f"the others ({size_in_words(size)}) are downloaded when needed; --fetch downloads them now"
     return Check("jars", "good", found, details=(later,))
 
 
@@ -192,7 +193,7 @@ def cache(root: Path, settings: Settings) -> Check:
     except OSError as error:
         remedy = "remove it; the next compile recreates it"
         return Check("cache", "warning", f"{shown}: {os_reason(error)}", remedy)
-    return Check("cache", "good", f"{size / 1024:,.0f} KB in {shown}" if size else f"nothing yet in {shown}")
+    return Check("cache", "good", f"{size_in_words(size)} in {shown}" if size else f"nothing yet in {shown}")
 
 
 def writes(root: Path, settings: Settings) -> Check:

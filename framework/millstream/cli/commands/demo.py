@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
-import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from millstream.cli.options import Changes, Choice, Common, cli_command
+from millstream.cli.options import Changes, Choice, Common, Page, cli_command, serving_page
 from millstream.cli.project_templates import make_project, template_of
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.settings import FILE
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     import threading
 
     from millstream.cli.run_progress import RunProgress
-    from millstream.docs.values import Site
-    from millstream.manifest import Compiled
-    from millstream.runner.values import Job, Tell
+    from millstream.runner.values import Tell
 
 _NAME = "demo"
 
@@ -43,15 +39,8 @@ _NAME = "demo"
     show_default=True,
     help="Records per topic and second.",
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8080,
-    show_default=True,
-    help="The port of the page; 0: any free port.",
-)
-@click.option("--open/--no-open", "open_", default=True, help="Open the page in a browser.")
-def command(common: Common, *, path: Path | None, rate: float, port: int, open_: bool) -> int:
+@serving_page
+def command(common: Common, *, path: Path | None, rate: float, page: Page) -> int:
     """Run a project with live test traffic, and show it on a live page.
 
     The page shows the lineage with the records that flow through it, rates, latency, lag, and the newest rows
@@ -64,7 +53,7 @@ def command(common: Common, *, path: Path | None, rate: float, port: int, open_:
     from millstream.cli.signals import stopping_well
 
     with stopping_well() as stopping, _folder(common, path) as root:
-        return _run(replace(common, project_dir=root), stopping, rate, port, open_=open_)
+        return _run(replace(common, project_dir=root), stopping, rate, page)
 
 
 @contextmanager
@@ -85,7 +74,7 @@ def _folder(common: Common, path: Path | None) -> Iterator[Path]:
     yield root
 
 
-def _run(common: Common, stopping: threading.Event, rate: float, port: int, *, open_: bool) -> int:
+def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> int:
     from millstream.cli.jobs import compiled_job
     from millstream.cli.output import show
     from millstream.cli.project import models_in, root_of
@@ -109,11 +98,12 @@ def _run(common: Common, stopping: threading.Event, rate: float, port: int, *, o
     def served(progress: RunProgress) -> Iterator[Tell]:
         from millstream.cli.live_relations import live_relations
         from millstream.cli.live_traffic import live_traffic
+        from millstream.docs.generate import generate_site
         from millstream.kafka.opening import connected
         from millstream.ops.live_page.lineage import drawn_lineage
         from millstream.ops.live_page.page import LivePage
         from millstream.ops.live_page.rows import NewestRows
-        from millstream.ops.live_page.server import serving_page
+        from millstream.ops.live_page.server import serving_page as serve
         from millstream.registry.writers import asked_writers
         from millstream.runner.values import Told
 
@@ -121,33 +111,21 @@ def _run(common: Common, stopping: threading.Event, rate: float, port: int, *, o
             for each in error.diagnostics:
                 progress.handle(Told(each))
 
-        site = _site(compiled, job)
-        folder = Path(job.project.root) / job.project.settings.target_path / "docs"
+        root, target_path = Path(job.project.root), job.project.settings.target_path
+        folder = root / target_path / "docs"
+        site, _ = generate_site(root, compiled, target_path, folder)  # the page links to it
         sources = {f"source.{id_}": topic.topic for id_, topic in job.project.sources.items()}
         with ExitStack() as stack:
             admin = stack.enter_context(connected(job.project))
             writers = stack.enter_context(asked_writers(job.project))
             rows = NewestRows(live_relations(job.project, compiled.manifest.nodes, admin, writers))
-            page = LivePage(job.project.settings.name, sources, watcher, rows)
+            live = LivePage(job.project.settings.name, sources, watcher, rows)
             stack.enter_context(rows.reading())
-            address = stack.enter_context(serving_page(page, drawn_lineage(site), folder, port))
+            address = stack.enter_context(serve(live, drawn_lineage(site), folder, page.port))
             progress.show_page(address)
-            if open_ and sys.stderr.isatty():
-                webbrowser.open(address)
-            traffic = live_traffic(job.project, admin, generators, rate, writers, page.sent, failed)
+            page.opened(address)
+            traffic = live_traffic(job.project, admin, generators, rate, writers, live.sent, failed)
             stack.enter_context(traffic)
-            yield page.tell
+            yield live.tell
 
     return run_job(common, compiled, job, diagnostics, watcher, stopping, served)
-
-
-def _site(compiled: Compiled, job: Job) -> Site:
-    """Write the project's site, which the page links to."""
-    from millstream.docs.build import site_of
-    from millstream.docs.material import gather
-    from millstream.docs.write import write_site
-
-    root, target_path = Path(job.project.root), job.project.settings.target_path
-    site = site_of(gather(root, compiled, target_path))
-    write_site(root / target_path / "docs", site)
-    return site

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from millstream.byte_sizes import size_in_words
 from millstream.cli.commands.query import target_of
-from millstream.cli.options import Common, cli_command
+from millstream.cli.options import Common, Page, cli_command, serving_page
 from millstream.cli.output import finish, say, terminal
 from millstream.cli.project import compile_valid, models_in, project_of, root_of
 from millstream.docs.formats import FORMATS
-from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
+from millstream.errors import reporting_os_errors
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -45,14 +45,7 @@ _REMEDY = "make it writable, or choose another path with --to"
     default=None,
     help="Include the plan and its queries; default: in projects of up to 1,000 models.",
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8080,
-    show_default=True,
-    help="The port of serve; 0: any free port.",
-)
-@click.option("--open/--no-open", "open_", default=True, help="With serve: open the site in a browser.")
+@serving_page
 @click.argument("action", type=click.Choice(("generate", "serve")))
 def command(
     common: Common,
@@ -60,8 +53,7 @@ def command(
     action: Literal["generate", "serve"],
     to: Path | None,
     plan: bool | None,
-    port: int,
-    open_: bool,
+    page: Page,
 ) -> int:
     """Generate or serve the project's site, or a document for other tools.
 
@@ -81,7 +73,7 @@ def command(
     shown = to.as_posix() if to else f"{settings.target_path}/docs"
     with reporting_os_errors("MS702", f"{shown} can't be written", _REMEDY):
         result = _site(common, root, compiled, folder, plan, settings.target_path)
-    size = f"{result['bytes'] / 1e6:,.1f} MB"
+    size = size_in_words(result["bytes"])
     text = f"Generated the site of {models_in(compiled):,} models: {shown}/index.html ({size})."
     code = finish(
         common.style,
@@ -90,25 +82,20 @@ def command(
         text=text,
         models=models_in(compiled),
     )
-    return _serve(common, folder, port, open_=open_) if action == "serve" and not code else code
+    return _serve(common, folder, page) if action == "serve" and not code else code
 
 
 def _site(
     common: Common, root: Path, compiled: Compiled, folder: Path, plan: bool | None, target_path: str
 ) -> dict[str, int]:
-    from millstream.docs.build import site_of
-    from millstream.docs.material import gather
-    from millstream.docs.write import foreign, write_site
+    from millstream.docs.generate import generate_site
     from millstream.explain.state_memory import stores_of
 
-    if page := foreign(folder):
-        message = f"{folder.name}/{page} was not written by Millstream, and would be overwritten"
-        raise MillstreamError(Diagnostic("MS709", message, None, "choose another folder with --to"))
     stores = stores_of(target_of(common, root), root)
     with _status(common) as set_status:
-        material = gather(root, compiled, target_path, plan=plan, progress=set_status, stores=stores)
-        set_status("Drawing")
-        sizes = write_site(folder, site_of(material))
+        _, sizes = generate_site(
+            root, compiled, target_path, folder, plan=plan, stores=stores, progress=set_status
+        )
     return {"files": len(sizes), "bytes": sum(sizes.values())}
 
 
@@ -138,13 +125,12 @@ def _document(common: Common, root: Path, compiled: Compiled, to: Path | None, t
     return finish(common.style, compiled.diagnostics, text=text, models=models_in(compiled))
 
 
-def _serve(common: Common, folder: Path, port: int, *, open_: bool) -> int:
+def _serve(common: Common, folder: Path, page: Page) -> int:
     from millstream.docs.serving import serving
 
-    with serving(folder, port) as (address, server):
+    with serving(folder, page.port) as (address, server):
         say(common.style, f"Serving at {address}; press Ctrl-C to stop.", sys.stderr)
-        if open_ and sys.stderr.isatty():
-            webbrowser.open(address)
+        page.opened(address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:

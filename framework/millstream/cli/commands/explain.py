@@ -23,8 +23,11 @@ from millstream.cli.project import (
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.settings import read_settings
+from millstream.text import Text as FileText
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.text import Text
 
     from millstream.explain.explanation import About, Explanation
@@ -84,9 +87,15 @@ def command(
     explained = _explained(topology, about, rule, empty=ids == ())
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
     states = [state for query in about.queries for state in query.states]
-    warnings = memory_warnings(states, stores, memory_of_machine())
+    nodes = compiled.manifest.nodes
+    files = {each.model: _file(root, nodes[each.model].path) for each in states if each.model in nodes}
+    warnings = memory_warnings(states, stores, memory_of_machine(), files)
     diagnostics = [*compiled.diagnostics, *selection.diagnostics, *warnings]
     return finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
+
+
+def _file(root: Path, path: str) -> FileText:
+    return FileText(path, (root / path).read_text(encoding="utf-8"))
 
 
 def _explained(topology: Topology, about: About, rule: str | None, *, empty: bool) -> list[Explanation]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from millstream.byte_sizes import size_in_words
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, terminal
@@ -58,7 +59,7 @@ def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int
         found = write_package(contents, place, progress)
     text = (
         f"Packaged {contents.facts.project} for target {contents.facts.target}: {found.files:,} files, "
-        f"{found.packages} packages and {found.jars} jars ({found.bytes / 1e6:,.0f} MB) in {found.path}."
+        f"{found.packages} packages and {found.jars} jars ({size_in_words(found.bytes)}) in {found.path}."
     )
     result = {"package": found}
     return finish(common.style, compiled.diagnostics, result=result, text=text, models=models_in(compiled))

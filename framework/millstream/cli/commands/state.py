@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import click
 from msgspec import to_builtins
 
+from millstream.byte_sizes import size_in_words
 from millstream.cli import result_tables
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
@@ -143,12 +144,7 @@ def _lines(found: Sequence[OperatorSize], *, counted: bool) -> Iterator[tuple[st
 
 
 def _size(number: int | None) -> str:
-    if number is None:
-        return "?"
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number >= factor:
-            return f"{number / factor:,.1f} {unit}"
-    return f"{number} B"
+    return "?" if number is None else size_in_words(number)
 
 
 def _show_rows(common: Common, found: Sequence[tuple[OperatorSize, Answer]], zone: ZoneInfo) -> int:

@@ -224,6 +224,7 @@ def _once(
         reads=tried.seen.reads,
         counts=tried.counts,
         backfilled=tried.backfilled,
+        changed=sum(context.stores.changed) if query.maintaining is not None else None,
         left_out=left_out | dict(context.left_out),
     )
 
@@ -261,6 +262,7 @@ def _results(
                 problem.message if problem else outcome.message,
                 reads,
                 written.get(target.topic) if isinstance(target, SinkOutput) else None,
+                outcome.changed,
                 left_out.skipped,
                 left_out.dead_letters,
                 left_out.tests,

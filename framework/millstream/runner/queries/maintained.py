@@ -145,12 +145,12 @@ def maintained(
     plan: Maintaining,
     tables: Tables,
     sql: Callable[[SparkSession], DataFrame],
-    store: Callable[[DataFrame, int, bool], None],
+    store: Callable[[DataFrame, int, Differences], None],
 ) -> Callable[[DataFrame, int], None]:
     """Return a function that brings a table up to date when a batch begins.
 
-    `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction, and is
-    told whether they are few.
+    `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction,
+    and gets the differences.
     """
 
     def each_batch(batch: DataFrame, _number: int) -> None:
@@ -191,7 +191,7 @@ def maintained(
             found.rows.createOrReplaceTempView(plan.view)
             own.note(session, plan.target, noted.number + 1, note)
             with planned_small(session, found.few, interpreted=small):
-                store(sql(session), noted.number + 1, found.few)
+                store(sql(session), noted.number + 1, found)
 
     return each_batch
 

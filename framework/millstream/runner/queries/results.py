@@ -70,5 +70,7 @@ class Outcome(Struct, frozen=True):
     """Records of a batch that did not complete, by the same ids as `reads`."""
     backfilled: dict[str, dict[str, int]] = {}
     """Records that models read again before the query started, by model, then by the same ids."""
+    changed: int | None = None
+    """Rows of a table over tables that were inserted, updated or deleted; None for other queries."""
     left_out: dict[str, Diagnostic] = {}
     """Models that failed on their own; the query ran without them."""

@@ -34,6 +34,7 @@ from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
+from millstream.runner.queries.maintained import Differences
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.table_changes import follow_table
@@ -130,11 +131,12 @@ def _maintained(
     # The numbers of its transactions are not those of Spark's batches.
     stores = replace(context.stores, identity=MAINTAINED, again=None, records=lambda _: None, distinct=True)
 
-    def stored(rows: DataFrame, number: int, few: bool) -> None:
-        if few:
+    def stored(rows: DataFrame, number: int, found: Differences) -> None:
+        if found.few:
             store(rows, how, stores, number, small=True)
         else:
             deliver(how, stores)(rows, number)
+        stores.changed.append(found.stored)
 
     return maintained.maintained(plan, context.tables, partial(_rows_of, query, context), stored)
 

@@ -32,5 +32,5 @@ def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     }
     if is_limited(query, catalog):
         found[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
-        found[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(budget(catalog))
+        found[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(max(1, budget(catalog) >> 20))
     return found

@@ -1,0 +1,24 @@
+"""Numbers of bytes in words, in the same units everywhere: a MB is a million bytes."""
+
+from __future__ import annotations
+
+_UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+_SPARKS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def size_in_words(number: int) -> str:
+    """Return a number of bytes in words: `1.5 MB`."""
+    for unit, factor in _UNITS:
+        # 999,960 bytes would be shown as 1,000.0 kB.
+        if number >= factor - factor // 20_000:
+            return f"{number / factor:,.1f}".removesuffix(".0") + f" {unit}"
+    return "1 byte" if number == 1 else f"{number:,} bytes"
+
+
+def bytes_of(size: str) -> int:
+    """Return the number of bytes of `512 MB`, or of `512m` as Spark reads it: m is 2 to the 20th."""
+    text = size.lower().replace(" ", "")
+    if text.endswith("b"):
+        units = {unit.lower(): factor for unit, factor in _UNITS}
+        return int(text[:-2]) * units[text[-2:]]
+    return int(text.rstrip("kmg")) * _SPARKS.get(text[-1:], 1)
