@@ -74,12 +74,12 @@ class ProjectTests:
     # -- unit tests, some of them ahead of pytest
 
     def start(self, units: Sequence[tuple[str, UnitTest]], *, with_data: bool) -> None:
-        """Remember the unit tests that pytest will run, by their node ids, and start Spark."""
+        """Remember the unit tests that pytest will run, by their node ids.
+
+        The first one that can run starts Spark; one that is itself wrong needs none.
+        """
         self._units = list(units)
         self.session.needs_jars = with_data
-        if units:
-            # The first tests are planned meanwhile.
-            self._pool.submit(self.session.spark)
 
     def verdict(self, nodeid: str, unit: UnitTest) -> Verdict:
         """Return the verdict of a unit test; start some of the following tests."""

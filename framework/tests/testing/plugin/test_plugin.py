@@ -7,6 +7,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from millstream.errors import MillstreamError
+from millstream.testing.plugin.project_tests import ProjectTests, TestRequest
+
 WRONG = """
 - name: of_nothing
   model: passed
@@ -37,6 +40,17 @@ def test_elsewhere_it_imports_next_to_nothing(tmp_path):
     assert code == 0
     assert "1 passed" in said
     assert "['millstream.testing', 'millstream.testing.plugin', 'millstream.testing.plugin.hooks']" in said
+
+
+def test_unit_tests_that_are_wrong_start_no_spark(shop):
+    tests = ProjectTests(with_tests(shop), TestRequest(), update=False, coverage=False)
+    units = [(each.name, each) for each in tests.session.main.project.unit_tests]
+    tests.start(units, with_data=False)
+    for name, unit in units:
+        with pytest.raises(MillstreamError):
+            tests.verdict(name, unit)
+    tests.close()
+    assert tests.session._spark is None
 
 
 @pytest.mark.long
