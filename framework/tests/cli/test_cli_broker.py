@@ -13,6 +13,7 @@ def test_no_broker(run, shop):
     assert run("broker", "status", "--output", "json").json["broker"]["state"] == "stopped"
 
 
+@pytest.mark.long
 def test_a_broker_from_start_to_stop(run, shop):
     started = run("broker", "start", "--output", "json").json["broker"]
     try:

@@ -74,6 +74,7 @@ def check(spark, seed: int, *, each_rule: bool) -> str:
     return ""
 
 
+@pytest.mark.long
 def test_a_few_projects(spark):
     assert [said for seed in range(4) if (said := check(spark, seed, each_rule=False))] == []
 

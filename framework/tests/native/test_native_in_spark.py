@@ -254,6 +254,7 @@ def constant(x: float, i: int) -> float: return math.pi * x + math.tau
 NOT_TRANSLATED = {"looped": "`total, = (0.0,)`"}
 
 
+@pytest.mark.long
 def test_each_construct(spark):
     count = NATIVE_ROWS
     functions, _ = read_functions(Text("macros/all.py", CONSTRUCTS))

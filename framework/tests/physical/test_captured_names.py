@@ -72,9 +72,10 @@ EXPECTED = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "target",
-    ["all", pytest.param("plain", marks=pytest.mark.long), pytest.param("apart", marks=pytest.mark.long)],
+    ["all", "plain", "apart"],
 )
 def test_no_name_is_captured(spark, tmp_path, target):
     found = streamed(project(tmp_path, MODELS), target)

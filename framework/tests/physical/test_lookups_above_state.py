@@ -149,6 +149,7 @@ def project(folder, wide, models):
     return {query.outputs[0].model.partition(".")[2]: query for query in queries}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "models"), [("interpreted", [*MODELS]), ("wide", ["inner_join", "left_join", "semi_join"])]
 )

@@ -175,7 +175,8 @@ STATEFUL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", ["apart", pytest.param("plain_apart", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["apart", "plain_apart"])
 def test_a_subquery_next_to_a_state_is_understood(spark, tmp_path, target):
     config = "{{{{ config(materialized='table', unique_key='{}') }}}} "
     models = {f"m{number}": config.format(key) + as_model(sql) for number, (sql, key) in enumerate(STATEFUL)}

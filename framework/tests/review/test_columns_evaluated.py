@@ -139,6 +139,7 @@ def check(folder, seed, *, reasons=True):
     return sum(len(changed) + rows for rows, changed in found.values()), len(needlessly)
 
 
+@pytest.mark.long
 @settings(max_examples=15, **SETTINGS)
 @given(seed=SEEDS)
 def test_a_change_is_reported_wherever_rows_can_differ(tmp_path_factory, seed):

@@ -40,6 +40,7 @@ def went_back(shop, spark):
     return told
 
 
+@pytest.mark.long
 def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))

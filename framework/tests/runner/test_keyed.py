@@ -235,6 +235,7 @@ MODEL = (
 )
 
 
+@pytest.mark.long
 def test_a_model_calls_it_with_the_key_and_goes_on_in_the_next_build(shop, first_spark):
     shop.write("macros/growing.py", GROWING)
     shop.model("totals", MODEL)

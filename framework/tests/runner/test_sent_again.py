@@ -1,5 +1,6 @@
 """`deduplicate: position` of a source: a record that its sender sent again is read once."""
 
+import pytest
 from confluent_kafka import Producer
 from support.runs import built, statuses
 from support.spark import SPARK_WARNINGS
@@ -32,6 +33,7 @@ def sent(shop, *records):
     assert producer.flush(30) == 0
 
 
+@pytest.mark.long
 def test_each_record_is_read_once(shop, first_spark):
     shop.partitions = 1
     shop.source(deduplicate="position", max_rows_per_trigger=6)

@@ -10,6 +10,7 @@ from support.stored import START, minute
 from millstream.plan.durations import parts
 
 
+@pytest.mark.long
 def test_rows_that_are_older_than_the_newest_minus_the_retention_go(store):
     store.create()
     store.batch(("a", minute(0), 1), ("b", minute(5), 1))

@@ -77,6 +77,7 @@ def test_what_differed_once_in_all_ways(bench):
     assert again(bench, None) == {}
 
 
+@pytest.mark.long
 def test_a_few_projects(bench):
     said, found = search(bench, [26, 27, 32, 52, 56])
     assert {seed: report.differences for seed, report in found.items() if report.differences} == {}, said
