@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from queue import Empty
 
 from msgspec.structs import replace
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.records import Offsets
@@ -80,13 +82,14 @@ class Alongside:
         self._read = self._stored()
         hold = holder(running.checkpoint(query).held(found.record), letters, self.bounds)
         stores = replace(context.stores, turn=self._gate, hold=hold)
-        streaming = start(
-            running.spark,
-            prepared,
-            replace(context, stores=stores),
-            self._listener,
-            **Every(DEFAULT).options,
-        )
+        with _sharing_cores(running.spark):
+            streaming = start(
+                running.spark,
+                prepared,
+                replace(context, stores=stores),
+                self._listener,
+                **Every(DEFAULT).options,
+            )
         return streaming, stores.raised
 
     def _snapshot(self) -> dict[str, Offsets] | str:
@@ -176,6 +179,20 @@ class Alongside:
         error = self._streaming.exception()
         assert error is not None, f"the new version of {self.query.name} was stopped"
         return MillstreamError(self._running.problem(self.query, error))
+
+
+@contextmanager
+def _sharing_cores(spark: SparkSession) -> Iterator[None]:
+    """Let the jobs of a query that is started share the cores with those of all running queries.
+
+    Otherwise, a batch that reads all that the topics have would use the cores before they do.
+    """
+    name = "spark.scheduler.pool"
+    spark.sparkContext.setLocalProperty(name, "alongside")
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]  # as PySpark documents
 
 
 def _covers(read: Mapping[str, Mapping[int, int]], ends: Mapping[str, Offsets]) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.deployment.records import taken_over_tables
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import Operator, Query, SinkOutput
+from millstream.physical.values import Memory, Operator, Query, SinkOutput
 from millstream.runner.checkpoints.files import records_in
 from millstream.runner.engine import Engine
 from millstream.runner.spark.settings import session_settings
@@ -56,10 +56,8 @@ def _executed(running: Engine, query: Query) -> tuple[object, ...]:
         operators=_unnamed(query.signature.operators),
         former=_unnamed(query.signature.former),
     )
-    states = tuple(replace(each, operator="") for each in query.memory.states)
-    memory = replace(query.memory, why="", states=states)
     return (
-        replace(query, sql="", signature=signature, memory=memory, realtime=()),
+        replace(query, sql="", signature=signature, memory=Memory(None, ""), realtime=()),
         bool(query.realtime),
         [(token.token_type, token.text) for token in SPARK.tokenize(query.sql)],
         [catalog.functions[name].digest for name in query.functions],

@@ -99,6 +99,8 @@ def spark_settings(
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)) if local else "",
         "spark.jars": "" if local else ",".join(path.as_uri() for path in jars),
         OPTIONS: options,
+        # Versions that catch up share the cores with those that run.
+        "spark.scheduler.mode": "FAIR" if long_running else "",
     }
     given = given_settings(target)
     # Loading a profile makes it the target's `timezone`.
