@@ -97,6 +97,12 @@ def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | Non
     return found
 
 
+def read_so_far(files: Files, spark: str) -> dict[str, Offsets]:
+    """Return the offsets up to which complete batches have read, by topic."""
+    done = last_done(files, spark)
+    return {} if done is None else read_up_to(files, spark, done) or {}
+
+
 def records_of(files: Files, spark: str, batch: int) -> int | None:
     """Return how many records a batch reads from its topics; None for the first one, which may read all."""
     before, ends = (read_up_to(files, spark, each) for each in (batch - 1, batch))

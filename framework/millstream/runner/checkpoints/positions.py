@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.deployment.records import Offsets
 from millstream.project.folders import local_path
-from millstream.runner.checkpoints.files import checkpoint_folder, last_done, read_record, read_up_to
+from millstream.runner.checkpoints.files import checkpoint_folder, read_record, read_so_far
 from millstream.stores.files import LocalFiles
 
 
@@ -14,7 +14,4 @@ def local_positions(checkpoints: str, query: str) -> dict[str, Offsets] | None:
         return None
     files, folder = LocalFiles(), checkpoint_folder(checkpoints, query)
     record = read_record(files, folder)
-    done = None if record is None else last_done(files, folder.spark(record))
-    if record is None or done is None:
-        return {}
-    return read_up_to(files, folder.spark(record), done) or {}
+    return {} if record is None else read_so_far(files, folder.spark(record))

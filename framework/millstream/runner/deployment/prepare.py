@@ -173,9 +173,7 @@ def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str
     """Return up to where another version has sent records, without topics that were read further since."""
     if not record.sent:
         return {}
-    spark = running.checkpoint(query).spark(record)
-    done = checkpoints.last_done(running.files, spark)
-    read = (None if done is None else checkpoints.read_up_to(running.files, spark, done)) or {}
+    read = checkpoints.read_so_far(running.files, running.checkpoint(query).spark(record))
     return {
         topic: starts
         for topic, starts in record.sent.items()

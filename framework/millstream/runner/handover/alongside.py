@@ -16,7 +16,7 @@ from millstream.deployment.stages import Compare
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.runner.checkpoints import pending_swap
-from millstream.runner.checkpoints.files import last_done, read_up_to
+from millstream.runner.checkpoints.files import read_so_far, read_up_to
 from millstream.runner.checkpoints.held_records import holder
 from millstream.runner.checkpoints.pending_swap import Bounds, renamed
 from millstream.runner.deployment.apply import Applied
@@ -79,7 +79,7 @@ class Alongside:
             t.topic for t in query.outputs if isinstance(t, DeadLetters) and t.source.startswith("source.")
         ]
         self._checkpoint = context.checkpoint
-        self._read = self._stored()
+        self._read = read_so_far(running.files, context.checkpoint)
         hold = holder(running.checkpoint(query).held(found.record), letters, self.bounds)
         stores = replace(context.stores, turn=self._gate, hold=hold)
         with _sharing_cores(running.spark):
@@ -127,7 +127,7 @@ class Alongside:
         batches = 0 if all(source.topic for source in self.query.sources) else 2
         if not batches:
             # Records that come meanwhile are left to the queries that take over.
-            self._gate.close_once(lambda: _covers(self._stored(), ends))
+            self._gate.close_once(lambda: _covers(read_so_far(self._running.files, self._checkpoint), ends))
         deadline = time.monotonic() + seconds
         while batches or not _covers(self._read, ends):
             batch = self._event(deadline)
@@ -138,12 +138,6 @@ class Alongside:
                 )
                 remedy = "repeat the command when there is less load: it continues from there"
                 raise MillstreamError(Diagnostic("MS898", message, None, remedy))
-
-    def _stored(self) -> dict[str, Offsets]:
-        """Return how far its complete batches have read."""
-        files = self._running.files
-        done = last_done(files, self._checkpoint)
-        return {} if done is None else read_up_to(files, self._checkpoint, done) or {}
 
     def stop(self) -> None:
         """Stop it between two batches."""

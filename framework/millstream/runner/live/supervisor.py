@@ -15,7 +15,7 @@ from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.project.contents import has_unchanged_imports
-from millstream.runner.checkpoints.files import last_begun, last_done, read_up_to
+from millstream.runner.checkpoints.files import last_begun, last_done, read_so_far
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.checkpoints.swap import settle
 from millstream.runner.deployment.failed_models import isolate, without
@@ -159,9 +159,7 @@ class SupervisedQuery:
             return {}
         if self._halted and not self._thread.is_alive():
             return self._running.read(self.query.name, record)
-        spark = self._running.checkpoint(self.query).spark(record)
-        done = last_done(files, spark)
-        return {} if done is None else read_up_to(files, spark, done) or {}
+        return read_so_far(files, self._running.checkpoint(self.query).spark(record))
 
     def lose(self) -> None:
         """Stop it after the JVM has died."""
