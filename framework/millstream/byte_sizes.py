@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 _UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
-_SPARKS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SPARKS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_OF_SPARK = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 
 
 def size_in_words(number: int) -> str:
@@ -21,4 +24,12 @@ def bytes_of(size: str) -> int:
     if text.endswith("b"):
         units = {unit.lower(): factor for unit, factor in _UNITS}
         return int(text[:-2]) * units[text[-2:]]
-    return int(text.rstrip("kmg")) * _SPARKS.get(text[-1:], 1)
+    found = sparks_bytes_of(text)
+    assert found is not None, f"{size} is not a size"
+    return found
+
+
+def sparks_bytes_of(size: str) -> int | None:
+    """Return the number of bytes of `2g` in a setting of Spark; None if it is not a size."""
+    found = _OF_SPARK.fullmatch(size.strip())
+    return int(found[1]) * _SPARKS[found[2].lower()] if found else None

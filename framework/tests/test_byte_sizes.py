@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.byte_sizes import bytes_of, size_in_words
+from millstream.byte_sizes import bytes_of, size_in_words, sparks_bytes_of
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,11 @@ def test_a_megabyte_is_a_million_bytes(number, words):
 )
 def test_sizes_are_read_as_they_are_shown_and_as_spark_reads_them(text, number):
     assert bytes_of(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("2g", 2 << 30), ("2gb", 2 << 30), ("1T", 1 << 40), ("512 MB", 512 << 20), ("5", 5), ("much", None)],
+)
+def test_a_megabyte_of_spark_is_2_to_the_20th(text, number):
+    assert sparks_bytes_of(text) == number

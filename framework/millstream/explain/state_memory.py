@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.byte_sizes import bytes_of, size_in_words
+from millstream.byte_sizes import size_in_words, sparks_bytes_of
 from millstream.errors import Diagnostic
 from millstream.physical.state_store import Store, budget, is_limited, store_of
 from millstream.physical.values import Query, StateSize
@@ -51,7 +51,7 @@ def stores_of(target: Target, root: Path) -> StateStores:
     return StateStores(
         shuffle_partitions(target),
         (int(given) if given.isdigit() else _CACHE_MB) << 20,
-        bytes_of(settings.get(_HEAP, _LOCAL_HEAP)) if is_local(target) else 0,
+        (sparks_bytes_of(settings.get(_HEAP, _LOCAL_HEAP)) or 0) if is_local(target) else 0,
         measured_states(checkpoints_of(target, root)),
     )
 

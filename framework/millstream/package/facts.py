@@ -11,6 +11,7 @@ from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream import __version__
+from millstream.byte_sizes import sparks_bytes_of
 from millstream.project.files import File, read_file
 from millstream.project.imports import python_version
 from millstream.project.profiles import profiles_file
@@ -22,8 +23,6 @@ from millstream.text import Text
 PORT = 9464
 _USED = re.compile(r"env_var\(\s*(['\"])(\w+)\1\s*(,)?")
 _CORES = re.compile(r"local\[(\d+)")
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _DEFAULT_HEAP = "2g"
 _MIB = 2**20
 
@@ -76,14 +75,9 @@ def memory_of(target: Target) -> int:
     """
     spark: dict[str, Any] = target.settings.get("spark") or {}
     given = spark.get("spark.driver.memory", _DEFAULT_HEAP if is_local(target) else "1g")
-    heap = _bytes(given.reveal() if isinstance(given, Secret) else str(given)) // _MIB
+    size = sparks_bytes_of(given.reveal() if isinstance(given, Secret) else str(given))
+    heap = (2 << 30 if size is None else size) // _MIB
     return heap + heap // 4 + 1024
-
-
-def _bytes(size: str) -> int:
-    """Return the number of bytes of `2g`; Spark reads a number without a unit as bytes."""
-    found = _SIZE.fullmatch(size.strip())
-    return int(found[1]) * _UNITS[found[2].lower()] if found else 2 * _UNITS["g"]
 
 
 def _variables(project: Project, profiles_dir: Path | None) -> set[Variable]:
