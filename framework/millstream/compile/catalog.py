@@ -127,6 +127,8 @@ def model_spec(
         dedupe=(columns_named(dedupe["keys"]), dedupe.get("within")) if dedupe else None,
         watermark=(watermark["column"], watermark["delay"]) if watermark else None,
         options={key: config[key] for key in _PASSED_ON if config.get(key) is not None},
+        latency=config.get("latency"),
+        priority=config.get("priority") or "normal",
         extras=extras,
         checks=checks,
         metrics=metrics,

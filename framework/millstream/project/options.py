@@ -13,6 +13,9 @@ from millstream.stores.registry import DEFAULT, StoreName
 
 Guarantee = Literal["at_least_once", "exactly_once"]
 AT_LEAST_ONCE, EXACTLY_ONCE = get_args(Guarantee)
+Priority = Literal["low", "normal", "high"]
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+"""The last one goes first."""
 
 
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,6 +128,13 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     dedupe: Annotated[DedupeConfig | None, about("drop repeated keys: {keys: [...], within: 1 hour}")] = None
     state: Annotated[StateConfig | None, about("state store: {store, ttl, retention, memory}")] = None
     group: Annotated[str | None, about("models of one group share a query")] = None
+    latency: Annotated[
+        Duration | None,
+        about("the time within which `run` shall store what a record gives; by default that of the target"),
+    ] = None
+    priority: Annotated[
+        Priority, about("which batches of `run` go first if more are ready than can run at a time")
+    ] = "normal"
     optimize: Annotated[
         str | list[str] | bool | None, about("rules to apply: all, none or names of rules")
     ] = None

@@ -180,6 +180,10 @@ class TargetShape(Shape):
     trigger: Annotated[Trigger | None, about("available_now, realtime or a duration such as 5 seconds")] = (
         None
     )
+    latency: Annotated[
+        Duration | None,
+        about("the time within which `run` shall store what a record gives: it limits batches accordingly"),
+    ] = None
     optimization: Annotated[
         Optimization | list[str] | None, about("rules to apply: all, none or names of rules")
     ] = None

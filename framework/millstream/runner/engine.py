@@ -52,6 +52,7 @@ from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
 from millstream.runner.queries.positions import without_earlier
 from millstream.runner.queries.reads import Ranges
+from millstream.runner.queries.service import Service, service_of
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
 from millstream.runner.queries.turns import Turn, Turns
@@ -93,9 +94,13 @@ class Engine(Struct, frozen=True, eq=False):
         """Return the turns of a query, if they are limited; without one, those of a long rebuild."""
         if self.turns is None:
             return None
-        outputs = () if query is None else query.outputs
-        writes_tables = any(isinstance(each, TableOutput) for each in outputs)
-        return Turn(self.turns, quick=query is not None and not writes_tables)
+        if query is None:
+            return Turn(self.turns, quick=False)
+        writes_tables = any(isinstance(each, TableOutput) for each in query.outputs)
+        return Turn(self.turns, quick=not writes_tables, priority=self.service(query).priority)
+
+    def service(self, query: Query) -> Service:
+        return service_of(query, self.job.catalog, self.job.project.target)
 
     def with_job(self, job: Job) -> Engine:
         """Return the engine of another version of the project, or of the same one in other queries."""

@@ -1,13 +1,14 @@
 """Batches of queries that run on take turns."""
 
 import threading
+import time
 
 import pytest
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.runner.queries.deliveries import Stores, in_turn
 from millstream.runner.queries.gate import ClosedError, Gate
-from millstream.runner.queries.turns import Turn, Turns
+from millstream.runner.queries.turns import PATIENCE, Turn, Turns
 
 
 def stores(turn):
@@ -126,3 +127,78 @@ def test_a_quick_batch_waits_for_quick_ones_alone_and_others_in_order():
     for each in threads:
         each.join()
     assert entered == ["long", "quick", "second", "later"]
+
+
+class Waiting:
+    """Batches that wait for a turn in threads, and those that have one."""
+
+    def __init__(self, permits):
+        self.turns, self.entered = Turns(permits), []
+        self._threads, self._go_on = {}, {}
+
+    def add(self, name, **how):
+        self._go_on[name] = threading.Event()
+        self._threads[name] = threading.Thread(target=self._run, args=(name, Turn(self.turns, **how)))
+        before = len(self.turns._line) + len(self.entered)
+        self._threads[name].start()
+        while len(self.turns._line) + len(self.entered) == before:
+            pass
+
+    def _run(self, name, turn):
+        with turn:
+            self.entered.append(name)
+            assert self._go_on[name].wait(10)
+
+    def end(self, name):
+        """End a batch, and wait until another one has its turn."""
+        before, waits = len(self.entered), bool(self.turns._line)
+        self._go_on[name].set()
+        self._threads[name].join()
+        while waits and len(self.entered) == before:
+            pass
+
+
+def test_batches_of_a_higher_priority_go_first_and_equal_ones_in_order():
+    batches = Waiting(1)
+    batches.add("running", quick=False)
+    for name, priority in (("low", 0), ("one", 1), ("high", 2), ("two", 1), ("higher", 2)):
+        batches.add(name, quick=False, priority=priority)
+    for name in ("running", "high", "higher", "one", "two", "low"):
+        batches.end(name)
+    assert batches.entered == ["running", "high", "higher", "one", "two", "low"]
+
+
+def test_a_batch_is_overtaken_a_few_times_only():
+    batches = Waiting(1)
+    batches.add("h0", quick=False, priority=2)
+    batches.add("low", quick=False, priority=0)
+    for n in range(PATIENCE + 2):
+        batches.add(f"h{n + 1}", quick=False, priority=2)
+        batches.end(batches.entered[-1])
+    assert batches.entered[PATIENCE + 1] == "low"
+    while batches.turns._line:
+        batches.end(batches.entered[-1])
+    batches.end(batches.entered[-1])
+
+
+def test_the_time_that_a_batch_waits_is_known():
+    turns, waiting = Turns(1), threading.Event()
+    first, second = Turn(turns, quick=False), Turn(turns, quick=False)
+
+    def wait():
+        waiting.set()
+        with second:
+            pass
+
+    with first:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert waiting.wait(10)
+        while not turns._line:
+            pass
+        began = time.monotonic()
+        while time.monotonic() < began + 0.05:
+            pass
+    thread.join()
+    assert second.waited >= 0.05
+    assert first.waited < second.waited

@@ -14,6 +14,7 @@ from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink
 from millstream.once import once
 from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
 from millstream.project.names import Environment, named
+from millstream.project.options import Priority
 from millstream.sql.query import Query, Scan
 from millstream.stores.registry import DEFAULT
 from millstream.types import STRING, Type
@@ -73,6 +74,10 @@ class ModelSpec(Struct, frozen=True, dict=True):
     watermark: tuple[str, str] | None = None
     options: dict[str, Any] = {}
     """Options that the plan passes on: `state`, `group`, `optimize`, `on_bad_record`."""
+    latency: str | None = None
+    """The time within which a run shall store what a record gives."""
+    priority: Priority = "normal"
+    """Of its batches in a run."""
     extras: tuple[tuple[str, Expression], ...] = ()
     """SQL of its options: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()

@@ -24,11 +24,12 @@ from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import resumed
 from millstream.runner.engine import Engine
 from millstream.runner.live.consumer_offsets import Commits
+from millstream.runner.live.pacing import Pacing
 from millstream.runner.live.progress_listener import Listener
 from millstream.runner.queries.batches import Batch, Offsets, has_read
 from millstream.runner.queries.gate import Gate
 from millstream.runner.queries.realtime import start_realtime
-from millstream.runner.queries.start import start
+from millstream.runner.queries.start import QueryContext, start
 from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
 from millstream.runner.spark.session import lost
 from millstream.runner.topics_needed import written_topics
@@ -82,7 +83,9 @@ class SupervisedQuery:
         self._commits = commits
         self._stopping = threading.Event()
         self._starts = starts
-        self._gate = Gate(running.turn(query))
+        self._turn = running.turn(query)
+        self._gate = Gate(self._turn)
+        self._pacing: Pacing | None = None
         self._halted = False
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
@@ -110,6 +113,11 @@ class SupervisedQuery:
     def adopt(self, running: Engine) -> None:
         """Restart by another version of the project after failures; that executes the query unchanged."""
         self._running = running
+        service = running.service(self.query)
+        if self._turn is not None:
+            self._turn.priority = service.priority
+        if self._pacing is not None and service.latency is not None:
+            self._pacing.latency = service.latency
 
     def stop(self, deadline: float) -> None:
         """Stop it for good, after its current batch or at `deadline` of the monotonic clock."""
@@ -254,6 +262,7 @@ class SupervisedQuery:
         # Without a limit, Spark writes records without calls per batch, which a gate needs.
         context = replace(context, stores=replace(context.stores, turn=self._gate))
         listener.test_counts, self._raised = context.stores.test_counts, context.stores.raised
+        context = self._paced(query, context)
         with self._lock:
             if self._stopping.is_set():
                 return None
@@ -265,7 +274,19 @@ class SupervisedQuery:
                     self._streaming = start(spark, query, context, listener, **Every(DEFAULT).options)
                 case Every() | Passes() as trigger:
                     self._streaming = start(spark, query, context, listener, **trigger.options)
+            if self._pacing is not None:
+                self._pacing.begin(self._streaming)
             return self._streaming
+
+    def _paced(self, query: Query, context: QueryContext) -> QueryContext:
+        """Limit the first batch, if a time is given for its results; a rebuild reads as much as it can."""
+        latency = self._running.service(query).latency
+        realtime = isinstance(self._trigger, RealTime) and not query.realtime
+        if latency is None or realtime or self._rebuilds:
+            self._pacing = None
+            return context
+        self._pacing = Pacing(latency, query, context, self._turn)
+        return self._pacing.context
 
     def _note(self) -> None:
         """Store how large the state is, for `state`."""
@@ -284,6 +305,8 @@ class SupervisedQuery:
 
     def _handle(self, event: Batch | str) -> None:
         if isinstance(event, Batch):
+            if self._pacing is not None:
+                self._pacing.note(event)
             self._failures = 0
             self.batches += bool(event.rows)
             self._commits.commit(self.query.name, event.read)

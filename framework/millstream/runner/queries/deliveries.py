@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
@@ -62,6 +63,8 @@ class Stores(Struct, frozen=True):
     """The number of a batch that was started before, and may have been stored."""
     turn: AbstractContextManager[Any] | None = None
     """Limits simultaneous batches; None for no limit."""
+    ended: Callable[[int, float], None] | None = None
+    """Called after a batch, with its records and the seconds of its work."""
     raised: list[MillstreamError] = field(default_factory=list)
     """Errors that refused a batch, since Spark passes on only their text."""
     test_counts: TestCounts = field(default_factory=TestCounts)
@@ -128,6 +131,7 @@ def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[
 
     def each_batch(batch: DataFrame, number: int) -> None:
         with stores.turn or nullcontext():
+            began = time.monotonic()
             try:
                 work(batch, number)
             except MillstreamError as error:
@@ -135,6 +139,8 @@ def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[
                 raise
         if (records := stores.records(number)) is not None:
             interpretation.follow(batch.sparkSession, records)
+            if stores.ended is not None:
+                stores.ended(records, time.monotonic() - began)
 
     return each_batch
 

@@ -33,6 +33,16 @@ def sizes(options: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
+def largest(options: Mapping[str, str]) -> int | None:
+    """Return how many records a batch reads at most, by Spark's options of a topic."""
+    return int(options[_LARGEST]) if _LARGEST in options else None
+
+
+def at_most(records: int, options: Mapping[str, str]) -> dict[str, str]:
+    """Return Spark's options of a topic with a limit, unless theirs is lower."""
+    return {**options, _LARGEST: str(min(records, largest(options) or records))}
+
+
 def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the options of `sizes` that don't apply to a trigger.
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from types import TracebackType
+
+PATIENCE = 4
+"""How often a batch is overtaken by batches of a higher priority before it goes first."""
 
 
 class Turns:
@@ -11,7 +15,8 @@ class Turns:
 
     Without a limit, the stages of each batch would wait for those of all others, and a batch with many stages
     could take minutes. A batch that waits collects more records: under load, batches become fewer and larger.
-    A quick batch does not wait for long ones, only for other quick ones. Otherwise, turns come in order.
+    A quick batch does not wait for long ones, only for other quick ones. Higher priorities go first; turns of
+    the same priority come in order.
     """
 
     def __init__(self, permits: int) -> None:
@@ -23,11 +28,14 @@ class Turns:
     def take(self, turn: Turn) -> bool:
         """Wait for a turn; return whether it is the one of quick batches."""
         with self._changed:
+            turn.overtaken = 0
             self._line.append(turn)
             try:
                 self._changed.wait_for(lambda: self._in_lane(turn) or self._is_next(turn))
                 in_lane = self._in_lane(turn)
                 self._add(-1, in_lane=in_lane)
+                for each in self._line[: self._line.index(turn)]:
+                    each.overtaken += each.priority < turn.priority
             finally:
                 self._line.remove(turn)
                 self._changed.notify_all()
@@ -39,10 +47,10 @@ class Turns:
             self._changed.notify_all()
 
     def _in_lane(self, turn: Turn) -> bool:
-        return self._lane > 0 and next((each for each in self._line if each.quick), None) is turn
+        return self._lane > 0 and turn.quick and _first([each for each in self._line if each.quick]) is turn
 
     def _is_next(self, turn: Turn) -> bool:
-        return self._permits > 0 and self._line[0] is turn
+        return self._permits > 0 and _first(self._line) is turn
 
     def _add(self, number: int, *, in_lane: bool) -> None:
         if in_lane:
@@ -54,16 +62,28 @@ class Turns:
 class Turn:
     """The turns of one query, which has one batch at a time."""
 
-    def __init__(self, turns: Turns, *, quick: bool) -> None:
+    def __init__(self, turns: Turns, *, quick: bool, priority: int = 0) -> None:
         self.quick = quick
         """Its batches are expected to be short: they write no tables."""
+        self.priority = priority
+        self.overtaken = 0
+        """How many batches of a higher priority have gone first since it began to wait."""
+        self.waited = 0.0
+        """Seconds that the last batch waited."""
         self._turns = turns
         self._in_lane = False
 
     def __enter__(self) -> None:
+        began = time.monotonic()
         self._in_lane = self._turns.take(self)
+        self.waited = time.monotonic() - began
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._turns.give_back(in_lane=self._in_lane)
+
+
+def _first(line: list[Turn]) -> Turn:
+    """Return the turn that goes first; `max` takes the one that waits longest of equal ones."""
+    return max(line, key=lambda each: (each.overtaken >= PATIENCE, each.priority))

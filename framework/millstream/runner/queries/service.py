@@ -1,0 +1,27 @@
+"""What the models of a query expect of it while it runs: a time for its results, and a priority."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from millstream.physical.values import Query
+from millstream.plan.durations import milliseconds
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.options import PRIORITIES
+from millstream.project.values import Target
+
+
+class Service(Struct, frozen=True):
+    latency: float | None
+    """The seconds within which results shall be stored."""
+    priority: int
+
+
+def service_of(query: Query, catalog: Catalog, target: Target) -> Service:
+    """Return the shortest latency and the highest priority of a query's stored models."""
+    models = [catalog.models[id_] for id_ in query.stored if id_ in catalog.models]
+    given = [each.latency or target.settings.get("latency") for each in models]
+    return Service(
+        min((milliseconds(each) / 1000 for each in given if each), default=None),
+        max((PRIORITIES.index(each.priority) for each in models), default=PRIORITIES.index("normal")),
+    )
