@@ -5,6 +5,9 @@ eight topics, all on this machine. Every twenty seconds: records that no query h
 of the last batch was when it was stored (of the query that is the latest, and its name), and memory and CPU of the
 run with its JVM and its Python workers. At the end, the number of batches and the last latency of each query, and how
 long it took to catch up when no more came.
+
+With `--burst 10`, ten times as many records come for half a minute, in the middle; then the last lines say how long
+it took until all queries had read them, and until the latency was the one before the burst, within a fifth.
 """
 
 from __future__ import annotations
@@ -30,11 +33,13 @@ PROFILES = """\
 shop:
   target: local
   outputs:
-    local: {{master: "local[*]", kafka: embedded, trigger: {trigger}}}
+    local: {{master: "local[*]", kafka: embedded, trigger: {trigger}{latency}}}
 """
 MILLSTREAM = (sys.executable, "-m", "millstream")
 PORT = 9499
 EVERY = 20.0
+BURST = 30.0
+"""Seconds."""
 PATIENCE = 300.0
 """Seconds that the run gets to start, and to catch up at the end."""
 
@@ -46,11 +51,13 @@ class Look(NamedTuple):
     batches: dict[str, float]
 
 
-def copied(folder: Path, trigger: str) -> None:
+def copied(folder: Path, trigger: str, latency: str | None) -> None:
     for part in EXAMPLE:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, folder / part)
-    (folder / "profiles.yml").write_text(PROFILES.format(trigger=trigger))
+    (folder / "profiles.yml").write_text(
+        PROFILES.format(trigger=trigger, latency=f", latency: {latency}" if latency else "")
+    )
 
 
 def answer(path: str) -> str | None:
@@ -123,18 +130,46 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def measure(folder: Path, rate: float, length: float) -> None:
+def measure(folder: Path, rate: float, length: float, times: float) -> None:
     with started(folder, "run", "--output", "json", "--port", str(PORT)) as run:
         took = until(lambda: run.poll() is not None or answer("readyz") is not None, "the run is ready")
         if run.poll() is not None:
             sys.exit((folder / "run.log").read_text())
         print(f"ready after {took:.0f} s", file=sys.stderr)
         with started(folder, "produce", "--rate", str(rate), "--quiet"):
-            watch(run.pid, length)
+            if times > 1:
+                watch(run.pid, length / 2)
+                burst(folder, rate * (times - 1))
+                watch(run.pid, length / 2)
+            else:
+                watch(run.pid, length)
             found = look()
         for query, number in sorted(found.batches.items()):
             print(f"{query:30} {number:7.0f} batches {found.latency.get(query, 0.0):10.1f} s")
         print(f"caught up {until(lambda: look().lag == 0, 'it caught up'):.1f} s after the last record")
+
+
+def latest_of(found: Look) -> float:
+    return max(found.latency.values(), default=0.0)
+
+
+def burst(folder: Path, rate: float) -> None:
+    """Send more records for a while, and tell how long their results take to come as before."""
+    before, lag = latest_of(look()), look().lag
+    with started(folder, "produce", "--rate", str(rate), "--quiet"):
+        time.sleep(BURST)
+    most, began = look(), time.monotonic()
+    print(f"burst: lag {lag:,.0f} before, {most.lag:,.0f} at its end; latency {before:.1f} s before")
+    highest = [latest_of(most)]
+
+    def calm() -> bool:
+        highest.append(latest_of(look()))
+        return highest[-1] <= before * 1.2
+
+    until(lambda: look().lag <= max(lag, rate), "the records of the burst are read")
+    print(f"read {time.monotonic() - began:.1f} s after its end")
+    until(calm, "the latency is as before")
+    print(f"latency as before {time.monotonic() - began:.1f} s after its end; at most {max(highest):.1f} s")
 
 
 def watch(pid: int, length: float) -> None:
@@ -157,10 +192,14 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2000)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--trigger", default="1 second")
+    parser.add_argument("--latency", help="the target's `latency`, such as 30 seconds")
+    parser.add_argument(
+        "--burst", type=float, default=1, help="how many times as many records come for a while"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        copied(Path(temporary), arguments.trigger)
-        measure(Path(temporary), arguments.rate, arguments.minutes * 60)
+        copied(Path(temporary), arguments.trigger, arguments.latency)
+        measure(Path(temporary), arguments.rate, arguments.minutes * 60, arguments.burst)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ from collections import Counter
 
 import pytest
 from support.running import running
-from support.runs import create_topics, table_rows
+from support.runs import create_topics, job_of, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.runner.queries.pace import FIRST, GROWTH
+from millstream.runner.queries.service import Service, service_of
 from millstream.runner.values import Batched
 
 pytestmark = SPARK_WARNINGS
@@ -77,3 +78,39 @@ def test_topics_keep_the_limits_of_their_sources(shop, first_spark):
     sent = Counter((each["of"], each["id"]) for each in shop.values("both"))
     assert sent == dict.fromkeys([("e", n) for n in range(25_000)] + [("o", n) for n in range(3_000)], 1)
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 25_000.0}]
+
+
+def test_neither_option_changes_what_is_executed(shop):
+    shop.model("plain", PLAIN.replace(", latency='4 seconds', priority='high'", ""))
+    before = job_of(shop.root)
+    shop.model("plain", PLAIN)
+    shop.write("profiles.yml", PROFILES)
+    after = job_of(shop.root)
+    assert after.physical == before.physical
+    (query,) = after.physical.queries
+    services = [service_of(query, job.topology.catalog, job.project.target) for job in (before, after)]
+    assert services == [Service(None, 1), Service(4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("latency='5 minutes'", Service(300, 1)),  # a model's own counts, even if it is longer
+        ("priority='low'", Service(60, 0)),
+        ("", Service(60, 1)),
+    ],
+)
+def test_a_query_has_what_its_models_say_or_the_target(shop, options, expected):
+    shop.write("profiles.yml", PROFILES)
+    shop.model("plain", PLAIN.replace("latency='4 seconds', priority='high'", options))
+    job = job_of(shop.root)
+    (query,) = job.physical.queries
+    assert service_of(query, job.topology.catalog, job.project.target) == expected
+
+
+def test_a_query_of_several_models_is_as_urgent_as_the_most_urgent_one(shop):
+    shop.model("plain", PLAIN)
+    shop.model("more", PLAIN.replace("'4 seconds'", "'1 second'").replace("'high'", "'low'"))
+    job = job_of(shop.root)
+    (query,) = job.physical.queries
+    assert service_of(query, job.topology.catalog, job.project.target) == Service(1, 2)
