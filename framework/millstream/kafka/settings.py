@@ -63,6 +63,16 @@ def admin_config(cluster: Cluster) -> Options:
     return _of_own(cluster, _given(cluster, "admin"))
 
 
+def java_admin_config(cluster: Cluster) -> Options:
+    """Return the settings of Kafka's own admin client."""
+    given = {
+        name: value if isinstance(value, Secret) else text(value)
+        for name, value in _given(cluster, "admin").items()
+    }
+    servers: Options = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": _CLIENT_ID}
+    return servers | java_security(cluster) | given
+
+
 def producer_config(cluster: Cluster, *, live: bool = False, largest: int | None = None) -> Options:
     """Return the settings of `produce`; `live` records are sent immediately.
 

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
+from millstream.kafka.groups import group_of
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
 from millstream.physical.values import Query
 from millstream.project.names import Environment
 from millstream.runner.checkpoints.positions import local_positions
-from millstream.runner.live.consumer_offsets import group_of
 
 Read = Mapping[str, Mapping[int, int]]
 """The next record to read, by topic and partition."""

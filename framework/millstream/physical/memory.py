@@ -74,7 +74,8 @@ def _rows(
             count, missing = _count(node.input, keys, distinct)
             windows = _windows(node)
             if missing:
-                return None, f"one row for each {missing}, of unknown cardinality"
+                each_window = f" in each of {windows} windows" if windows else ""
+                return None, f"one row for each {missing}{each_window}, of unknown cardinality"
             if windows is None:
                 return count, "rows"
             return count * windows, f"rows ({count} in each of {windows} windows)"

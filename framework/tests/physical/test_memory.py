@@ -41,6 +41,7 @@ def test_windows_close():
     )
     assert "20 rows" not in memory(node, {"a": 10}).why
     assert "10 in each of 3 windows" in memory(node, {"a": 10}).why
+    assert "one row for each a in each of 3 windows, of unknown cardinality" in memory(node).why
 
 
 def test_positions_are_bits_in_pages():

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.kafka.groups import group_of
 from millstream.project.folders import checkpoints_of, target_folder
 from millstream.project.names import Environment, environment_in, is_environments, is_name
 from millstream.project.values import Target
-from millstream.runner.live.consumer_offsets import group_of
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.postgres.schema import postgres_schema
 

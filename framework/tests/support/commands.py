@@ -35,13 +35,13 @@ class Run:
         self.lines.put("")
 
     def until(self, wanted):
-        """Wait for an event, or for a stage by its name."""
+        """Wait for an event, or for a stage by its name; return what is told."""
         while True:
             line = self._line(PATIENCE)
             assert line.endswith("}\n"), f"the run ended: {line}{''.join(iter(self.lines.get, ''))}"
             told = json.loads(line)
             if wanted in (told["event"], told.get("name")):
-                return
+                return told
 
     def go_on(self, seconds):
         end = time.monotonic() + seconds

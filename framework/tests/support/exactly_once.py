@@ -1,5 +1,6 @@
 """A project that writes topics in every way, and a judge that counts each of their records."""
 
+import datetime as dt
 import json
 from collections import Counter, defaultdict
 
@@ -9,6 +10,7 @@ from support.committed import committed
 from support.runs import headers
 
 USERS = 5
+START = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
 RUNNING = """
     from dataclasses import dataclass
     from collections.abc import Iterable, Iterator
@@ -54,29 +56,31 @@ MODELS = {
 
 
 class Traffic:
-    """Records with ascending ids, ten seconds from one another; each tenth can't be decoded."""
+    """Records with ascending ids, ten seconds from one another; by default, each tenth can't be decoded."""
 
-    def __init__(self, bootstrap):
-        self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+    def __init__(self, bootstrap, bad=lambda number: number % 10 == 0):
+        # A record that is sent again after a failure of the broker is not a second one.
+        self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True})
         self.count = 0
+        self.bad = bad
+        self.fields = {}
+        """Further fields of the records that are sent from now on."""
 
     def more(self, count):
         for number in range(self.count, self.count + count):
-            value = json.dumps(row(number)) if number % 10 else f"broken {number}"
+            value = f"broken {number}" if self.bad(number) else json.dumps(row(number) | self.fields)
             self.producer.produce("events", key=f"u{number % USERS}", value=value)
         self.count += count
         assert self.producer.flush(60) == 0
 
     @property
     def good(self):
-        return [row(number) for number in range(self.count) if number % 10]
+        return [row(number) for number in range(self.count) if not self.bad(number)]
 
 
 def row(number):
-    minute, second = divmod(number * 10, 60)
-    day, minute = divmod(minute, 1440)
-    at = f"2026-01-{1 + day:02}T{minute // 60:02}:{minute % 60:02}:{second:02}Z"
-    return {"id": number, "kind": "x", "value": float(number % 3), "at": at}
+    at = START + dt.timedelta(seconds=10 * number)
+    return {"id": number, "kind": "x", "value": float(number % 3), "at": f"{at:%Y-%m-%dT%H:%M:%SZ}"}
 
 
 def write_models(shop, models=MODELS):
@@ -89,7 +93,7 @@ def write_models(shop, models=MODELS):
 def check_once(shop, traffic, models=MODELS):
     """Check that each record that was sent is in each topic exactly once."""
     letters = Counter(each.value() for each in committed(shop.bootstrap, "events.dead_letter"))
-    assert letters == {f"broken {number}".encode(): 1 for number in range(0, traffic.count, 10)}
+    assert letters == {f"broken {n}".encode(): 1 for n in range(traffic.count) if traffic.bad(n)}
     for model in models:
         if model in JUDGES:
             records = committed(shop.bootstrap, model)

@@ -12,6 +12,8 @@ import pyspark
 from millstream.machine.java import java
 
 HOME = Path(pyspark.__file__).parent
+OWN = ("--host", "127.0.0.1", "--webui-port", "0")
+"""What master and workers are told of this machine."""
 ENVIRONMENT = {"SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13"}
 """As Spark's own scripts set it."""
 CLUSTER = """
@@ -62,31 +64,37 @@ class Process:
             assert self.process.poll() is None, self.log.read_text()
 
 
+class Workers(list):
+    """The workers of a cluster."""
+
+    def __init__(self, root, port, stack):
+        super().__init__()
+        self._root, self._port, self._stack = root, port, stack
+
+    def add(self):
+        """Start another one."""
+        number = len(self)
+        master = ("org.apache.spark.deploy.worker.Worker", f"spark://127.0.0.1:{self._port}")
+        size = ("--cores", "1", "--memory", "1g", "--work-dir", str(self._root / f"work{number}"))
+        made = self._stack.enter_context(Process(self._root, f"worker{number}", *master, *size, *OWN))
+        self.append(made)
+
+
 @contextmanager
-def standalone(root, bootstrap, guarantee="at_least_once"):
-    """Start a cluster, and make it a target of a project; yield its workers."""
+def standalone(root, bootstrap, guarantee="at_least_once", more=""):
+    """Start a cluster, and make it a target of a project, with `more` lines of YAML; yield its workers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    profile = CLUSTER.format(port=port, bootstrap=bootstrap, root=root, guarantee=guarantee)
+    profile = CLUSTER.format(port=port, bootstrap=bootstrap, root=root, guarantee=guarantee) + more
     (root / "profiles.yml").write_text((root / "profiles.yml").read_text().rstrip() + profile)
-    own = ("--host", "127.0.0.1", "--webui-port", "0")
     with ExitStack() as stack:
-        where = ("org.apache.spark.deploy.master.Master", "--port", str(port), *own)
+        where = ("org.apache.spark.deploy.master.Master", "--port", str(port), *OWN)
         master = stack.enter_context(Process(root, "master", *where))
         master.until("I have been elected leader")
-        workers = []
-        for number in range(2):
-            what = (
-                "org.apache.spark.deploy.worker.Worker",
-                f"spark://127.0.0.1:{port}",
-                "--cores",
-                "1",
-                "--memory",
-                "1g",
-            )
-            more = ("--work-dir", str(root / f"work{number}"), *own)
-            workers.append(stack.enter_context(Process(root, f"worker{number}", *what, *more)))
+        workers = Workers(root, port, stack)
+        for _ in range(2):
+            workers.add()
         for each in workers:
             each.until("Successfully registered with master")
         yield workers

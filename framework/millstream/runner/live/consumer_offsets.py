@@ -1,41 +1,44 @@
 """Reports how far queries have read to Kafka as consumer group offsets, so that its tools show the lag.
 
-Millstream never reads them: a query continues from its checkpoint.
+Millstream never reads them: a query continues from its checkpoint. Kafka's own client sets them: librdkafka
+aborts the process if the coordinator of a group goes away while one of its admin requests waits for it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from msgspec import Struct
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
-from millstream.kafka.clients import PATIENCE, Admin
-from millstream.project.names import Environment, named
+from millstream.kafka.clients import PATIENCE
+from millstream.kafka.cluster import Cluster, revealed
+from millstream.kafka.groups import group_of
+from millstream.kafka.settings import java_admin_config
+from millstream.project.names import Environment
 
 _log = logging.getLogger(__name__)
 
 
-def group_of(project: str, query: str, environment: Environment | None = None) -> str:
-    return named(environment, f"millstream.{project}.{query}")
-
-
-class Commits(Struct, frozen=True):
+class Commits:
     """Sets the offsets of groups; after a failure, the next batch sets them."""
 
-    admin: Admin
-    project: str
-    environment: Environment | None = None
+    def __init__(
+        self, spark: SparkSession, cluster: Cluster, project: str, environment: Environment | None
+    ) -> None:
+        self._project, self._environment = project, environment
+        jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
+        create = getattr(jvm, "millstream.spark.GroupOffsets")
+        self._groups = create(revealed(java_admin_config(cluster)))
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
-        offsets = [TopicPartition(topic, n, at) for topic, ends in read.items() for n, at in ends.items()]
-        if not offsets:
+        lines = [f"{n} {at} {topic}" for topic, ends in read.items() for n, at in ends.items()]
+        if not lines:
             return
-        group = group_of(self.project, query, self.environment)
-        wanted = [ConsumerGroupTopicPartitions(group, offsets)]
+        group = group_of(self._project, query, self._environment)
         try:
-            for future in self.admin.client.alter_consumer_group_offsets(wanted).values():
-                future.result(PATIENCE)
-        except (KafkaException, TimeoutError) as error:
+            self._groups.set(group, "\n".join(lines), int(PATIENCE * 1000))
+        except (Py4JError, OSError) as error:
             _log.warning("could not commit offsets of the consumer group %s: %s", group, error)

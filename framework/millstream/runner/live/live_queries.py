@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from millstream.deployment.stages import Stage, chain
 from millstream.errors import MillstreamError
-from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
 from millstream.runner.engine import Engine
 from millstream.runner.live.consumer_offsets import Commits
@@ -27,6 +26,10 @@ class LiveQueries:
     def __init__(self, running: Engine) -> None:
         self.running = running
         self._supervised: dict[str, SupervisedQuery] = {}
+        project = running.job.project
+        self._commits = Commits(
+            running.spark, running.kafka.cluster, project.settings.name, project.target.environment
+        )
         self._lock = threading.Lock()
         self._ended = False
         self.problem: MillstreamError | None = None
@@ -70,15 +73,10 @@ class LiveQueries:
             others = [query for query in self.queries if query.name not in names]
             eligible = [query for query in (*others, *queries) if not query.realtime]
             check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
-        commits = Commits(
-            admin_of(running.kafka.cluster),
-            running.job.project.settings.name,
-            running.job.project.target.environment,
-        )
         starts = threading.Semaphore(at_once)
         made = {
             query.name: SupervisedQuery(
-                running, query, chain(stages, query.name), trigger, ends, commits, starts
+                running, query, chain(stages, query.name), trigger, ends, self._commits, starts
             )
             for query in queries
         }

@@ -1,0 +1,9 @@
+"""The names of the consumer groups that show how far queries have read."""
+
+from __future__ import annotations
+
+from millstream.project.names import Environment, named
+
+
+def group_of(project: str, query: str, environment: Environment | None = None) -> str:
+    return named(environment, f"millstream.{project}.{query}")
