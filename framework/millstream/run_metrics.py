@@ -45,7 +45,7 @@ RUN_METRICS = (
     _counter("batches", "Completed micro-batches."),
     _counter("model_rows", "Rows computed for a model with a query or a topic of its own.", "model"),
     _counter("late_rows", "Rows that arrived after their window had closed."),
-    _counter("expired_rows", "Rows that left the state of a query."),
+    _counter("expired_rows", "Rows of the state of a stateful step that expired.", "step"),
     _counter("failures", "Failures that stopped a query."),
     _counter("restarts", "Starts of a query after its first one."),
     _counter("phase_seconds", "Time by phase of the batches, with Spark's names.", "phase"),

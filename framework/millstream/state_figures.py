@@ -34,6 +34,11 @@ class OperatorState(Struct, frozen=True):
     """What its state store reports besides."""
 
     @property
+    def expired(self) -> int:
+        """Rows that the batch removed because they expired: Spark counts those with a time to live apart."""
+        return self.removed + self.figures.get("numValuesRemovedDueToTTLExpiry", 0)
+
+    @property
     def files(self) -> int:
         """The bytes of its files; 0 if its store has none."""
         return self.figures.get("rocksdbSstFileSize", 0)

@@ -11,16 +11,19 @@ from datetime import datetime, timezone
 from typing import Any
 
 import click
+from msgspec import to_builtins
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from millstream.cli.build_progress import expired_rows
 from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Watcher
 from millstream.physical.values import Query
+from millstream.runner.queries.results import ExpiredState, expired_states, sum_of_expired
 from millstream.runner.values import (
     Applying,
     Batched,
@@ -69,6 +72,7 @@ class RunProgress:
         self._failing: set[str] = set()
         self._live = LiveView()
         self._queries: dict[str, Query] = {}
+        self._expired: tuple[ExpiredState, ...] = ()
         self._late: dict[str, tuple[float, int]] = {}
         """When the late rows of a query were last reported, and how many came since."""
 
@@ -100,11 +104,13 @@ class RunProgress:
         seen = self._watcher.all()
         rows, again = sum(each.rows for each in seen), [each.query for each in seen if each.repeats]
         data = {"rows": rows, "batches": sum(each.batches for each in seen), "repeats": again}
+        data |= {"expired": to_builtins(self._expired)}
         text = (
             f"stopped after {count(rows, 'row')}; all completed batches are saved, and the next run continues"
         )
         if again:
             text += f"; it repeats a batch of {', '.join(again)}"
+        text = "; ".join((text, *expired_rows(self._expired)))
         with self._lock:
             self._say("ended", text, data)
 
@@ -186,7 +192,9 @@ class RunProgress:
         self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
 
     def _batch(self, name: str, batch: Any) -> None:
-        if not batch.rows:
+        expired = expired_states(self._queries[name], [each.expired for each in batch.operators])
+        self._expired = sum_of_expired((*self._expired, *expired))
+        if not batch.rows and not expired:
             return
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
         text = f"{name}: {count(batch.rows, 'row')} in {batch.seconds:.1f} s, {rate:,.0f}/s"
@@ -194,10 +202,11 @@ class RunProgress:
             text += f", lag {lag:,}"
         if failures := sum(batch.counts.tests.values()):
             text += f", {count(failures, 'row')} failed data tests"
+        if expired:
+            text += f", {count(sum(each.rows for each in expired), 'row')} of state expired"
         if self._style.json or not self.console.is_terminal:
-            from msgspec import to_builtins
-
             shown = {k: v for k, v in to_builtins(batch).items() if k != "logs"}
+            shown |= {"expired": to_builtins(expired)}
             self._say("batch", text, {"query": name} | shown)
         if batch.late:
             self._late_rows(name, batch)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.runner.queries.batches import TOPIC
+from millstream.runner.queries.batches import TOPIC, state_of
 from millstream.runner.queries.counts import Observed, observed
 from millstream.runner.queries.counts import counts as sum_of
 from millstream.runner.queries.results import Counts
@@ -28,16 +29,23 @@ class Seen:
         self._rows: dict[int, int] = {}
         self._reads: dict[int, dict[str, int]] = {}
         self._observed: Observed = {}
+        self._expired: dict[int, tuple[int, ...]] = {}
 
     def add(self, batches: Iterable[StreamingQueryProgress]) -> None:
         for each in batches:
             self._rows[each.batchId] = each.numInputRows
             self._reads[each.batchId] = self._of_topics(each)
             self._observed |= observed([each])
+            self._expired[each.batchId] = tuple(state_of(state).expired for state in each.stateOperators)
 
     @property
     def rows(self) -> int:
         return sum(self._rows.values())
+
+    @property
+    def expired(self) -> tuple[int, ...]:
+        """How many rows of each state expired, by Spark's order of stateful operators."""
+        return tuple(map(sum, zip_longest(*self._expired.values(), fillvalue=0)))
 
     @property
     def counts(self) -> Counts:
