@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import datetime, timezone
 from typing import Any
@@ -16,6 +16,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from millstream.byte_sizes import size_in_words
 from millstream.cli.build_progress import expired_rows
 from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.live_view import LiveView
@@ -44,6 +45,7 @@ from millstream.runner.values import (
     Told,
     Waiting,
 )
+from millstream.state_figures import Restored
 from millstream.text import clean
 
 _LATE_EVERY = 60.0
@@ -192,6 +194,8 @@ class RunProgress:
         self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
 
     def _batch(self, name: str, batch: Any) -> None:
+        if restored := [each.restored for each in batch.operators if each.restored is not None]:
+            self._restored(name, restored)
         expired = expired_states(self._queries[name], [each.expired for each in batch.operators])
         self._expired = sum_of_expired((*self._expired, *expired))
         if not batch.rows and not expired:
@@ -210,6 +214,11 @@ class RunProgress:
             self._say("batch", text, {"query": name} | shown)
         if batch.late:
             self._late_rows(name, batch)
+
+    def _restored(self, name: str, restored: Sequence[Restored]) -> None:
+        files, seconds = sum(each.bytes for each in restored), sum(each.seconds for each in restored)
+        text = f"{name}: state of {size_in_words(files)} loaded in {seconds:.1f} s, all stores together"
+        self._say("restored", text, {"query": name, "bytes": files, "seconds": round(seconds, 3)})
 
     def _late_rows(self, name: str, batch: Any) -> None:
         """Say which rows are dropped because they are late, and what to change; not with each batch."""

@@ -80,6 +80,7 @@ _OF_QUERIES: dict[str, Values] = {
     "state_rows": _steps(lambda figures: figures["rows"]),
     "state_bytes": _steps(lambda figures: figures["bytes"]),
     "state_file_bytes": _steps(lambda figures: figures.get("rocksdbSstFileSize")),
+    "state_restore_seconds": lambda seen: seen.restored,
     "state_pinned_bytes": _steps(lambda figures: figures.get("rocksdbPinnedBlocksMemoryUsage")),
 }
 _HISTOGRAMS: dict[str, Callable[[QueryStatus], TimeHistogram]] = {

@@ -67,6 +67,8 @@ class QueryStatus(Struct):
     starts: int = 0
     expired: Counter[str] = field(default_factory=Counter)
     """By stateful step."""
+    restored: dict[str, float] = field(default_factory=dict)
+    """Seconds in which the state of each stateful step was loaded last."""
     model_rows: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     durations: TimeHistogram = field(default_factory=TimeHistogram)
@@ -199,6 +201,13 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.expired.update(
         {step: each.expired for step, each in zip(steps_of(batch), batch.operators, strict=True)}
     )
+    seen.restored.update(
+        {
+            step: each.restored.seconds
+            for step, each in zip(steps_of(batch), batch.operators, strict=True)
+            if each.restored is not None
+        }
+    )
     seen.model_rows.update(batch.model_rows)
     seen.reasons.update(batch.reasons)
     if batch.rows:
@@ -219,7 +228,7 @@ def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
     copied.ends = ends
     copied.phases, copied.skipped = Counter(seen.phases), Counter(seen.skipped)
     copied.dead_letters, copied.tests = Counter(seen.dead_letters), Counter(seen.tests)
-    copied.expired = Counter(seen.expired)
+    copied.expired, copied.restored = Counter(seen.expired), dict(seen.restored)
     copied.model_rows, copied.reasons = Counter(seen.model_rows), Counter(seen.reasons)
     copied.durations, copied.latencies = seen.durations.copied(), seen.latencies.copied()
     copied.left_out = dict(seen.left_out)

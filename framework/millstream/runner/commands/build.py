@@ -222,7 +222,8 @@ def _once(
         swap(running, query)
     record = running.record(query)
     if (last := streaming.lastProgress) is not None and record is not None:
-        write_figures(running.files, running.checkpoint(query), record, batch_of(last, TestCounts()))
+        batch = batch_of(last, TestCounts())
+        write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
     return Outcome(
         query.name,
         "success",

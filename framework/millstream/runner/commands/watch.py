@@ -12,6 +12,7 @@ from millstream.runner.queries.batches import TOPIC, state_of
 from millstream.runner.queries.counts import Observed, observed
 from millstream.runner.queries.counts import counts as sum_of
 from millstream.runner.queries.results import Counts
+from millstream.state_figures import Restored, latest
 
 _INTERVAL = 0.25
 """Seconds between two checks of a query's progress; its end is noticed immediately."""
@@ -30,13 +31,17 @@ class Seen:
         self._reads: dict[int, dict[str, int]] = {}
         self._observed: Observed = {}
         self._expired: dict[int, tuple[int, ...]] = {}
+        self.restored: tuple[Restored | None, ...] = ()
+        """How the state of each operator was loaded."""
 
     def add(self, batches: Iterable[StreamingQueryProgress]) -> None:
         for each in batches:
             self._rows[each.batchId] = each.numInputRows
             self._reads[each.batchId] = self._of_topics(each)
             self._observed |= observed([each])
-            self._expired[each.batchId] = tuple(state_of(state).expired for state in each.stateOperators)
+            states = [state_of(state) for state in each.stateOperators]
+            self._expired[each.batchId] = tuple(state.expired for state in states)
+            self.restored = latest(self.restored, states)
 
     @property
     def rows(self) -> int:

@@ -172,6 +172,12 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             empty="without RocksDB",
         ),
         Panel(
+            "Time to load the state at the last start",
+            "s",
+            (_each("state_restore_seconds", "query", "step"),),
+            empty="until a query with state is restarted",
+        ),
+        Panel(
             "Rows that expired",
             "rowsps",
             (_rate("expired_rows", "query", "step"),),
