@@ -48,15 +48,10 @@ class OperatorState(Struct, frozen=True):
     bytes: int
     """Memory, as its state store reports it."""
     late: int = 0
-    removed: int = 0
-    """Rows that the batch removed."""
+    expired: int = 0
+    """Rows that the batch removed because they expired: Spark's `numRowsRemoved`, also of a time to live."""
     figures: dict[str, int] = {}
     """What its state store reports besides."""
-
-    @property
-    def expired(self) -> int:
-        """Rows that the batch removed because they expired: Spark counts those with a time to live apart."""
-        return self.removed + self.figures.get("numValuesRemovedDueToTTLExpiry", 0)
 
     @property
     def restored(self) -> Restored | None:

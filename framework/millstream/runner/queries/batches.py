@@ -94,7 +94,7 @@ def state_of(state: StateOperatorProgress) -> OperatorState:
         rows=state.numRowsTotal,
         bytes=state.memoryUsedBytes,
         late=state.numRowsDroppedByWatermark,
-        removed=state.numRowsRemoved,
+        expired=state.numRowsRemoved,
         figures=dict(state.customMetrics),
     )
 
