@@ -80,11 +80,9 @@ def main() -> None:
 
 
 def measure(root: Path, bootstrap: str, keys: int) -> None:
-    for future in (
-        AdminClient({"bootstrap.servers": bootstrap})
-        .create_topics([NewTopic(name, PARTITIONS, 1) for name in ("events", "totals")])
-        .values()
-    ):
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [NewTopic(name, PARTITIONS, 1) for name in ("events", "totals")]
+    for future in admin.create_topics(topics).values():
         future.result(30)
     sent: dict[str, tuple[int, int]] = {}
     print(f"{'seconds':>8} {'records':>10} {'keys':>10} {'files MB':>9} {'RocksDB MB':>11} {'JVM MB':>7}")
