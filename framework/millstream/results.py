@@ -60,6 +60,8 @@ class ModelResult(Struct, frozen=True):
     """Records of a batch that did not complete, by the same ids as `reads`; the next build repeats it."""
     backfilled: dict[str, int] = {}
     """Records that it read again because it joined the query, by the same ids; they are not in `reads`."""
+    expired: int = 0
+    """Rows or keys of its state that expired; models that share a state count the same ones."""
     fates: Fates | None = None
     """None if records can't be counted one by one: their rows are grouped, joined or stored in tables."""
 

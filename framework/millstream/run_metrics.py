@@ -45,7 +45,7 @@ RUN_METRICS = (
     _counter("batches", "Completed micro-batches."),
     _counter("model_rows", "Rows computed for a model with a query or a topic of its own.", "model"),
     _counter("late_rows", "Rows that arrived after their window had closed."),
-    _counter("expired_rows", "Rows that left the state of a query."),
+    _counter("expired_rows", "Rows of the state of a stateful step that expired.", "step"),
     _counter("failures", "Failures that stopped a query."),
     _counter("restarts", "Starts of a query after its first one."),
     _counter("phase_seconds", "Time by phase of the batches, with Spark's names.", "phase"),
@@ -71,6 +71,11 @@ RUN_METRICS = (
     _gauge("state_rows", "Rows in the state of a stateful step.", "step"),
     _gauge("state_bytes", "Memory of the state of a stateful step, as its store reports it.", "step"),
     _gauge("state_file_bytes", "Size of the files of a step's RocksDB.", "step"),
+    _gauge(
+        "state_restore_seconds",
+        "Time in which all stores of a stateful step together loaded its state at the last start.",
+        "step",
+    ),
     _gauge("state_pinned_bytes", "Memory of RocksDB's cache that it can't release, of a step.", "step"),
     RunMetric("batch_duration_seconds", "histogram", "Duration of micro-batches."),
     RunMetric(

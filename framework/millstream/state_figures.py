@@ -6,7 +6,8 @@ Spark reports it with each batch, but does not store it. `build` and `run` write
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +20,25 @@ _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())
 
 
+class Restored(Struct, frozen=True):
+    """How the state of an operator was loaded from the files of its checkpoint."""
+
+    bytes: int
+    """Of its files after the first batch."""
+    seconds: float
+    """Of all stores together."""
+
+
+def restore_seconds(files: int, restored: Restored | None) -> float:
+    """Estimate how long the stores of a state take together to load files, from how it was loaded before."""
+    rate = restored.bytes / restored.seconds if restored and restored.bytes and restored.seconds else _RATE
+    return files / rate
+
+
+_RATE = 50e6
+"""Bytes of files that a core loads in a second, from a local disk: `benchmarks/bounded_state.py`."""
+
+
 class OperatorState(Struct, frozen=True):
     """The state of one of Spark's stateful operators after a batch."""
 
@@ -28,15 +48,34 @@ class OperatorState(Struct, frozen=True):
     bytes: int
     """Memory, as its state store reports it."""
     late: int = 0
-    removed: int = 0
-    """Rows that the batch removed."""
+    expired: int = 0
+    """Rows that the batch removed because they expired: Spark's `numRowsRemoved`, also of a time to live."""
     figures: dict[str, int] = {}
     """What its state store reports besides."""
+
+    @property
+    def restored(self) -> Restored | None:
+        """How its stores were loaded for the batch; None if they were loaded before, or are new."""
+        figures = self.figures
+        if not figures.get("rocksdbLoadFromSnapshotLatencyMs") and not figures.get(
+            "rocksdbNumReplayChangelogFiles"
+        ):
+            return None
+        return Restored(self.files, figures.get("rocksdbLoadLatencyMs", 0) / 1000)
 
     @property
     def files(self) -> int:
         """The bytes of its files; 0 if its store has none."""
         return self.figures.get("rocksdbSstFileSize", 0)
+
+
+def latest(
+    restored: Sequence[Restored | None], operators: Sequence[OperatorState]
+) -> tuple[Restored | None, ...]:
+    """Return how operators were loaded last, after a batch."""
+    return tuple(
+        each.restored or before for each, before in zip_longest(operators, restored) if each is not None
+    )
 
 
 class StateFigures(Struct, frozen=True):
@@ -48,6 +87,8 @@ class StateFigures(Struct, frozen=True):
     operators: tuple[OperatorState, ...]
     contents: tuple[str, ...] = ()
     """What each operator stores, as `content_id` names it. Older files have none."""
+    restored: tuple[Restored | None, ...] = ()
+    """How each operator was loaded at the last start that loaded it. Older files have none."""
 
 
 class MeasuredState(Struct, frozen=True):
@@ -56,6 +97,7 @@ class MeasuredState(Struct, frozen=True):
     files: int
     """Bytes on disk."""
     time: str
+    restored: Restored | None = None
 
 
 def measured_states(checkpoints: str) -> Mapping[str, MeasuredState]:
@@ -68,6 +110,7 @@ def measured_states(checkpoints: str) -> Mapping[str, MeasuredState]:
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             _log.debug("%s is not used: %s", path, error)
             continue
-        for content, state in zip(figures.contents, figures.operators, strict=False):
-            found[content] = MeasuredState(state.rows, state.bytes, state.files, figures.time)
+        for content, state, restored in zip_longest(figures.contents, figures.operators, figures.restored):
+            if content is not None and state is not None:
+                found[content] = MeasuredState(state.rows, state.bytes, state.files, figures.time, restored)
     return found

@@ -27,6 +27,8 @@ class TestResult(Struct, frozen=True):
     diagnostics: tuple[dict[str, Any], ...] = ()
     details: str = ""
     """The rows that differ, or why it warned or was skipped."""
+    expired: int = 0
+    """Of a unit test: how many rows or keys of the model's state expired."""
     ran: str = ""
     """When its run started."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -15,7 +15,7 @@ from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query
 from millstream.results import RunResults
-from millstream.runner.queries.results import Counts, Outcome
+from millstream.runner.queries.results import Counts, ExpiredState, Outcome
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
 from millstream.text import clean
 
@@ -110,6 +110,8 @@ class BuildProgress:
             self._line("success", name, f"{number:>9,} {what:<12} {outcome.seconds:>6.1f} s")
             for line in dropped_records(outcome.counts):
                 self.console.print(Text(f"  {clean(line)}", "yellow"))
+            for line in expired_rows(outcome.expired):
+                self.console.print(Text(f"  {clean(line)}", "dim"))
         else:
             self._line(outcome.status, name, outcome.message)
         if outcome.problem is not None:
@@ -161,6 +163,13 @@ def dropped_records(counts: Counts) -> Iterator[str]:
             yield f"{count(number, 'record')} of {name} {fate}: {why}"
     for id_, number in counts.tests.items():
         yield f"{count(number, 'row')} failed data test {id_.removeprefix('test.')}"
+
+
+def expired_rows(states: Iterable[ExpiredState]) -> Iterator[str]:
+    """Yield a line for each state of which rows expired."""
+    for each in states:
+        models = ", ".join(model.partition(".")[2] for model in each.models)
+        yield f"{count(each.rows, each.unit)} of state expired: {models}"
 
 
 def _number(outcome: Outcome, query: Query | None) -> tuple[int, str]:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import datetime, timezone
 from typing import Any
 
 import click
+from msgspec import to_builtins
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from millstream.byte_sizes import size_in_words
+from millstream.cli.build_progress import expired_rows
 from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Watcher
 from millstream.physical.values import Query
+from millstream.runner.queries.results import ExpiredState, expired_states, sum_of_expired
 from millstream.runner.values import (
     Applying,
     Batched,
@@ -41,6 +45,7 @@ from millstream.runner.values import (
     Told,
     Waiting,
 )
+from millstream.state_figures import Restored
 from millstream.text import clean
 
 _LATE_EVERY = 60.0
@@ -69,6 +74,7 @@ class RunProgress:
         self._failing: set[str] = set()
         self._live = LiveView()
         self._queries: dict[str, Query] = {}
+        self._expired: tuple[ExpiredState, ...] = ()
         self._late: dict[str, tuple[float, int]] = {}
         """When the late rows of a query were last reported, and how many came since."""
 
@@ -100,11 +106,13 @@ class RunProgress:
         seen = self._watcher.all()
         rows, again = sum(each.rows for each in seen), [each.query for each in seen if each.repeats]
         data = {"rows": rows, "batches": sum(each.batches for each in seen), "repeats": again}
+        data |= {"expired": to_builtins(self._expired)}
         text = (
             f"stopped after {count(rows, 'row')}; all completed batches are saved, and the next run continues"
         )
         if again:
             text += f"; it repeats a batch of {', '.join(again)}"
+        text = "; ".join((text, *expired_rows(self._expired)))
         with self._lock:
             self._say("ended", text, data)
 
@@ -186,7 +194,11 @@ class RunProgress:
         self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
 
     def _batch(self, name: str, batch: Any) -> None:
-        if not batch.rows:
+        if restored := [each.restored for each in batch.operators if each.restored is not None]:
+            self._restored(name, restored)
+        expired = expired_states(self._queries[name], [each.expired for each in batch.operators])
+        self._expired = sum_of_expired((*self._expired, *expired))
+        if not batch.rows and not expired:
             return
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
         text = f"{name}: {count(batch.rows, 'row')} in {batch.seconds:.1f} s, {rate:,.0f}/s"
@@ -194,13 +206,19 @@ class RunProgress:
             text += f", lag {lag:,}"
         if failures := sum(batch.counts.tests.values()):
             text += f", {count(failures, 'row')} failed data tests"
+        if expired:
+            text += f", {count(sum(each.rows for each in expired), 'row')} of state expired"
         if self._style.json or not self.console.is_terminal:
-            from msgspec import to_builtins
-
             shown = {k: v for k, v in to_builtins(batch).items() if k != "logs"}
+            shown |= {"expired": to_builtins(expired)}
             self._say("batch", text, {"query": name} | shown)
         if batch.late:
             self._late_rows(name, batch)
+
+    def _restored(self, name: str, restored: Sequence[Restored]) -> None:
+        files, seconds = sum(each.bytes for each in restored), sum(each.seconds for each in restored)
+        text = f"{name}: state of {size_in_words(files)} loaded in {seconds:.1f} s, all stores together"
+        self._say("restored", text, {"query": name, "bytes": files, "seconds": round(seconds, 3)})
 
     def _late_rows(self, name: str, batch: Any) -> None:
         """Say which rows are dropped because they are late, and what to change; not with each batch."""

@@ -12,6 +12,7 @@ from millstream.materialization import OWN_HEADERS, Table, columns_named, materi
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.nodes import Join, Node, Stateful
 from millstream.plan.nodes.order import in_order
+from millstream.plan.ttl import wrong_time
 from millstream.plan.unbounded import StatefulStep, without_end
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
@@ -133,5 +134,5 @@ def meaningless_state(
         found.append((message, f"remove it: {bounds}"))
     if own and state.get("store") == "memory" and keyed:
         found.append(("Python functions only keep state in RocksDB", "remove store='memory'"))
-    problems = [("MS522", *each) for each in found] + ([] if keyed else endless)
+    problems = [("MS522", *each) for each in found] + ([] if keyed else endless) + [*wrong_time(state, steps)]
     return [PlanProblem(spec.id, code, message, remedy, option="state") for code, message, remedy in problems]

@@ -110,6 +110,7 @@ def _step(step: Step) -> str:
             return f"-- view {step.name}: {step.of}, {dropped}"
         case StatefulView():
             ttl = f", each kept for {step.ttl}" if step.ttl else ""
+            ttl += f" by {step.time}" if step.time else ""
             return f"-- view {step.name}: {step.function}() over {step.of} by {', '.join(step.keys)}{ttl}"
 
 

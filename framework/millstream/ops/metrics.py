@@ -13,7 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from millstream import __version__
-from millstream.ops.seen import QueryStatus, TimeHistogram, Watcher
+from millstream.ops.seen import QueryStatus, TimeHistogram, Watcher, steps_of
 from millstream.run_metrics import BY_NAME, LATENCIES, RunMetric
 from millstream.runner.queries.batches import Batch
 
@@ -45,10 +45,11 @@ def _steps(value: Callable[[Mapping[str, int]], int | None]) -> Values:
     """Return a figure of each stateful step of the last batch."""
 
     def values(seen: QueryStatus) -> dict[str, float]:
-        operators = seen.last.operators if seen.last else ()
+        if seen.last is None:
+            return {}
         found = {
-            f"{number} {each.name}": value({**each.figures, "rows": each.rows, "bytes": each.bytes})
-            for number, each in enumerate(operators)
+            step: value({**each.figures, "rows": each.rows, "bytes": each.bytes})
+            for step, each in zip(steps_of(seen.last), seen.last.operators, strict=True)
         }
         return {step: float(number) for step, number in found.items() if number is not None}
 
@@ -60,7 +61,7 @@ _OF_QUERIES: dict[str, Values] = {
     "batches": _single(lambda seen: seen.batches),
     "model_rows": lambda seen: seen.model_rows,
     "late_rows": _single(lambda seen: seen.late),
-    "expired_rows": _single(lambda seen: seen.expired),
+    "expired_rows": lambda seen: seen.expired,
     "failures": _single(lambda seen: seen.failures),
     "restarts": _single(lambda seen: max(0, seen.starts - 1)),
     "phase_seconds": lambda seen: seen.phases,
@@ -79,6 +80,7 @@ _OF_QUERIES: dict[str, Values] = {
     "state_rows": _steps(lambda figures: figures["rows"]),
     "state_bytes": _steps(lambda figures: figures["bytes"]),
     "state_file_bytes": _steps(lambda figures: figures.get("rocksdbSstFileSize")),
+    "state_restore_seconds": lambda seen: seen.restored,
     "state_pinned_bytes": _steps(lambda figures: figures.get("rocksdbPinnedBlocksMemoryUsage")),
 }
 _HISTOGRAMS: dict[str, Callable[[QueryStatus], TimeHistogram]] = {

@@ -65,7 +65,10 @@ class QueryStatus(Struct):
     dead_letters: Counter[str] = field(default_factory=Counter)
     tests: Counter[str] = field(default_factory=Counter)
     starts: int = 0
-    expired: int = 0
+    expired: Counter[str] = field(default_factory=Counter)
+    """By stateful step."""
+    restored: dict[str, float] = field(default_factory=dict)
+    """Seconds in which the state of each stateful step was loaded last."""
     model_rows: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     durations: TimeHistogram = field(default_factory=TimeHistogram)
@@ -186,11 +189,25 @@ class Watcher:
             return list(self._tests.values())
 
 
+def steps_of(batch: Batch) -> list[str]:
+    """Return names of the stateful steps of a batch."""
+    return [f"{number} {each.name}" for number, each in enumerate(batch.operators)]
+
+
 def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.rows += batch.rows
     seen.batches += 1
     seen.late += batch.late
-    seen.expired += sum(each.removed for each in batch.operators)
+    seen.expired.update(
+        {step: each.expired for step, each in zip(steps_of(batch), batch.operators, strict=True)}
+    )
+    seen.restored.update(
+        {
+            step: each.restored.seconds
+            for step, each in zip(steps_of(batch), batch.operators, strict=True)
+            if each.restored is not None
+        }
+    )
     seen.model_rows.update(batch.model_rows)
     seen.reasons.update(batch.reasons)
     if batch.rows:
@@ -211,6 +228,7 @@ def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
     copied.ends = ends
     copied.phases, copied.skipped = Counter(seen.phases), Counter(seen.skipped)
     copied.dead_letters, copied.tests = Counter(seen.dead_letters), Counter(seen.tests)
+    copied.expired, copied.restored = Counter(seen.expired), dict(seen.restored)
     copied.model_rows, copied.reasons = Counter(seen.model_rows), Counter(seen.reasons)
     copied.durations, copied.latencies = seen.durations.copied(), seen.latencies.copied()
     copied.left_out = dict(seen.left_out)

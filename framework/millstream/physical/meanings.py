@@ -64,6 +64,9 @@ class Meanings:
                 called = f"{node.function} {self.functions.get(node.function, '')}"
                 facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", made)]
                 # With a time to live, Spark uses another state layout.
+                if node.ttl and node.time:
+                    by = f"{node.ttl} by {self.column(node.input, node.time)}"
+                    return [*facts, ("ttl", by), *self._times(node.input)]
                 return [*facts, ("ttl", node.ttl)] if node.ttl else facts
         return []
 

@@ -74,7 +74,7 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
     message = f"this aggregate keeps one row per {_each(step)} forever"
     if window is not None:
         column = max(window.expression.columns, default="")
-        yield "MS560", message, f"write {_watermark(column)} after the relation in FROM"
+        yield "MS560", message, f"write {watermark_clause(column)} after the relation in FROM"
         return
     columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
     known = next(iter(times), "") or next(columns, "")
@@ -83,13 +83,14 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
         return
     remedy = f"add window({quoted(known)}, '1 day') to GROUP BY"
     if not times:
-        remedy += f" and {_watermark(known)} after the relation in FROM"
+        remedy += f" and {watermark_clause(known)} after the relation in FROM"
     if spec.keys:
         remedy += ", and window.start to the columns and the key"
     yield "MS560", message, remedy
 
 
-def _watermark(column: str) -> str:
+def watermark_clause(column: str) -> str:
+    """Return a clause that makes a column of a relation its event time."""
     return f"WATERMARK {quoted(column)} DELAY OF INTERVAL 10 SECONDS"
 
 
@@ -178,7 +179,7 @@ def without_end(spec: ModelSpec, steps: Sequence[StatefulStep], ttl: str) -> Ite
                     f"remove it, {how} to GROUP BY, which ends groups by event time, and set emit='on_close'"
                 )
                 if known and not times:
-                    remedy += f"; and write {_watermark(known)} after the relation in FROM"
+                    remedy += f"; and write {watermark_clause(known)} after the relation in FROM"
                 yield "MS676", message, remedy
             case Join() as node if not all(bounded_sides(node, *step.inputs)):
                 yield "MS677", *_join_without_time(step)

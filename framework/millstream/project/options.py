@@ -37,6 +37,10 @@ class StateConfig(Struct, frozen=True, forbid_unknown_fields=True):
         Duration | None,
         about("when a key of keyed state in Python is forgotten; how far apart rows of a join may be"),
     ] = None
+    ttl_by: Annotated[
+        Literal["event_time", "processing_time"] | None,
+        about("functions: what ttl counts by: processing_time, the clock (default), or event_time"),
+    ] = None
     retention: Annotated[Duration | None, about("an option of tables, not of state: see MS522")] = None
     memory: Annotated[Size | None, about("rocksdb: the maximum memory on each executor")] = None
 
@@ -126,7 +130,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     ] = None
     watermark: Annotated[WatermarkConfig | None, about("how late rows may be: {column, delay}")] = None
     dedupe: Annotated[DedupeConfig | None, about("drop repeated keys: {keys: [...], within: 1 hour}")] = None
-    state: Annotated[StateConfig | None, about("state store: {store, ttl, retention, memory}")] = None
+    state: Annotated[StateConfig | None, about("state store: {store, ttl, ttl_by, memory}")] = None
     group: Annotated[str | None, about("models of one group share a query")] = None
     latency: Annotated[
         Duration | None,

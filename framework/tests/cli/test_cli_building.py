@@ -5,8 +5,14 @@ from rich.text import Text
 
 from millstream.cli.build_progress import BuildProgress
 from millstream.cli.output import OutputStyle
-from millstream.physical.values import DeadLetters, Memory, Query, Signature, SinkOutput, ToKafka
-from millstream.runner.queries.results import Counts, Outcome
+from millstream.physical.values import DeadLetters, Memory, Operator, Query, Signature, SinkOutput, ToKafka
+from millstream.runner.queries.results import (
+    Counts,
+    ExpiredState,
+    Outcome,
+    expired_states,
+    sum_of_expired,
+)
 from millstream.runner.values import Ended, Setup, Started
 
 QUERY = Query(
@@ -49,6 +55,21 @@ def test_a_query_that_only_sends_dead_letters_shows_how_many(capfd):
     )
     assert line.split() == ["✓", "orders", "dead", "letters", "12", "dead", "letters", "2.0", "s"]
     assert more == ["  12 records of orders sent to dead letters: not decodable"]
+
+
+def test_what_expired_is_shown_by_state(capfd):
+    totals = Operator("totals", "aggregate", (), models=("model.totals", "model.plain"))
+    query = replace(QUERY, signature=Signature((), (totals, replace(totals, kind="join"))))
+    assert expired_states(query, (0, 0)) == ()
+    expired = expired_states(query, (1204, 1))
+    outcome = Outcome("events_topics", "success", 5000, 1.5, expired=sum_of_expired((*expired, *expired)))
+    _, *lines = lines_of(capfd, query, outcome)
+    assert lines == [
+        "  2,408 groups of state expired: totals, plain",
+        "  2 rows of state expired: totals, plain",
+    ]
+    # A state of a former model is among them: which one is unknown.
+    assert expired_states(query, (1, 2, 3)) == (ExpiredState("", ("model.totals", "model.plain"), 6),)
 
 
 def test_a_table_over_tables_shows_how_many_of_its_rows_changed(capfd):

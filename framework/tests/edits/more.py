@@ -67,6 +67,18 @@ KEYED_STATE = edits(
     ("what is done with results of keyed state", "stored", "t.total", "t.total + 1 as total"),
 )
 
+EXPIRING = edits(
+    table(
+        "user",
+        f"select t.user, t.total from {EVENTS} as e, lateral totals(e.user) as t",
+        order_by="total",
+        state={"ttl": "1 day", "ttl_by": "event_time"},
+    ),
+    ("state that expires by the clock instead", "rebuild", "'event_time'", "'processing_time'"),
+    ("state that expires later", "rebuild", "'1 day'", "'2 days'"),
+    ("expiring state formatted", "same", "select t.user", "select\n  t.user"),
+)
+
 OUTER = edits(
     table(
         ["id", "other"],
@@ -140,7 +152,7 @@ HAVING = edits(
 )
 
 MORE = (
-    *STATISTICS, *LOOKUPS, *KEYED_STATE, *OUTER, *REFINED, *FOR_EVER, *FILTERED_UNION, *POINTS, *HAVING,
+    *STATISTICS, *LOOKUPS, *KEYED_STATE, *EXPIRING, *OUTER, *REFINED, *FOR_EVER, *FILTERED_UNION, *POINTS, *HAVING,
 )  # fmt: skip
 KINDS_CSV = "kind,name,label\nc,click,a\nd,drag,b\ne,enter,b\n"
 MACROS = """

@@ -6,8 +6,10 @@ from datetime import datetime, timedelta, timezone
 import duckdb
 import pytest
 from support.spark import SPARK_WARNINGS
-from support.streamed import streamed
+from support.streamed import decoded, streamed
 from support.written import project
+
+from millstream.runner.samples.trial import as_stream
 
 pytestmark = SPARK_WARNINGS
 
@@ -85,15 +87,16 @@ def test_rows_match_within_the_ttl_and_no_others(spark, tmp_path, target, kind, 
     found = rows(seed=count)
     project(tmp_path, {"m": MODEL.format(kind=kind)})
     run = streamed(tmp_path, target)
-    made = run.run(spark, run.query_of("m"), batches(found, count))
+    made = as_stream(spark, run.trial(run.query_of("m"), batches(found, count), {}), "spark.log")
     got = [
         (row["user_id"], row["amount"], row.get("path"))
-        for _, row in made
+        for _, row in decoded(made)
         if row["user_id"] not in {"y", "z"}
     ]
     expected = joined(found, kind)
     assert sorted(got, key=str) == expected
     assert len(expected) > 20
+    assert made.expired == len(found), "rows are in the state until they can't match any more"
 
 
 def test_another_ttl_is_another_state(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remedy import EVENTS, HITS, LATER, OK, PRODUCTS, A, B, Case
+from remedy import EVENTS, HITS, LATER, OK, PLAIN, PRODUCTS, A, B, Case
 
 E, H = f"from {EVENTS} as e", f"from {HITS} as h"
 ACCEPTED = f"{{{{ config({OK}) }}}} "
@@ -12,6 +12,7 @@ TABLE = f"{{{{ config(materialized='table', unique_key='user_id', {OK}) }}}} sel
 SINK = "{{ config(materialized='sink') }} "
 NEAR = "e.at between h.seen - interval 1 hour and h.seen + interval 1 hour"
 HIT = {"visitor": "a", "path": "/", "seen": A["at"]}
+BY_EVENT_TIME = "{'ttl': '1 day', 'ttl_by': 'event_time'}"
 KEYED = """
 from dataclasses import dataclass
 from typing import Iterator
@@ -109,6 +110,16 @@ CASES = {
     "a ttl of a join of several times": case("MS677", "state", "remove it, and add to ON: e.at between l.seen - interval 1 hour and l.seen + interval 1 hour", f"{{{{ config(state={{'ttl': '1 day'}}, {OK}) }}}} select e.user_id, l.seen {E} join {HITS} as h on e.user_id = h.visitor and {NEAR} join (select visitor, seen from {HITS}) as l on e.user_id = l.visitor", {"state={'ttl': '1 day'}, ": "", "= l.visitor": "= l.visitor and e.at between l.seen - interval 1 hour and l.seen + interval 1 hour"}),
     "a retention of state": case("MS522", "state", "remove it: a watermark's delay bounds windows, and 'retention' of a table bounds its rows", f"{{{{ config(state={{'retention': '1 day'}}, {OK}) }}}} select user_id, count(*) as n {E} group by user_id", {"state={'retention': '1 day'}, ": ""}),
     "a memory of memory": case("MS522", "state", "remove one of them", f"{{{{ config(state={{'store': 'memory', 'memory': '1 GB'}}, {OK}) }}}} select user_id, count(*) as n {E} group by user_id", {", 'memory': '1 GB'": ""}),
+    "a ttl_by without a ttl": case("MS522", "state", "remove it, or set ttl as well", f"{{{{ config(state={{'ttl_by': 'event_time'}}, {OK}) }}}} select total {E}, lateral growing(user_id) as g(total)", {"'ttl_by'": "'ttl': '1 day', 'ttl_by'"}, files={"macros/growing.py": KEYED}),
+    "a join by the clock": case("MS678", "state", "remove ttl_by: a ttl of a join counts by event time", f"{{{{ config(state={{'ttl': '1 hour', 'ttl_by': 'processing_time'}}, {OK}) }}}} select e.user_id, h.path {E} join {HITS} as h on e.user_id = h.visitor", {", 'ttl_by': 'processing_time'": ""},
+        [({"events": [A], "hits": []}, []), ({"events": [], "hits": [HIT]}, [{"user_id": "a", "path": "/"}])]),
+    "a function's state by no event time": case("MS679", "state", "write WATERMARK at DELAY OF INTERVAL 10 SECONDS after the relation in FROM", f"{{{{ config(state={BY_EVENT_TIME}) }}}} select total from {PLAIN} as e, lateral growing(e.user_id) as g(total)", {f"{PLAIN} as e": f"{PLAIN} WATERMARK at DELAY OF INTERVAL 10 SECONDS as e"},
+        [({"plain": [A, A]}, [{"total": 1}, {"total": 2}]), ({"plain": [LATER]}, [{"total": 1}])], files={"macros/growing.py": KEYED}),
+    "a function's state by a time that it does not get": case("MS679", "state", "select the column with the source's watermark for its rows", f"{{{{ config(state={BY_EVENT_TIME}) }}}} select total from (select user_id, amount {E}) as s, lateral growing(s.user_id) as g(total)", {"user_id, amount": "user_id, amount, at"},
+        [({"events": [A, A]}, [{"total": 1}, {"total": 2}]), ({"events": [LATER]}, [{"total": 1}])], files={"macros/growing.py": KEYED}),
+    "a function's state by two event times": case("MS679", "state", "select only one of them in a subquery in FROM", f"{{{{ config(state={BY_EVENT_TIME}) }}}} select total from (select e.user_id, e.amount, e.at, h.seen {E} join {HITS} as h on e.user_id = h.visitor and {NEAR}) as s, lateral growing(s.user_id) as g(total)", {", h.seen": ""}, files={"macros/growing.py": KEYED}),
+    "a function's state by a window": case("MS679", "state", "remove ttl_by, which makes it expire by the clock", f"{{{{ config(state={BY_EVENT_TIME}) }}}} select total from {{{{ ref('w') }}}} as w, lateral growing(w.user_id) as g(total)", {", 'ttl_by': 'event_time'": ""}, files={"macros/growing.py": KEYED},
+        models={"w": f"{{{{ config(materialized='view', emit='on_close') }}}} select user_id, window(at, '1 minute') as minute, count(*) as amount {E} group by user_id, window(at, '1 minute')"}),
     "a function in memory": case("MS522", "state", "remove store='memory'", f"{{{{ config(state={{'store': 'memory', 'ttl': '1 day'}}) }}}} select total {E}, lateral growing(user_id) as g(total)", {"'store': 'memory', ": ""}, files={"macros/growing.py": KEYED}),
     "a dedupe of two times": case("MS523", "dedupe", "select only one of them, or cast the other one: cast(... as string)", f"{{{{ config(dedupe={{'keys': ['user_id'], 'within': '1 day'}}) }}}} select e.user_id, e.at, h.seen {E} join {HITS} as h on e.user_id = h.visitor and {NEAR}",
         {", h.seen": ", cast(h.seen as string) as seen"},

@@ -39,7 +39,9 @@ def test_states_are_listed_counted_and_read(shop, first_spark):
         shop.model(name, sql)
     shop.write("macros/growing.py", GROWING)
     shop.send(event(1, value=4.0), event(2, "b", 2.0), event(3, "b", 8.0), minute(5), minute(9))
-    built(shop.root, first_spark)
+    results, _ = built(shop.root, first_spark)
+    expired = {each.id: each.expired for each in results.results}
+    assert (expired["model.windows"], expired["model.totals"]) == (1, 0)
     command = [*MILLSTREAM, "state", "--output", "json"]
     done = subprocess.run(command, cwd=shop.root, capture_output=True, check=True, text=True)
     listed = json.loads(done.stdout)["states"]

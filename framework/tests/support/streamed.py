@@ -104,7 +104,7 @@ class Streamed(Struct, frozen=True):
         `quickly` runs a query without state as one batch.
         """
         run = as_stream if query.sources and not (quickly and query.kind == "stateless") else as_batch
-        return _made(run(spark, self.trial(query, topics, tables or {}), "spark.log"))
+        return decoded(run(spark, self.trial(query, topics, tables or {}), "spark.log"))
 
 
 def streamed(root: Path, target: str = "all", name: str = "shop") -> Streamed:
@@ -146,7 +146,8 @@ def _records(topic: str, batches: Batches, count: int) -> tuple[tuple[dict[str, 
     return tuple(found)
 
 
-def _made(tried: Any) -> list[tuple[str, dict[str, Any]]]:
+def decoded(tried: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return what a trial stored: topic or model, and the row."""
     found = []
     for made in tried.made:
         for row in made.rows:

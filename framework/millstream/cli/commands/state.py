@@ -51,7 +51,8 @@ def command(
     """Show how large the state of queries is, or what it holds.
 
     `ls`, the default, shows for each stateful step its rows and memory after the last batch that a `build` or
-    a `run` reported (a run reports every 10 seconds), its files, and its watermark. It starts no JVM, unless
+    a `run` reported (a run reports every 10 seconds), its files, about how long they take to load after a
+    restart, and its watermark. It starts no JVM, unless
     checkpoints are not on this machine. With --count, Spark reads the states, counts their keys, and finds
     the oldest time among those that are windows, have a time, or expire.
 
@@ -104,7 +105,7 @@ def _list(common: Common, choice: Choice, project: Project, *, counted: bool) ->
         with _reader(common, project) as reader:
             found = [each for each in reader.sizes() if _is_in(each, models)]
             found = [reader.counted(each) for each in found] if counted else found
-    text = text_table(_lines(found, counted=counted), right=(3, 4, 5, 6) if counted else (3, 4, 5))
+    text = text_table(_lines(found, counted=counted), right=range(3, 8 if counted else 7))
     return finish(common.style, result={"states": to_builtins(found)}, text=text or "no query has state yet")
 
 
@@ -130,7 +131,7 @@ def _reader(common: Common, project: Project) -> Iterator[StateReader]:
 
 def _lines(found: Sequence[OperatorSize], *, counted: bool) -> Iterator[tuple[str, ...]]:
     more = ("KEYS",) if counted else ()
-    yield ("QUERY", "STEP", "MODELS", *more, "ROWS", "MEMORY", "DISK", "WATERMARK", "MEASURED") + (
+    yield ("QUERY", "STEP", "MODELS", *more, "ROWS", "MEMORY", "DISK", "RESTORE", "WATERMARK", "MEASURED") + (
         ("OLDEST",) if counted else ()
     )
     for each in found:
@@ -138,13 +139,17 @@ def _lines(found: Sequence[OperatorSize], *, counted: bool) -> Iterator[tuple[st
         yield (
             *(each.query, each.operator, ", ".join(each.models), *keys),
             *("?" if each.rows is None else f"{each.rows:,}", _size(each.memory), _size(each.disk)),
-            *(each.watermark, each.measured),
+            *(_time(each.restore_seconds), each.watermark, each.measured),
             *((each.oldest,) if counted else ()),
         )
 
 
 def _size(number: int | None) -> str:
     return "?" if number is None else size_in_words(number)
+
+
+def _time(seconds: float | None) -> str:
+    return "?" if seconds is None else f"{seconds:,.1f} s"
 
 
 def _show_rows(common: Common, found: Sequence[tuple[OperatorSize, Answer]], zone: ZoneInfo) -> int:

@@ -58,6 +58,8 @@ class StatefulView(Struct, frozen=True, tag="stateful"):
     made: tuple[Column, ...]
     ttl: str | None = None
     """How long the state of a key is kept after its last row."""
+    time: str | None = None
+    """The event time by which it expires; None: the clock."""
 
 
 class CountedView(Struct, frozen=True, tag="counted"):
@@ -161,4 +163,4 @@ def _step(node: Dedupe | Stateful | Watermark, name: str, of: str) -> Step:
         case Dedupe():
             return DedupeView(name, of, node.keys, node.within, node.by_position)
         case Stateful():
-            return StatefulView(name, of, node.function, node.keys, node.made, node.ttl)
+            return StatefulView(name, of, node.function, node.keys, node.made, node.ttl, node.time)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, quoted
@@ -32,6 +35,7 @@ from millstream.plan.nodes import (
     Stateful,
 )
 from millstream.plan.streaming import is_window
+from millstream.plan.ttl import only_time
 from millstream.plan.unbounded import time_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN, TIMESTAMP
@@ -49,9 +53,19 @@ class Relations:
         self.models = (builder.spec.id,)
 
     @property
+    def _state(self) -> Mapping[str, Any]:
+        return self.builder.spec.options.get("state") or {}
+
+    @property
     def _ttl(self) -> str | None:
-        found: str | None = (self.builder.spec.options.get("state") or {}).get("ttl")
+        found: str | None = self._state.get("ttl")
         return found
+
+    def _expires_by(self, node: Node) -> str | None:
+        """Return the event time by which a function's state expires; None: the clock, or an error follows."""
+        if not self._ttl or self._state.get("ttl_by") != "event_time":
+            return None
+        return only_time(node, self.builder.traits.of(node))
 
     def node(self, query: Select) -> Node:
         streams = any(self.builder.streams(each.input) for each in query.relations)
@@ -333,6 +347,7 @@ class Relations:
                 keys=keys,
                 made=tuple(columns),
                 ttl=self._ttl,
+                time=self._expires_by(together),
                 models=self.models,
             )
             self.builder.add_state(stateful, generated.call, keys)

@@ -75,12 +75,15 @@ class Stateful(Unary, frozen=True, eq=False, kw_only=True):
     made: tuple[Column, ...]
     ttl: str | None = None
     """How long the state of a key without new rows is kept; None means forever."""
+    time: str | None = None
+    """The event time by which it expires; None: the clock."""
 
     stateful = True
 
     @property
     def summary(self) -> str:
         ttl = f" for {self.ttl}" if self.ttl else ""
+        ttl += f" by {self.time}" if self.time else ""
         return f"stateful {self.function} by {', '.join(self.keys)}{ttl}"
 
     @property

@@ -34,7 +34,7 @@ from millstream.runner.engine import Engine, engine
 from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.failures import is_slow_start
-from millstream.runner.queries.results import Counts, Outcome
+from millstream.runner.queries.results import Counts, Outcome, expired_states, sum_of_expired
 from millstream.runner.queries.row_tests import TestCounts
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
@@ -129,11 +129,15 @@ class _Try:
         self.backfilled: dict[str, dict[str, int]] = {}
 
 
-def _sum(total: Outcome, tried: _Try) -> Outcome:
+def _sum(query: Query, total: Outcome, tried: _Try) -> Outcome:
     """Add the completed batches of an attempt, after which the query runs without some models."""
     reads = Counter(total.reads) + Counter(tried.seen.reads)
     return replace(
-        total, rows=total.rows + tried.seen.rows, reads=dict(reads), counts=total.counts + tried.counts
+        total,
+        rows=total.rows + tried.seen.rows,
+        reads=dict(reads),
+        counts=total.counts + tried.counts,
+        expired=sum_of_expired((*total.expired, *expired_states(query, tried.seen.expired))),
     )
 
 
@@ -157,7 +161,7 @@ def _run(
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
             if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
-                total, stages = _sum(total, tried), resumed(running, query)
+                total, stages = _sum(query, total, tried), resumed(running, query)
                 continue
             found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
             for model, problem in found.items():
@@ -173,9 +177,10 @@ def _run(
                     counts=tried.counts,
                     failed=failed,
                     backfilled=tried.backfilled,
+                    expired=expired_states(query, tried.seen.expired),
                 )
                 break
-            total = _sum(total, tried)
+            total = _sum(query, total, tried)
             left_out |= found
             stages = resumed(running, query)
     if total.rows:
@@ -184,6 +189,7 @@ def _run(
             rows=outcome.rows + total.rows,
             reads=dict(Counter(total.reads) + Counter(outcome.reads)),
             counts=total.counts + outcome.counts,
+            expired=sum_of_expired((*total.expired, *outcome.expired)),
         )
     outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
     running.tell(Ended(outcome))
@@ -216,7 +222,8 @@ def _once(
         swap(running, query)
     record = running.record(query)
     if (last := streaming.lastProgress) is not None and record is not None:
-        write_figures(running.files, running.checkpoint(query), record, batch_of(last, TestCounts()))
+        batch = batch_of(last, TestCounts())
+        write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
     return Outcome(
         query.name,
         "success",
@@ -224,6 +231,7 @@ def _once(
         reads=tried.seen.reads,
         counts=tried.counts,
         backfilled=tried.backfilled,
+        expired=expired_states(query, tried.seen.expired),
         changed=sum(context.stores.changed) if query.maintaining is not None else None,
         left_out=left_out | dict(context.left_out),
     )
@@ -268,4 +276,5 @@ def _results(
                 left_out.tests,
                 failed,
                 again,
+                expired=sum(each.rows for each in outcome.expired if target.model in each.models),
             )

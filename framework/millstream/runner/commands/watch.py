@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.runner.queries.batches import TOPIC
+from millstream.runner.queries.batches import TOPIC, state_of
 from millstream.runner.queries.counts import Observed, observed
 from millstream.runner.queries.counts import counts as sum_of
 from millstream.runner.queries.results import Counts
+from millstream.state_figures import Restored, latest
 
 _INTERVAL = 0.25
 """Seconds between two checks of a query's progress; its end is noticed immediately."""
@@ -28,16 +30,27 @@ class Seen:
         self._rows: dict[int, int] = {}
         self._reads: dict[int, dict[str, int]] = {}
         self._observed: Observed = {}
+        self._expired: dict[int, tuple[int, ...]] = {}
+        self.restored: tuple[Restored | None, ...] = ()
+        """How the state of each operator was loaded."""
 
     def add(self, batches: Iterable[StreamingQueryProgress]) -> None:
         for each in batches:
             self._rows[each.batchId] = each.numInputRows
             self._reads[each.batchId] = self._of_topics(each)
             self._observed |= observed([each])
+            states = [state_of(state) for state in each.stateOperators]
+            self._expired[each.batchId] = tuple(state.expired for state in states)
+            self.restored = latest(self.restored, states)
 
     @property
     def rows(self) -> int:
         return sum(self._rows.values())
+
+    @property
+    def expired(self) -> tuple[int, ...]:
+        """How many rows of each state expired, by Spark's order of stateful operators."""
+        return tuple(map(sum, zip_longest(*self._expired.values(), fillvalue=0)))
 
     @property
     def counts(self) -> Counts:

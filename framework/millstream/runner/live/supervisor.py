@@ -34,6 +34,7 @@ from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime,
 from millstream.runner.spark.session import lost
 from millstream.runner.topics_needed import written_topics
 from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
+from millstream.state_figures import Restored, latest
 
 FIRST, LONGEST = 1.0, 60.0
 """Seconds until a failed query is restarted: at first, and at most."""
@@ -93,6 +94,7 @@ class SupervisedQuery:
         self._failures = 0
         self._repeats = False
         self._last: Batch | None = None
+        self._restored: tuple[Restored | None, ...] = ()
         self._noted = 0.0
         self._left_out: set[str] = set()
         self._raised: list[MillstreamError] = []
@@ -293,7 +295,8 @@ class SupervisedQuery:
         running, self._noted = self._running, time.monotonic()
         record = running.record(self.query)
         if self._last is not None and record is not None and not self._rebuilds:
-            write_figures(running.files, running.checkpoint(self.query), record, self._last)
+            place = running.checkpoint(self.query)
+            write_figures(running.files, place, record, self._last, self._restored)
 
     def _check_imports(self) -> None:
         """Refuse to start functions whose modules were edited: Python's workers would import the new ones."""
@@ -311,6 +314,7 @@ class SupervisedQuery:
             self.batches += bool(event.rows)
             self._commits.commit(self.query.name, event.read)
             self._last = event
+            self._restored = latest(self._restored, event.operators)
             if time.monotonic() - self._noted > FIGURES:
                 self._note()
             self._running.tell(Batched(self.query.name, event))

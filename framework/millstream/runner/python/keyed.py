@@ -9,18 +9,26 @@ from __future__ import annotations
 import io
 import pickle
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 from pyspark.sql.types import DataType
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.expressions import quoted
+from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import StatefulView
 from millstream.physical.values import OutputMode
 from millstream.plan.durations import milliseconds
@@ -65,7 +73,7 @@ def yielded_rows(
     The rows of a key are not ordered, neither by event time nor reliably by their topic.
     """
     use_rocksdb(session)
-    if step.ttl:
+    if step.ttl and not step.time:
         # With a time to live, Spark would always run another batch, even without rows (SPARK-50180).
         session.conf.set(_NO_DATA, "false")
     # A batch query has state too, but only a StreamingQueryManager starts the stores' coordinator.
@@ -73,23 +81,38 @@ def yielded_rows(
     function = project.functions[step.function]
     given = session.table(step.of)
     fields = _fields(function, given.columns)
-    columns = dict.fromkeys((*step.keys, *fields.values()))
+    columns = dict.fromkeys((*step.keys, *fields.values(), *((step.time,) if step.time else ())))
     assert isinstance(function.returns, Struct)
     yielded = [field.name for field in function.returns.fields]
     types = [to_arrow_type(DataType.fromDDL(str(column.type)), timezone="UTC") for column in step.made]
-    keyed = Keyed(
+    ttl = milliseconds(step.ttl) if step.ttl else None
+    keyed = (KeyedByEventTime if step.time else Keyed)(
         source_of(project, function),
         function.name,
         {name: [*columns].index(column) for name, column in fields.items()},
         dict(zip(yielded, (column.name for column in step.made), strict=True)),
         pa.struct(list(zip(yielded, types, strict=True))),
-        milliseconds(step.ttl) if step.ttl else None,
+        ttl,
         log,
         step.keys,
     )
+    if isinstance(keyed, KeyedByEventTime):
+        keyed.streaming = given.isStreaming
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in step.made)
-    rows = given.select(*map(quoted, columns)).groupBy(*map(quoted, step.keys))
-    return rows.transformWithState(keyed, schema, mode, "processingTime" if step.ttl else "none")
+    selected = [f.col(quoted(name)) for name in columns]
+    if step.time:
+        # The event time itself must remain among the columns: Spark drops late rows by it.
+        selected.append(f.unix_micros(quoted(step.time)).alias(unused(_MICROS, columns)))
+    rows = given.select(*selected).groupBy(*map(quoted, step.keys))
+    return rows.transformWithState(keyed, schema, mode, _time_mode(step, streaming=given.isStreaming))
+
+
+def _time_mode(step: StatefulView, *, streaming: bool) -> str:
+    if not step.ttl:
+        return "none"
+    if not step.time:
+        return "processingTime"
+    return "eventTime" if streaming else "none"  # a batch has no watermark
 
 
 def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
@@ -108,7 +131,10 @@ def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
 
 
 STATE = "state"
-"""The variable that has the state of a key, pickled, and its only column."""
+"""The variable that has the state of a key, and its column with the pickle."""
+EXPIRES = "expiresAtMicros"
+"""The column with the event time at which a state ends; named as that of Spark's dedupe."""
+_MICROS = "_micros"
 
 
 class OutputRow(dict[str, Any]):
@@ -164,26 +190,30 @@ class Keyed(StatefulProcessor):
             yield from self._yielded(key, rows)
 
     def _yielded(self, key: Any, rows: Iterator[Row]) -> Iterator[Any]:
+        found = self.state.get()
+        before = bytes(found[0]) if found else None
+        after = yield from self._call(key, rows, before)
+        if after != before or self.ttl is not None:
+            self.state.update((after,))
+
+    def _call(self, key: Any, rows: Iterator[Row], before: bytes | None) -> Generator[Any, None, bytes]:
+        """Yield what the function yields for rows of a key; return the state after them."""
         if self.converted_function is None:
             self.converted_function = converted_function(self.source, self.name, self.indexes, self.arrow)
         function, of_key, row_of, state_of, fit = self.converted_function
-        found = self.state.get()
-        before = bytes(found[0]) if found else None
         given = (row_of(row) for row in rows)
         try:
             state = state_of(state_in(before) if before else {})
             for yielded in function(of_key(key[0]) if key else None, given, state):
                 fit(yielded)
                 yield self._row(plain(yielded))
-            after = pickle.dumps(plain(state), 4)
+            return pickle.dumps(plain(state), 4)
         except GeneratorExit:
             raise
         except UnfitError as error:
             raise RuntimeError(f"{FAILED}{self.name}(): {error.told('yielded')}") from None
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
             raise RuntimeError(FAILED + failure(self.name, error)) from None
-        if after != before or self.ttl is not None:
-            self.state.update((after,))
 
     def _row(self, value: Any) -> OutputRow:
         if not isinstance(value, dict):
@@ -192,6 +222,89 @@ class Keyed(StatefulProcessor):
 
     def close(self) -> None:
         pass
+
+
+class KeyedByEventTime(Keyed):
+    """Ends the state of a key by event time: a row that comes later than its end finds an empty state.
+
+    That depends on the rows and their order alone, not on batches. Spark drops rows that are older than the
+    watermark, so once it has passed the end of a state, no row can find it, and a timer removes it. Rows
+    without a time find an empty state, and leave none. The last column of a row is its event time.
+    """
+
+    streaming = True
+    """Whether there is a watermark, and so timers."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.state = handle.getValueState(STATE, f"{STATE} binary, {EXPIRES} bigint")
+        self.converted_function: ConvertedFunction | None = None
+
+    def _yielded(self, key: Any, rows: Iterator[Row]) -> Iterator[Any]:
+        assert self.ttl is not None
+        found = self.state.get()
+        before, expires = (bytes(found[0]), found[1]) if found else (None, None)
+        lives, current, after = Lives(expires, self.ttl * 1000), 0, before
+        for life, rows_of_life in groupby(rows, lives):
+            if life < 0:
+                yield from self._call(key, rows_of_life, None)
+                continue
+            if life != current:
+                self.state.clear()  # Spark counts it as expired
+                current, after = life, None
+            after = yield from self._call(key, rows_of_life, after)
+        if after is not None and (after, lives.expires) != (before, expires):
+            self.state.update((after, lives.expires))
+            if found is None:
+                self._set_timer(lives.expires)
+
+    def _set_timer(self, expires: int | None) -> None:
+        """Set the only timer of a key; if its state has been prolonged by then, it is set again."""
+        assert expires is not None
+        if self.streaming:
+            self.handle.registerTimer(_milliseconds_after(expires))
+
+    def handleExpiredTimer(  # noqa: N802 - Spark's name
+        self,
+        key: Any,  # noqa: ARG002
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803, ARG002
+    ) -> Iterator[Any]:
+        found = self.state.get()
+        if found is not None:
+            if _milliseconds_after(found[1]) <= timerValues.getCurrentWatermarkInMs():
+                self.state.clear()
+            else:
+                self._set_timer(found[1])
+        return iter(())
+
+
+def _milliseconds_after(micros: int) -> int:
+    return -(-micros // 1000)
+
+
+class Lives:
+    """Numbers the lives of the state of a key by its rows: each ends a `ttl` after its last event time.
+
+    Rows without a time have numbers below zero.
+    """
+
+    def __init__(self, expires: int | None, ttl: int) -> None:
+        self.expires = expires
+        """When the current one ends, in microseconds; None before the first row."""
+        self._ttl = ttl
+        self._number = 0
+        self._untimed = 0
+
+    def __call__(self, row: Sequence[Any]) -> int:
+        time = row[-1]
+        if time is None:
+            self._untimed -= 1
+            return self._untimed
+        if self.expires is not None and time > self.expires:
+            self._number += 1
+        self.expires = max(time + self._ttl, self.expires or time)
+        return self._number
 
 
 class _StateReader(pickle.Unpickler):

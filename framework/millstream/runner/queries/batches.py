@@ -77,7 +77,7 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         late=sum(each.numRowsDroppedByWatermark for each in states),
         state_rows=sum(each.numRowsTotal for each in states),
         state_bytes=sum(each.memoryUsedBytes for each in states),
-        operators=tuple(map(_state_of, states)),
+        operators=tuple(map(state_of, states)),
         counts=counts(observed([progress]).values()) + own_counts,
         metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | metrics,
         logs=logs_of(row.asDict() for row in progress.observedMetrics.values()) | logs,
@@ -88,13 +88,13 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
     )
 
 
-def _state_of(state: StateOperatorProgress) -> OperatorState:
+def state_of(state: StateOperatorProgress) -> OperatorState:
     return OperatorState(
         name=state.operatorName,
         rows=state.numRowsTotal,
         bytes=state.memoryUsedBytes,
         late=state.numRowsDroppedByWatermark,
-        removed=state.numRowsRemoved,
+        expired=state.numRowsRemoved,
         figures=dict(state.customMetrics),
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from millstream.errors import Diagnostic
+from millstream.physical.values import Query
 from millstream.results import Status
 
 
@@ -54,6 +55,45 @@ def _sum(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> dict
     return found
 
 
+class ExpiredState(Struct, frozen=True):
+    """How many rows of the state of one operator expired."""
+
+    operator: str
+    """What it does: aggregate, dedupe, join, …; empty if it is unknown which operator it is."""
+    models: tuple[str, ...]
+    """The stored models whose rows pass it."""
+    rows: int
+
+    @property
+    def unit(self) -> str:
+        return _UNITS.get(self.operator, "row")
+
+
+_UNITS = {"aggregate": "group", "dedupe": "key", "stateful": "key", "first_sent": "page"}
+"""What a row of an operator's state is for users."""
+
+
+def expired_states(query: Query, rows: Sequence[int]) -> tuple[ExpiredState, ...]:
+    """Return the states of which rows expired; `rows` has a number for each of Spark's operators."""
+    known = query.signature.operators
+    if len(known) != len(rows):
+        # States of former models are between the others, so it is unknown which is which.
+        models = dict.fromkeys(model for each in known for model in each.models)
+        return (ExpiredState("", tuple(models), sum(rows)),) if any(rows) else ()
+    return tuple(
+        ExpiredState(each.kind, each.models, number)
+        for each, number in zip(known, rows, strict=True)
+        if number
+    )
+
+
+def sum_of_expired(states: Iterable[ExpiredState]) -> tuple[ExpiredState, ...]:
+    found: dict[tuple[str, tuple[str, ...]], int] = {}
+    for each in states:
+        found[each.operator, each.models] = found.get((each.operator, each.models), 0) + each.rows
+    return tuple(ExpiredState(*state, rows) for state, rows in found.items())
+
+
 class Outcome(Struct, frozen=True):
     """The result of one query."""
 
@@ -72,5 +112,6 @@ class Outcome(Struct, frozen=True):
     """Records that models read again before the query started, by model, then by the same ids."""
     changed: int | None = None
     """Rows of a table over tables that were inserted, updated or deleted; None for other queries."""
+    expired: tuple[ExpiredState, ...] = ()
     left_out: dict[str, Diagnostic] = {}
     """Models that failed on their own; the query ran without them."""

@@ -27,6 +27,7 @@ from millstream.runner.python.keyed import STATE, state_in
 from millstream.runner.queries.sent_again import POSITIONS
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
+from millstream.state_figures import Restored, restore_seconds
 from millstream.stores.files import Files, LocalFiles, files_of
 from millstream.tables.values import Answer
 
@@ -63,6 +64,10 @@ class OperatorSize(Struct, frozen=True):
     watermark: str
     measured: str
     """When rows and memory were measured."""
+    restore_seconds: float | None = None
+    """How long all stores together take to load it after a restart, by how long it took before."""
+    restored: Restored | None = None
+    """How it was loaded last."""
     keys: int | None = None
     """How many keys the state has; only known once it is read."""
     oldest: str = ""
@@ -84,6 +89,7 @@ def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
         figures = read_figures(files, checkpoint_folder(checkpoints, state.query), state.record.id)
         known = figures is not None and state.id < len(figures.operators)
         own = figures.operators[state.id] if figures is not None and known else None
+        restored = next(iter(figures.restored[state.id :]), None) if figures is not None else None
         found.append(
             OperatorSize(
                 query=state.query,
@@ -95,6 +101,8 @@ def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
                 disk=files.size(f"{state.folder}/state/{state.id}"),
                 watermark=_no_epoch(figures.watermark) if figures else "",
                 measured=figures.time if figures else "",
+                restore_seconds=restore_seconds(own.files, restored) if own and own.files else None,
+                restored=restored,
             )
         )
     return found

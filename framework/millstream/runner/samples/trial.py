@@ -25,6 +25,7 @@ from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
+from millstream.runner.queries.batches import state_of
 from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
@@ -99,6 +100,8 @@ class TrialResult(Struct, frozen=True):
     made: tuple[BatchOutput, ...]
     late: int = 0
     """Rows that were dropped as late."""
+    expired: int = 0
+    """Rows of state that expired."""
 
 
 def as_batch(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
@@ -150,12 +153,9 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
     running.append(query.trigger(availableNow=True).start())
     started.set()
     running[0].awaitTermination()
-    late = sum(
-        state.numRowsDroppedByWatermark
-        for progress in running[0].recentProgress
-        for state in progress.stateOperators
-    )
-    return TrialResult(tuple(made), late)
+    states = [state_of(each) for progress in running[0].recentProgress for each in progress.stateOperators]
+    late, expired = sum(each.late for each in states), sum(each.expired for each in states)
+    return TrialResult(tuple(made), late, expired)
 
 
 def _advance(query: StreamingQuery, reached: int) -> None:

@@ -59,6 +59,9 @@ class UnitItem(ProjectItem):
 
     def runtest(self) -> None:
         verdict = self.tests.verdict(self.nodeid, self.unit)
+        if verdict.outcome is not None and (expired := verdict.outcome.expired):
+            self.user_properties.append(("expired", expired))
+            self.tests.expired[self.unit.model] += expired
         if not verdict.passed and self.tests.update and self._update(verdict):
             return
         if not verdict.passed:

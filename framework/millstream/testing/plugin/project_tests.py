@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -47,6 +48,8 @@ class ProjectTests:
         self.session.coverage = [] if coverage else None
         self.warned: list[FailureReport] = []
         self.updated: list[str] = []
+        self.expired: Counter[str] = Counter()
+        """Rows of state that expired in unit tests, by model."""
         settings, _ = read_settings(root)
         kinds = (settings.model_paths, settings.macro_paths, settings.seed_paths, settings.test_paths)
         self._folders = [root / path for paths in kinds for path in paths]
@@ -92,11 +95,15 @@ class ProjectTests:
     # -- the end
 
     def summary(self, reporter: Any) -> None:
-        """Write the sections about all tests: coverage, updated tests, and warnings."""
+        """Write the sections about all tests: coverage, expired state, updated tests, and warnings."""
         if self.session.coverage is not None:
             reporter.section("coverage of models by unit tests")
             for line in coverage_lines(self.coverage()):
                 reporter.write_line(line)
+        if self.expired:
+            reporter.section("state that expired in unit tests")
+            for model, rows in self.expired.items():
+                reporter.write_line(f"{model}: {rows:,} row{'' if rows == 1 else 's'}")
         if self.updated:
             reporter.section("updated expectations", yellow=True)
             reporter.write_line("\n".join(self.updated))

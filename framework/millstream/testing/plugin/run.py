@@ -94,6 +94,7 @@ def _result(report: pytest.TestReport) -> TestResult:
         line=(line or 0) + 1,
         diagnostics=tuple(_as_data(each) for each in problems),
         details=details,
+        expired=int(str(properties.get("expired", 0))),
     )
 
 

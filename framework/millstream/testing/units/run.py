@@ -36,6 +36,8 @@ class Outcome(Struct, frozen=True):
     """All rows at the end; for an upsert relation, those that are not deleted."""
     dead_letters: tuple[Row, ...] = ()
     late: int = 0
+    expired: int = 0
+    """Rows of state that expired."""
 
 
 class RunContext(Struct, frozen=True):
@@ -64,9 +66,9 @@ def run_unit_test(
     if plan.stateful:
         scheduled = schedule(batches, test, plan, each_step=each_step)
         streamed = as_stream(context.spark(), run.trial(scheduled, scheduled), context.log)
-        output, late = run.rows(streamed, scheduled), streamed.late
+        output, late, expired = run.rows(streamed, scheduled), streamed.late, streamed.expired
     else:
-        output, late = [], 0
+        output, late, expired = [], 0, 0
         for index, batch in enumerate(batches):
             single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log)
             output += run.rows(single, [batch])
@@ -80,6 +82,7 @@ def run_unit_test(
         tuple(row for row in _newest([row for _, row in rows], plan) if not row.get(DELETED)),
         tuple(dead_letters),
         late,
+        expired,
     )
 
 

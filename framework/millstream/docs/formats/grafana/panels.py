@@ -171,7 +171,18 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             (_each("state_pinned_bytes", "query", "step"),),
             empty="without RocksDB",
         ),
-        Panel("Rows that left the state", "rowsps", (_rate("expired_rows", "query"),)),
+        Panel(
+            "Time to load the state at the last start",
+            "s",
+            (_each("state_restore_seconds", "query", "step"),),
+            empty="until a query with state is restarted",
+        ),
+        Panel(
+            "Rows that expired",
+            "rowsps",
+            (_rate("expired_rows", "query", "step"),),
+            empty="without stateful queries",
+        ),
     ),
     "JVM and processes": (
         Panel("Heap", "bytes", (_each("jvm_heap_bytes", "kind"),)),

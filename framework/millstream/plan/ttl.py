@@ -1,0 +1,57 @@
+"""Checks by which time the `ttl` of a model's state counts: the clock, or event times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from millstream.plan.nodes import Join, Node, Stateful
+from millstream.plan.traits import Traits
+from millstream.plan.unbounded import StatefulStep, watermark_clause
+from millstream.types import TIMESTAMP
+
+
+def only_time(node: Node, traits: Traits) -> str | None:
+    """Return the event time of rows, if there is exactly one, and it is a timestamp."""
+    times = [name for name, _ in traits.watermarks]
+    return times[0] if len(times) == 1 and node.column(times[0]).type == TIMESTAMP else None
+
+
+def wrong_time(state: Mapping[str, Any], steps: Sequence[StatefulStep]) -> Iterator[tuple[str, str, str]]:
+    """Yield what can't expire by the time that `ttl_by` names: code, message and remedy."""
+    by = state.get("ttl_by")
+    if by and not state.get("ttl"):
+        yield "MS522", "'state: {ttl_by}' has no effect without 'ttl'", "remove it, or set ttl as well"
+        return
+    for step in steps:
+        if all(given.mode == "static" for given in step.inputs):
+            continue
+        match step.node:
+            case Join() if by == "processing_time":
+                message = (
+                    "the rows of a join can't expire by processing time: whether two rows match would depend "
+                    "on when they are read"
+                )
+                yield "MS678", message, "remove ttl_by: a ttl of a join counts by event time"
+            case Stateful(time=None) as node if by == "event_time":
+                yield "MS679", *_without_time(node, step)
+
+
+def _without_time(node: Stateful, step: StatefulStep) -> tuple[str, str]:
+    (given,) = step.inputs
+    start = f"the state of {node.function}() can't expire by event time"
+    times = [name for name, _ in given.watermarks]
+    if len(times) > 1:
+        listed = ", ".join(times)
+        return f"{start}: its rows have several, {listed}", "select only one of them in a subquery in FROM"
+    if times:
+        return (
+            f"{start}: `{times[0]}` is not a timestamp",
+            "remove ttl_by, which makes it expire by the clock",
+        )
+    columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and c.name[:1] != "_")
+    if known := next(columns, ""):
+        remedy = f"write {watermark_clause(known)} after the relation in FROM"
+    else:
+        remedy = "select the column with the source's watermark for its rows"
+    return f"{start}: its rows have none", remedy
