@@ -67,7 +67,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         """Return the columns that follow from inputs and content; those of a leaf are given."""
         return self.columns
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return ()
 
@@ -145,7 +145,7 @@ class Unary(Node, frozen=True, eq=False, kw_only=True):
     def derived_columns(self) -> tuple[Column, ...]:
         return self.input.columns
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
@@ -178,7 +178,7 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
             found.append(Column(joined.name, column.type, column.nullable or joined.side in outer))
         return tuple(found)
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 

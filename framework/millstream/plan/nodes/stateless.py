@@ -217,7 +217,7 @@ class Union(Node, frozen=True, eq=False, kw_only=True):
             for i, c in enumerate(first)
         )
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return self.sides
 
@@ -247,7 +247,7 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
     def deterministic(self) -> bool:
         return False  # its calls are unknown
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return self.reads
 
@@ -279,7 +279,7 @@ class Maintained(Node, frozen=True, eq=False, kw_only=True):
         weights = ", with weights" if self.maintenance.weighted else ""
         return f"maintained by {by}{weights}" if by else "maintained in full"
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return self.reads
 
