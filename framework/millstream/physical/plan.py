@@ -304,7 +304,7 @@ def _optimized_separately(
         return optimize(plan, rules, None, settings.switched_off).plan
 
     own = optimized() if cache is None else cache.optimized(plan, settings, optimized)
-    return tuple(found if own is plan else branches(own, in_order(own.outputs)))
+    return tuple(found if own is plan else branches(own, own.order))
 
 
 def _sorted(built: Iterable[BuiltQuery], listed: Iterable[Branch]) -> Iterable[Query]:

@@ -93,6 +93,7 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
     keys: tuple[str, ...] = ()
     """For an upsert relation, columns that identify its rows and replace its keys from here on."""
 
+    of_content = (*Node.of_content, "expressions", "by_name", "made", "calculated", "read")
     participle = "selected"
     one_to_one = True
     operator = "select"
@@ -224,7 +225,7 @@ class Union(Node, frozen=True, eq=False, kw_only=True):
     def with_inputs(self, *inputs: Node) -> Node:
         if all(a is b for a, b in zip(inputs, self.sides, strict=True)):
             return self
-        return replace(self, sides=inputs)
+        return self.over(sides=inputs)
 
 
 class Opaque(Node, frozen=True, eq=False, kw_only=True):
@@ -254,7 +255,7 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
     def with_inputs(self, *inputs: Node) -> Node:
         if all(a is b for a, b in zip(inputs, self.reads, strict=True)):
             return self
-        return replace(self, reads=inputs)
+        return self.over(reads=inputs)
 
 
 class Maintained(Node, frozen=True, eq=False, kw_only=True):
@@ -286,7 +287,7 @@ class Maintained(Node, frozen=True, eq=False, kw_only=True):
     def with_inputs(self, *inputs: Node) -> Node:
         if all(a is b for a, b in zip(inputs, self.reads, strict=True)):
             return self
-        return replace(self, reads=inputs)
+        return self.over(reads=inputs)
 
 
 class Output(Unary, frozen=True, eq=False, kw_only=True):
