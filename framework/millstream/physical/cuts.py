@@ -15,9 +15,10 @@ _ALWAYS = "steps with state that a topic connects never share a query"
 
 
 def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
-    below = {output.model: _states(output) for output in outputs if isinstance(output.materialization, Sink)}
-    for output in outputs:
-        if not _states(output) or not any(below.values()):
+    sinks = (output for output in outputs if isinstance(output.materialization, Sink))
+    below = {output.model: states for output in sinks if (states := _states(output))}
+    for output in outputs if below else ():
+        if not _states(output):
             continue
         for node in in_order((output,)):
             if isinstance(node, TopicScan) and (states := below.get(node.relation)):

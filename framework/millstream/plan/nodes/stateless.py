@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec.structs import replace
-
 from millstream.expressions import Expression, Piece
 from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
 from millstream.materialization import Materialization, Sink
