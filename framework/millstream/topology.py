@@ -46,7 +46,7 @@ class Topology(Struct, frozen=True):
     measured: Measured = Measured()
     """Figures from builds, used for those that YAML does not declare."""
     kept: QueryCache | None = None
-    """Queries of an earlier plan, to reuse."""
+    """Queries of an earlier plan, to reuse; with it, queries have no SQL and can only be compared."""
     apart: frozenset[str] = frozenset()
     """Models that share nothing with others."""
     roots: dict[str, Node] = {}

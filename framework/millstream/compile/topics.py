@@ -193,18 +193,26 @@ class _Topics:
 
     def colliding(self) -> Iterator[Diagnostic]:
         """Yield topics whose names collide in Kafka's metrics."""
-        locations = {source.topic: source.location for source in self.sources}
-        locations |= {s.topic: self._location(s) for s in self.sinks if s.topic not in locations}
-        locations |= {
-            topic: each.location for topic, each in self.dead_letters.items() if topic not in locations
-        }
+        sources, sinks = (source.topic for source in self.sources), (sink.topic for sink in self.sinks)
         known: dict[str, str] = {}
-        for topic, location in locations.items():
+        for topic in dict.fromkeys((*sources, *sinks, *self.dead_letters)):
             other = known.setdefault(topic.replace(".", "_"), topic)
             if other != topic and not _only_dead_letters_collide(topic, other, known):
                 message = f"the topics '{topic}' and '{other}' differ only in '.' and '_'"
-                note = Note(f"'{other}'", locations[other])
-                yield self.lines.diagnostic(location, "MS556", message, "rename one of them", note)
+                note = Note(f"'{other}'", self._declared(other))
+                yield self.lines.diagnostic(
+                    self._declared(topic), "MS556", message, "rename one of them", note
+                )
+
+    def _declared(self, topic: str) -> Location:
+        """Return where a topic is declared; the last one counts if there are several."""
+        for source in reversed(self.sources):
+            if source.topic == topic:
+                return source.location
+        for sink in reversed(self.sinks):
+            if sink.topic == topic:
+                return self._location(sink)
+        return self.dead_letters[topic].location
 
     def _dead_letter_topics(self) -> Iterator[_DeadLetterTopic]:
         """Yield the dead-letter topics that queries write."""

@@ -85,6 +85,8 @@ def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, Mod
 
 def with_specs(catalog: Catalog, specs: Mapping[str, ModelSpec]) -> Catalog:
     """Return a catalog with other or more models, in topological order."""
+    if not specs:
+        return catalog
     models = {**catalog.models, **specs}
     reads = {id_: [read for read in model.reads if read in models] for id_, model in models.items()}
     order = graphlib.TopologicalSorter(reads).static_order()

@@ -30,7 +30,9 @@ class Changes:
             name = id(node)
             last = when[name] if before.get(name) == readers[name] else step
             for each in node.inputs:
-                last = max(last, found[id(each)])
+                below = found[id(each)]
+                if below > last:  # noqa: PLR1730 - `max` would take much of this loop
+                    last = below
             found[name] = last
         self._order, self._readers, self._changed = order, readers, found
         self._step = step + 1

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from millstream.formats.format import DecodingCall
 from millstream.materialization import Sink, Table, View
-from millstream.physical.batches import Rows, batches_sql
+from millstream.physical.batches import Batches, Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
 from millstream.physical.common_rows import trunk, with_one_decode
@@ -25,7 +25,7 @@ from millstream.physical.lock import Assigned, Member
 from millstream.physical.maintaining import maintaining_functions, maintaining_of
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
-from millstream.physical.shared import write_shared
+from millstream.physical.shared import Shared, write_shared
 from millstream.physical.signature import Signatures
 from millstream.physical.values import (
     DeadLetters,
@@ -43,7 +43,7 @@ from millstream.physical.values import (
     ViewOutput,
 )
 from millstream.physical.view_names import Views, scan_of, sources, static_reads
-from millstream.physical.writing import Part, QueryPlanning, records_sql
+from millstream.physical.writing import Part, QueryPlanning, dead_letter_sources, records_sql
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import (
     Decode,
@@ -134,15 +134,22 @@ def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
     return tuple(map(_part, by_state.values()))
 
 
-def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) -> BuiltQuery:
-    """Return the query of a recipe, and what the lock records of each part."""
+def build(
+    recipe: Recipe, settings: PhysicalSettings, signatures: Signatures, *, sql: bool = True
+) -> BuiltQuery:
+    """Return the query of a recipe, and what the lock records of each part.
+
+    Without `sql`, the SQL is left out, which takes half of the time: such queries can only be compared.
+    """
     views = Views()
     order = in_order(recipe.roots)
     moved = _moved(recipe)
     live = [output for output in recipe.outputs if not is_former(output.model)]
     # Former models store nothing: what is bad for them alone is not counted, and makes no query fail.
     fails_by, drops = _fails_by(recipe.outputs, live), goods_of(live)
-    shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views, fails_by, drops)
+    shared = Shared()
+    if sql:
+        shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views, fails_by, drops)
     planning = QueryPlanning(
         views,
         shared,
@@ -164,12 +171,12 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
-        found = batches_sql(parts, planning)
-        steps, sql = found.steps, found.sql
+        found = batches_sql(parts, planning) if sql else Batches((), "", "", (Rows(""),) * len(live))
+        steps, text = found.steps, found.sql
         deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(live, targets, found.rows))
     else:
-        written = records_sql(parts, planning)
-        steps, sql, dead_letters = written.steps, written.sql, written.dead_letters
+        dead_letters = dead_letter_sources(parts, planning)
+        steps, text = records_sql(parts, planning) if sql else ((), "")
         undecodable = (
             DeadLetters(each.relation, scan_of(each).dead_letters, read_goods(each, drops))
             for each in dead_letters
@@ -210,7 +217,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         sources=reads,
         reads=at_rest,
         steps=steps,
-        sql=sql,
+        sql=text,
         deliver=deliver,
         output_mode="update" if recipe.update else "append",
         signature=of_models(signature, frozenset(each.model for each in live)),
@@ -260,7 +267,7 @@ def _deliveries(
     for output, target, each in zip(outputs, targets, rows, strict=True):
         stops = tuple(test_id(check) for check in output.checks if check.severity == "error")
         found.append(Delivery(target, each.sql, each.deletes, each.counts_sql, stops))
-        if each.dead_letters:
+        if sends_dead_letters([output]):
             dead_letters.append(
                 Delivery(DeadLetters(output.model, dead_letter_topic(output)), each.dead_letters)
             )

@@ -15,8 +15,9 @@ _ALWAYS = "steps with state that a topic connects never share a query"
 
 
 def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
-    below = {output.model: _states(output) for output in outputs if isinstance(output.materialization, Sink)}
-    for output in outputs:
+    sinks = (output for output in outputs if isinstance(output.materialization, Sink))
+    below = {output.model: found for output in sinks if (found := _states(output))}
+    for output in outputs if below else ():
         if not _states(output):
             continue
         for node in in_order((output,)):

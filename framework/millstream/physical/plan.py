@@ -61,14 +61,14 @@ def physical_plan(
 
     `written` is the plan before any rule; signatures come from it. `only` are names of queries: the others
     are skipped, which saves most of the work. `views` includes views that no model reads. `cache` has
-    stateful queries that were planned before.
+    stateful queries that were planned before; with it, queries have no SQL and can only be compared.
     """
     stored = Plan((*references, *map(with_encoded, plan.outputs))) if views else _stored(plan, references)
     drafts = _draft(stored, settings, lock)
     recipes = [recipe for recipe in drafts.stateless if only is None or recipe.name in only]
     chosen = [each for each in drafts.assigned if only is None or each.name in only]
     signatures = Signatures(settings, written or plan)
-    built = [build(recipe, settings, signatures) for recipe in recipes]
+    built = [build(recipe, settings, signatures, sql=cache is None) for recipe in recipes]
     stateful = _stateful(drafts.stateful, chosen, settings, signatures, cache, written or plan)
     lock_separations = [Separation(model, why) for each in drafts.assigned for model, why in each.why]
     rebuilt = {each.name: replace(each, members=stateful[each.name].members) for each in chosen}
@@ -290,7 +290,7 @@ def _build(
     alone = _optimized_separately(found, settings, cache)
     kind: Kind = "stateful" if len(alone) > 1 else "single"
     recipe = Recipe(assigned.name, kind, stateful_parts(alone), alone, None, assigned)
-    return build(recipe, settings, signatures)
+    return build(recipe, settings, signatures, sql=cache is None)
 
 
 def _optimized_separately(
@@ -304,7 +304,7 @@ def _optimized_separately(
         return optimize(plan, rules, None, settings.switched_off).plan
 
     own = optimized() if cache is None else cache.optimized(plan, settings, optimized)
-    return tuple(found if own is plan else branches(own, in_order(own.outputs)))
+    return tuple(found if own is plan else branches(own, own.order))
 
 
 def _sorted(built: Iterable[BuiltQuery], listed: Iterable[Branch]) -> Iterable[Query]:

@@ -1,4 +1,4 @@
-"""Caches stateful queries: the same parts of a plan give the same query.
+"""Caches stateful queries for comparisons, without their SQL: the same parts of a plan give the same query.
 
 The key of a query is a digest of everything that it is built from: its part of the optimized plan, its models
 as written, all models whose topics and tables these read, its group, and the settings.

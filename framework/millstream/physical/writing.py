@@ -133,15 +133,8 @@ class QueryPlanning(Struct, frozen=True, eq=False):
         return in_steps(roots, self.leaf, deletes=self.deletes, reads=self.views.of, how=how)
 
 
-class Written(Struct, frozen=True):
-    steps: tuple[Step, ...]
-    sql: str
-    dead_letters: tuple[Decode, ...] = ()
-    """The sources whose records can be sent on as dead letters."""
-
-
-def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
-    """Return one statement with all records."""
+def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> tuple[tuple[Step, ...], str]:
+    """Return one statement with all records, and the steps before it."""
     look = _look(parts, planning)
     steps: list[Step] = list(planning.shared.steps)
     ctes: list[Cte] = []
@@ -169,7 +162,7 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
         ctes += own
         bodies.append(without_rows(body) if part.former else body)
     sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
-    return Written(tuple(steps), sql, dead_letter_sources(parts, planning))
+    return tuple(steps), sql
 
 
 def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:

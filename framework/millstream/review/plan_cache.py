@@ -21,7 +21,7 @@ from millstream.plan.nodes import Output, Plan
 from millstream.plan.table import decoded, encoded
 from millstream.topology import Topology, read_catalog
 
-_FORMAT = f"{FORMAT}-3"
+_FORMAT = f"{FORMAT}-4"
 _PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"
 
 

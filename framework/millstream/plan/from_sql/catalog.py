@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -90,7 +89,7 @@ class ModelSpec(Struct, frozen=True, dict=True):
     @once
     def reads(self) -> tuple[str, ...]:
         """The relations that its SQL reads, at any depth."""
-        return tuple(dict.fromkeys(_relations(self.query)))
+        return tuple(_relations(self.query))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -104,21 +103,22 @@ class ModelSpec(Struct, frozen=True, dict=True):
         return replace(self, checks=deciding, promised=self.checks, metrics=(), log=None)
 
 
-def _relations(value: object) -> Iterator[str]:
-    match value:
-        case Expression(reads=relations):
-            yield from relations
-        case Scan(relation=relation) | Read(relation=relation):
-            yield relation
-        case Struct():
-            for name in value.__struct_fields__:
-                yield from _relations(getattr(value, name))
-        case tuple():
-            for each in value:
-                yield from _relations(each)
-        case dict():
-            for each in value.values():
-                yield from _relations(each)
+def _relations(value: object) -> dict[str, None]:
+    found: dict[str, None] = {}
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Expression):
+            found.update(dict.fromkeys(each.reads))
+        elif isinstance(each, Scan | Read):
+            found[each.relation] = None
+        elif isinstance(each, Struct):
+            waiting += [getattr(each, name) for name in reversed(each.__struct_fields__)]
+        elif isinstance(each, tuple):
+            waiting += reversed(each)
+        elif isinstance(each, dict):
+            waiting += reversed(each.values())
+    return found
 
 
 class FunctionSpec(Struct, frozen=True):

@@ -90,7 +90,8 @@ def _needs(order: Sequence[Node], below: Container[int]) -> Iterator[tuple[Node,
     found: dict[int, Names] = {id(order[-1]): set(order[-1].by_name)}
     for node in reversed(order):
         own = found.get(id(node), set())
-        own.update(map(str.lower, traits_of(node).keys))
+        if keys := traits_of(node).keys:
+            own.update(map(str.lower, keys))
         yield node, own
         if id(node) in below:
             continue

@@ -32,6 +32,9 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     in_fingerprint_if_set: ClassVar[frozenset[str]] = frozenset(("good", "whole", "reads"))
     """Fields that a fingerprint ignores as long as they are empty: signatures contain fingerprints."""
 
+    of_content: ClassVar[tuple[str, ...]] = ("contents", "deterministic", "own")
+    """Cached values that don't depend on inputs, which the same node over other inputs has too."""
+
     stateful: ClassVar[bool] = False
     """Whether it keeps state between the rows of a stream."""
     one_to_one: ClassVar[bool] = False
@@ -53,21 +56,27 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
             else:
                 assert pending.pop().fingerprint
         parts = [type(self).__name__]
-        parts += [
-            _content(getattr(self, name))
+        parts += [_content(getattr(self, name)) if own is None else own for name, own in self.contents]
+        return blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
+
+    @once
+    def contents(self) -> tuple[tuple[str, str | None], ...]:
+        """What its fingerprint has of each field; None for inputs."""
+        found = [
+            (name, None if _has_nodes(value := getattr(self, name)) else _content(value))
             for name in self.__struct_fields__
             if name not in self.not_in_fingerprint
             if name not in self.in_fingerprint_if_set or getattr(self, name)
         ]
         if type(self).derived_columns is Node.derived_columns:
-            parts.append(_content(self.columns))
-        return blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
+            found.append(("columns", _content(self.columns)))
+        return tuple(found)
 
     def derived_columns(self) -> tuple[Column, ...]:
         """Return the columns that follow from inputs and content; those of a leaf are given."""
         return self.columns
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return ()
 
@@ -75,6 +84,14 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         """Return the same node over other inputs with the same columns."""
         assert not inputs
         return self
+
+    def over(self, **inputs: Any) -> Node:
+        """Return the same node with other values of the fields that contain its inputs."""
+        found, known = replace(self, **inputs), self.__dict__
+        for name in self.of_content:
+            if name in known:
+                found.__dict__[name] = known[name]
+        return found
 
     @property
     def relation(self) -> str:
@@ -145,13 +162,13 @@ class Unary(Node, frozen=True, eq=False, kw_only=True):
     def derived_columns(self) -> tuple[Column, ...]:
         return self.input.columns
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
     def with_inputs(self, *inputs: Node) -> Node:
         (single,) = inputs
-        return self if single is self.input else replace(self, input=single)
+        return self if single is self.input else self.over(input=single)
 
     def origin(self, name: str) -> tuple[Node, str] | None:
         # A kind with the same columns as its input passes them on.
@@ -178,7 +195,7 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
             found.append(Column(joined.name, column.type, column.nullable or joined.side in outer))
         return tuple(found)
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
@@ -197,7 +214,13 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
 
     def with_inputs(self, *inputs: Node) -> Node:
         left, right = inputs
-        return self if left is self.left and right is self.right else replace(self, left=left, right=right)
+        return self if left is self.left and right is self.right else self.over(left=left, right=right)
+
+
+def _has_nodes(value: Any) -> bool:
+    return isinstance(value, Node) or (
+        isinstance(value, tuple) and bool(value) and isinstance(value[0], Node)
+    )
 
 
 def _content(value: Any) -> str:

@@ -16,6 +16,7 @@ class Aggregate(Unary, frozen=True, eq=False, kw_only=True):
     measures: tuple[Measure, ...]
     emit: Emit = "on_change"
 
+    of_content = (*Unary.of_content, "expressions", "by_name")
     stateful = True
     participle = "grouped"
 

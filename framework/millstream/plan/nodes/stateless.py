@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec.structs import replace
-
 from millstream.expressions import Expression, Piece
 from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
 from millstream.materialization import Materialization, Sink
@@ -93,6 +91,7 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
     keys: tuple[str, ...] = ()
     """For an upsert relation, columns that identify its rows and replace its keys from here on."""
 
+    of_content = (*Node.of_content, "expressions", "by_name", "made", "calculated", "read")
     participle = "selected"
     one_to_one = True
     operator = "select"
@@ -217,14 +216,14 @@ class Union(Node, frozen=True, eq=False, kw_only=True):
             for i, c in enumerate(first)
         )
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return self.sides
 
     def with_inputs(self, *inputs: Node) -> Node:
         if all(a is b for a, b in zip(inputs, self.sides, strict=True)):
             return self
-        return replace(self, sides=inputs)
+        return self.over(sides=inputs)
 
 
 class Opaque(Node, frozen=True, eq=False, kw_only=True):
@@ -247,14 +246,14 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
     def deterministic(self) -> bool:
         return False  # its calls are unknown
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return self.reads
 
     def with_inputs(self, *inputs: Node) -> Node:
         if all(a is b for a, b in zip(inputs, self.reads, strict=True)):
             return self
-        return replace(self, reads=inputs)
+        return self.over(reads=inputs)
 
 
 class Maintained(Node, frozen=True, eq=False, kw_only=True):
@@ -279,14 +278,14 @@ class Maintained(Node, frozen=True, eq=False, kw_only=True):
         weights = ", with weights" if self.maintenance.weighted else ""
         return f"maintained by {by}{weights}" if by else "maintained in full"
 
-    @property
+    @once
     def inputs(self) -> tuple[Node, ...]:
         return self.reads
 
     def with_inputs(self, *inputs: Node) -> Node:
         if all(a is b for a, b in zip(inputs, self.reads, strict=True)):
             return self
-        return replace(self, reads=inputs)
+        return self.over(reads=inputs)
 
 
 class Output(Unary, frozen=True, eq=False, kw_only=True):

@@ -39,6 +39,8 @@ def derived_traits(node: Node, inputs: list[Traits]) -> Traits:
     if found.mode == "static":
         return found
     own = _own_kind(node, inputs)
+    if own is None and all(each.below == found.below for each in inputs):
+        return found
     below = {*found.below, *(kind for each in inputs for kind in each.below), *((own,) if own else ())}
     return found if below == {*found.below} else replace(found, below=tuple(sorted(below)))
 
