@@ -141,7 +141,9 @@ def check_totals(records, good):
         changes[each["user"]].append((each["events"], each["ids"]))
     for name, found in changes.items():
         assert found == sorted(set(found)), name
-    sums = {name: sum(n for n, of in user.items() if of == name) for name in user.values()}
+    sums = Counter()
+    for number, name in user.items():
+        sums[name] += number
     counts = Counter(user.values())
     assert {name: found[-1] for name, found in changes.items()} == {n: (counts[n], sums[n]) for n in counts}
 
