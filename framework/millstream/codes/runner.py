@@ -12,7 +12,7 @@ MS673 A run that shares its target would change what is deployed
     change with `millstream apply`, and start them again.
 MS674 A command lost the lock of its target
     Where checkpoints are on another file system, a command writes there every 5 seconds that it is alive. It
-    could not for 10 seconds: the file system did not answer, or the machine was suspended. It ended, since
+    could not for 20 seconds: the file system did not answer, or the machine was suspended. It ended, since
     others may use the target or its queries. Nothing is lost: start it again, or let your platform do that.
 MS675 States need more memory than there is
     `explain` estimates the memory of states in RocksDB: the cache of each store, 8.4 MB by default, and about

@@ -69,7 +69,8 @@ def deployment_files(facts: Facts, tag: str) -> dict[str, str]:
         name: _filled(TEMPLATES / name, alone) for name in ("Dockerfile", "README.md", "install", "start")
     }
     if facts.cluster:
-        found |= {name: _filled(TEMPLATES / name, alone) for name in ("submit", "submit.py")}
+        found["submit"] = _filled(TEMPLATES / "submit", alone)
+        found["submit.py"] = _filled(TEMPLATES / "submit_py", alone)
     found[".dockerignore"] = _filled(TEMPLATES / "dot_dockerignore", {})
     found[f"systemd/{facts.name}.service"] = _filled(TEMPLATES / "systemd/service", alone)
     found["systemd/environment"] = _environment_file(facts)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from millstream.atomic import replace_file
@@ -107,9 +108,12 @@ class HadoopFiles:
 
     def read(self, path: str) -> bytes | None:
         hadoop_path, system = self._open(path)
-        if not system.exists(hadoop_path):
+        try:
+            stream = system.open(hadoop_path)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
+                raise
             return None
-        stream = system.open(hadoop_path)
         try:
             return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
         finally:

@@ -66,6 +66,8 @@ def test_a_package_builds_its_tables_in_cluster_mode(tmp_path, broker, monkeypat
         [*MILLSTREAM, "package", "--to", package], cwd=shop.root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    done = subprocess.run([package / "install"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     with yarn(tmp_path / "yarn") as cluster:
         shop.send(event(1, "a", 1.0, kind="日本"), event(2, "b", 2.0, kind="x"))
         submitted(package, cluster, broker)

@@ -98,7 +98,7 @@ def test_of_two_machines_one_runs_until_it_is_killed(tmp_path, broker, address, 
             time.sleep(0.1)
         assert [run.process.returncode for run in ended] == [2]
         said = "".join(iter(ended[0].lines.get, ""))
-        assert "MS874" in said
+        assert "MS874" in said, said[-3000:]
         winner = runs[1 - runs.index(ended[0])]
         winner.until("batch")
         written, deleted = versions(address, "checkpoints/locks/")
@@ -129,7 +129,9 @@ def test_of_two_machines_one_runs_until_it_is_killed(tmp_path, broker, address, 
 def with_versions(address):
     """Let the server keep all versions, so that each deletion of a file can be seen afterwards."""
     body = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
-    request = urllib.request.Request(f"{address}/shop?versioning", data=body, method="PUT")
+    request = urllib.request.Request(
+        f"{address}/shop?versioning", data=body, method="PUT", headers={"Content-Type": "application/xml"}
+    )
     urllib.request.urlopen(request, timeout=10).close()
 
 

@@ -29,8 +29,8 @@ FOLDER = "locks"
 """Next to the checkpoints."""
 BEAT = 5.0
 """Seconds between two signs of life of a command, where the kernel has no locks."""
-PATIENCE = 3 * BEAT
-LOST = 2 * BEAT
+PATIENCE = 6 * BEAT
+LOST = 4 * BEAT
 """Seconds without one after which a command ends, before others take over what it worked with."""
 _SETUP = "setup"
 _LOCK = ".lock"
@@ -216,8 +216,12 @@ class Signs:
         found: list[Sign] = []
         unknown = False
         for name in self._files.names(self._folder):
-            content = self._files.read(path_in(self._folder, name)) if name.endswith(_SIGN) else None
-            if content is None or name == f"{self._own.owner}{_SIGN}":
+            if not name.endswith(_SIGN) or name == f"{self._own.owner}{_SIGN}":
+                continue
+            content = self._files.read(path_in(self._folder, name))
+            if content is None:
+                # Either it was removed, or some file system replaces files in two steps.
+                unknown = unknown or name in self._files.names(self._folder)
                 continue
             known, now = self._seen.get(name), _now()
             if known is None or known.content != content:
