@@ -211,7 +211,7 @@ def lost(error: BaseException | None = None) -> int | None:
     After an `error` of a JVM that does not answer, wait briefly for its end.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 -- there is no public API for the process
-    if gateway is None or not hasattr(gateway, "proc"):
+    if getattr(gateway, "proc", None) is None:  # also if spark-submit started the JVM
         return None
     try:
         code: int = gateway.proc.wait(_SOON if isinstance(error, Py4JNetworkError | ConnectionError) else 0)
