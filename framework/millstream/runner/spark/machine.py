@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,10 @@ def _descendants(process: int) -> Iterator[int]:
 
 
 def _children(process: int) -> list[int]:
-    """Return the processes that a process has started; none if it has ended, perhaps just now."""
-    try:
-        tasks = [
-            each.read_text(encoding="ascii") for each in Path(f"/proc/{process}/task").glob("*/children")
-        ]
-    except OSError:
-        return []
-    return [int(child) for task in tasks for child in task.split()]
+    """Return the processes that a process has started; its threads, and itself, may end meanwhile."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").glob("*/children"):
+            with suppress(OSError):
+                found += map(int, task.read_text(encoding="ascii").split())
+    return found
