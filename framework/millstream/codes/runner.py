@@ -10,10 +10,10 @@ MS673 A run that shares its target would change what is deployed
     Runs with `--shared` start and continue queries. Another run is working with what is deployed, so this one
     can't rebuild a query, split one, or complete a change that a command began. Stop all runs, deploy the
     change with `millstream apply`, and start them again.
-MS674 A run lost the locks of its queries
-    Where checkpoints are on another file system, a run with `--shared` writes there every 5 seconds that it
-    is alive. It could not for 10 seconds: the file system did not answer, or the machine was suspended. It
-    ended, since others may take its queries. Nothing is lost: let your platform start it again.
+MS674 A command lost the lock of its target
+    Where checkpoints are on another file system, a command writes there every 5 seconds that it is alive. It
+    could not for 20 seconds: the file system did not answer, or the machine was suspended. It ended, since
+    others may use the target or its queries. Nothing is lost: start it again, or let your platform do that.
 MS675 States need more memory than there is
     `explain` estimates the memory of states in RocksDB: the cache of each store, 8.4 MB by default, and about
     2 bytes for each row, with numbers of rows that YAML declares or that earlier builds measured. The warning

@@ -33,6 +33,10 @@ class Setting(Struct, frozen=True):
 
 _OPTIONAL = {"poddisruptionbudget": "podDisruptionBudget", "servicemonitor": "serviceMonitor"}
 """Manifests that a chart can leave out, with the keys that say so."""
+_FOR_EXECUTORS = frozenset({"role", "rolebinding"})
+"""Manifests that let the run create pods."""
+_OF_THE_POD = {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", "POD_IP": "status.podIP"}
+"""Variables that Kubernetes itself knows."""
 _PLACEMENT = """\
       {{- with .Values.nodeSelector }}
       nodeSelector: {{- toYaml . | nindent 8 }}
@@ -60,19 +64,28 @@ def deployment_files(facts: Facts, tag: str) -> dict[str, str]:
         "tag": tag,
         "variables": "\n".join(_listed(facts)) or "None.",
     }
-    alone = plain | {"name": facts.name, "memory": str(facts.memory)}
+    alone = plain | {"name": facts.name, "memory": str(facts.memory), "heap": f"{facts.heap}m"}
     found = {
         name: _filled(TEMPLATES / name, alone) for name in ("Dockerfile", "README.md", "install", "start")
     }
+    if facts.cluster:
+        found["submit"] = _filled(TEMPLATES / "submit", alone)
+        found["submit.py"] = _filled(TEMPLATES / "submit_py", alone)
     found[".dockerignore"] = _filled(TEMPLATES / "dot_dockerignore", {})
     found[f"systemd/{facts.name}.service"] = _filled(TEMPLATES / "systemd/service", alone)
     found["systemd/environment"] = _environment_file(facts)
-    settings = _settings(facts, tag)
+    settings, token = _settings(facts, tag), str(facts.pods).lower()
     manifests = plain | {each.name: each.value for each in settings}
-    manifests |= {"environment": _environment(facts, facts.name), "placement": ""}
+    manifests |= {"environment": _environment(facts, facts.name), "placement": "", "token": token}
     chart = plain | {each.name: each.in_chart for each in settings}
-    chart |= {"environment": _environment(facts, "{{ .Values.secret }}"), "placement": _PLACEMENT}
+    chart |= {
+        "environment": _environment(facts, "{{ .Values.secret }}"),
+        "placement": _PLACEMENT,
+        "token": token,
+    }
     for template in sorted((TEMPLATES / "kubernetes").glob("*.yaml")):
+        if template.stem in _FOR_EXECUTORS and not facts.pods:
+            continue
         found[f"kubernetes/{template.name}"] = f"{_filled(template, manifests).rstrip()}\n"
         text = _filled(template, chart)
         if key := _OPTIONAL.get(template.stem):
@@ -107,11 +120,22 @@ def _listed(facts: Facts) -> Iterator[str]:
 
 
 def _environment(facts: Facts, secret: str) -> str:
-    """Return the variables of a container: each from a Secret, so that a missing one is reported by name."""
+    """Return the variables of a container.
+
+    Each is from a Secret, so that a missing one is reported by name, except those of the pod itself.
+    """
     if not facts.variables:
         return "          env: []"
     lines = ["          env:"]
     for each in facts.variables:
+        if field := _OF_THE_POD.get(each.name):
+            lines += [
+                f"            - name: {each.name}",
+                "              valueFrom:",
+                "                fieldRef:",
+                f"                  fieldPath: {field}",
+            ]
+            continue
         lines += [
             f"            - name: {each.name}",
             "              valueFrom:",

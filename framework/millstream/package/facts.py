@@ -43,6 +43,12 @@ class Facts(Struct, frozen=True):
     cores: int
     memory: int
     """What all processes of a run need together, in MiB."""
+    heap: int
+    """The heap of Spark's driver, in MiB."""
+    cluster: bool = False
+    """Whether a cluster of Spark executes the queries."""
+    pods: bool = False
+    """Whether its executors are pods of Kubernetes."""
     version: str = __version__
 
     @property
@@ -60,6 +66,9 @@ def facts_of(project: Project, profiles_dir: Path | None) -> Facts:
         tuple(sorted(_variables(project, profiles_dir))),
         _cores(target),
         memory_of(target),
+        heap_of(target),
+        not is_local(target),
+        str(target.settings.get("master", "")).startswith("k8s://"),
     )
 
 
@@ -73,11 +82,16 @@ def memory_of(target: Target) -> int:
 
     docs/production.md explains it to users.
     """
+    heap = heap_of(target)
+    return heap + heap // 4 + 1024
+
+
+def heap_of(target: Target) -> int:
+    """Return the heap of Spark's driver, in MiB."""
     spark: dict[str, Any] = target.settings.get("spark") or {}
     given = spark.get("spark.driver.memory", _DEFAULT_HEAP if is_local(target) else "1g")
     size = sparks_bytes_of(given.reveal() if isinstance(given, Secret) else str(given))
-    heap = (2 << 30 if size is None else size) // _MIB
-    return heap + heap // 4 + 1024
+    return (2 << 30 if size is None else size) // _MIB
 
 
 def _variables(project: Project, profiles_dir: Path | None) -> set[Variable]:

@@ -24,7 +24,7 @@ from millstream.package.workers import write_workers
 Progress = Callable[[str, int, int], None]
 SUMS = "SHA256SUMS"
 ARCHIVE = ".tar"
-_PROGRAMS = frozenset({"install", "start"})
+_PROGRAMS = frozenset({"install", "start", "submit"})
 _TIME = 946_684_800
 """The time of all entries of an archive: that of verified jars (`machine.jars.cache`)."""
 

@@ -84,12 +84,6 @@ def already_run(taken: Mapping[str, str]) -> MillstreamError:
     return MillstreamError(Diagnostic("MS874", message, None, remedy))
 
 
-def lost_locks() -> MillstreamError:
-    message = "this run could not say for too long that it is alive, so that another one may run its queries"
-    remedy = "start it again; if this is repeated, check the file system of the checkpoints"
-    return MillstreamError(Diagnostic("MS674", message, None, remedy))
-
-
 def must_change() -> MillstreamError:
     message = "this run would change what is deployed, and other runs work with that"
     remedy = "stop the other runs, run `millstream apply`, and start all runs again"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from millstream.atomic import replace_file
@@ -15,6 +16,8 @@ from millstream.decoding import from_json
 from millstream.project.folders import local_path
 
 T = TypeVar("T")
+_VISIBLE_WHEN_CLOSED = "fs.capability.outputstream.abortable"
+"""Hadoop's CommonPathCapabilities.ABORTABLE_STREAM."""
 
 
 class Files(Protocol):
@@ -105,30 +108,44 @@ class HadoopFiles:
 
     def read(self, path: str) -> bytes | None:
         hadoop_path, system = self._open(path)
-        if not system.exists(hadoop_path):
+        try:
+            stream = system.open(hadoop_path)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
+                raise
             return None
-        stream = system.open(hadoop_path)
         try:
             return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
         finally:
             stream.close()
 
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file atomically, as Spark writes its own checkpoints."""
+        """Replace a file atomically.
+
+        Like Spark's own checkpoints, it is written under another name and renamed. In S3, that would delete
+        the old file before the new one is copied; but a file that is written directly becomes visible as a
+        whole when it is closed. File systems report that they are like this.
+        """
+        hadoop_path, system = self._open(path)
+        if system.hasPathCapability(hadoop_path, _VISIBLE_WHEN_CLOSED):
+            stream, cancel = system.create(hadoop_path, True), "abort"
+        else:
+            stream, cancel = self._renaming(hadoop_path), "cancel"
+        try:
+            stream.write(bytearray(content))
+        except BaseException:
+            getattr(stream, cancel)()
+            raise
+        stream.close()
+
+    def _renaming(self, hadoop_path: Any) -> Any:
         package = self._java.org.apache.spark.sql.execution.streaming.checkpointing
-        hadoop_path = self._java.org.apache.hadoop.fs.Path(path)
         manager = getattr(getattr(package, "CheckpointFileManager$"), "MODULE$").create(
             hadoop_path.getParent(), self._settings
         )
         if not manager.exists(hadoop_path.getParent()):
             manager.mkdirs(hadoop_path.getParent())
-        stream = manager.createAtomic(hadoop_path, True)
-        try:
-            stream.write(bytearray(content))
-        except BaseException:
-            stream.cancel()
-            raise
-        stream.close()
+        return manager.createAtomic(hadoop_path, True)
 
     def remove(self, path: str) -> None:
         hadoop_path, system = self._open(path)

@@ -1,18 +1,22 @@
 """Files of deployments, judged by Kubernetes' own schemas, hadolint, systemd and Helm."""
 
+import copy
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
 from millstream.package.deployments import deployment_files
 from millstream.package.facts import Facts, Variable
 
 FACTS = Facts(
     "My_Shop", "production", "3.11", (Variable("BOOTSTRAP", optional=False), Variable("REGION", optional=True)),
-    cores=4, memory=3584,
+    cores=4, memory=3584, heap=2048, cluster=True, pods=True,
 )  # fmt: skip
 FILES = deployment_files(FACTS, "0123456789ab")
 MANIFESTS = {
@@ -47,6 +51,54 @@ def test_manifests_are_valid(name):
 
     newest = kubernetes_validate.latest_version()
     kubernetes_validate.validate(MANIFESTS[name], newest, strict=True)
+
+
+def closed(schema):
+    """Return a schema that takes no other keys; Kubernetes would drop them without a word."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if isinstance(schema.get("properties"), dict) else {}
+    return more | {key: closed(value) for key, value in schema.items()}
+
+
+MONITOR = Draft7Validator(
+    closed(yaml.safe_load((Path(__file__).with_name("schemas") / "servicemonitor.yaml").read_text()))
+)
+
+
+def test_the_monitor_is_valid():
+    assert list(MONITOR.iter_errors(MANIFESTS["servicemonitor.yaml"])) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("interval", "15 seconds"), ("scrapeInterval", "15s"), ("port", 9464)]
+)
+def test_a_wrong_monitor_is_found(key, value):
+    wrong = copy.deepcopy(MANIFESTS["servicemonitor.yaml"])
+    wrong["spec"]["endpoints"][0][key] = value
+    assert [list(each.path)[:3] for each in MONITOR.iter_errors(wrong)] == [["spec", "endpoints", 0]]
+
+
+def test_only_a_run_with_executors_as_pods_may_create_pods():
+    files = deployment_files(msgspec.structs.replace(FACTS, pods=False), "1")
+    assert {"kubernetes/role.yaml", "kubernetes/rolebinding.yaml"}.isdisjoint(files)
+    pod = yaml.safe_load(files["kubernetes/deployment.yaml"])["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert MANIFESTS["deployment.yaml"]["spec"]["template"]["spec"]["automountServiceAccountToken"] is True
+    (subject,) = MANIFESTS["rolebinding.yaml"]["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": MANIFESTS["serviceaccount.yaml"]["metadata"]["name"]}
+
+
+def test_variables_of_the_pod_come_from_kubernetes():
+    files = deployment_files(
+        msgspec.structs.replace(FACTS, variables=(Variable("POD_IP", optional=False),)), "1"
+    )
+    (container,) = yaml.safe_load(files["kubernetes/deployment.yaml"])["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert container["env"] == [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
 
 
 def test_the_monitor_finds_the_port_of_the_run():
@@ -117,7 +169,7 @@ def test_helm_renders_the_manifests(folder):
     ]
     rendered = subprocess.run(fewer, capture_output=True, text=True, check=True).stdout
     kinds = {each["kind"] for each in yaml.safe_load_all(rendered)}
-    assert kinds == {"Deployment", "Service", "ServiceAccount"}
+    assert kinds == {"Deployment", "Service", "ServiceAccount", "Role", "RoleBinding"}
     placed = [*command, "--set", "nodeSelector.disk=ssd", "--set", "imagePullSecrets[0].name=key"]
     rendered = subprocess.run(placed, capture_output=True, text=True, check=True).stdout
     (pod,) = (each for each in yaml.safe_load_all(rendered) if each["kind"] == "Deployment")
@@ -131,7 +183,7 @@ def test_the_dockerfile_has_no_findings_of_hadolint(folder):
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_scripts_have_no_findings_of_shellcheck(folder):
-    assert output("shellcheck", folder / "install", folder / "start") == ""
+    assert output("shellcheck", *(folder / name for name in ("install", "start", "submit"))) == ""
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")

@@ -12,7 +12,7 @@ from millstream.machine.holders import Holder
 from millstream.machine.locks import is_locked
 from millstream.runner.sharing import entered
 from millstream.runner.spark import query_locks, target_lock
-from millstream.runner.spark.query_locks import LocalLocks, RunSign, Signs
+from millstream.runner.spark.query_locks import LocalLocks, Sign, Signs
 from millstream.runner.spark.target_lock import LOCK
 from millstream.stores.files import LocalFiles
 
@@ -25,9 +25,13 @@ def local(folder, _name):
         yield LocalLocks(folder, stack)
 
 
+def refused(by):
+    raise AssertionError(by)
+
+
 @contextmanager
 def signs(folder, name):
-    own = Signs(LocalFiles(), str(folder), RunSign(name, f"host {name}", HOLDER))
+    own = Signs(LocalFiles(), str(folder), Sign(name, f"host {name}", HOLDER), refused)
     with own.beating():
         yield own
 
@@ -102,13 +106,11 @@ def test_whoever_does_not_write_any_more_has_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(query_locks, "BEAT", 0.05)
     monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
     monkeypatch.setattr(query_locks, "_POLL", 0.02)
-    killed = Signs(LocalFiles(), str(tmp_path), RunSign("k", "far", HOLDER, ("one",), setup=True))
+    killed = Signs(LocalFiles(), str(tmp_path), Sign("k", "far", HOLDER, ("one",), setup=True), refused)
     killed._write()
-    assert not killed.lost
     with signs(tmp_path, "b") as b, b.setup():
         assert b.others() == {}
         assert b.take(["one"]) == {}
-        assert not b.lost
 
 
 class Failing(LocalFiles):
@@ -123,19 +125,49 @@ class Failing(LocalFiles):
 def test_a_file_system_that_fails_for_too_long_ends_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(query_locks, "BEAT", 0.02)
     monkeypatch.setattr(query_locks, "LOST", 2.0)
-    files = Failing()
-    own = Signs(files, str(tmp_path), RunSign("a", "here", HOLDER))
-    with own.beating():
+    files, lost = Failing(), threading.Event()
+    own = Signs(files, str(tmp_path), Sign("a", "here", HOLDER), refused)
+    with own.beating(lost.set):
         files.fails = True
-        assert not own.lost
         files.fails = False
         before = own._own.beat
         while own._own.beat < before + 3:  # it writes again
             assert not own.lost
+        assert not lost.is_set()
         files.fails = True
-        started = time.monotonic()
-        while not own.lost:
-            assert time.monotonic() - started < 30
+        assert lost.wait(30)
+        assert own.lost
+
+
+def test_of_commands_that_start_together_one_has_the_target(tmp_path, monkeypatch):
+    """On a file system without locks; by the kernel's, that is what a lock is."""
+    monkeypatch.setattr(query_locks, "BEAT", 0.05)
+    monkeypatch.setattr(query_locks, "_POLL", 0.02)
+    monkeypatch.setattr(target_lock, "local_path", lambda _: None)
+    at_once, ended, inside, refusals = threading.Barrier(4), threading.Event(), [], []
+
+    def command(name):
+        at_once.wait(30)
+        try:
+            with target_lock.checkpoints_lock(str(tmp_path), LocalFiles(), "production"):
+                inside.append(name)
+                assert ended.wait(30)
+        except MillstreamError as error:
+            refusals.append(error.diagnostics[0].code)
+
+    threads = [threading.Thread(target=command, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 60
+    while len(refusals) < 3:
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+    ended.set()
+    for thread in threads:
+        thread.join(30)
+    assert len(inside) == 1
+    assert refusals == ["MS874"] * 3
+    assert LocalFiles().names(f"{tmp_path}/locks") == []
 
 
 def test_a_build_and_runs_that_share_a_target_exclude_each_other(tmp_path):
@@ -155,17 +187,18 @@ def test_a_build_and_runs_that_share_a_target_exclude_each_other(tmp_path):
 def test_so_do_they_on_other_machines(tmp_path, monkeypatch):
     monkeypatch.setattr(query_locks, "BEAT", 0.05)
     monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
-    monkeypatch.setattr(target_lock, "BEAT", 0.5)
     monkeypatch.setattr(target_lock, "local_path", lambda _: None)
     files, place = LocalFiles(), str(tmp_path)
-    with target_lock.shared_lock(place, files, "production"):
+    with target_lock.shared_lock(place, files, "production") as run:
+        with run.setup():
+            run.take(["one"])
         with pytest.raises(MillstreamError, match="is using the target 'production'"):
             target_lock.checkpoints_lock(place, files, "production").__enter__()
-        assert files.read(f"{place}/running.json") is None
-        with target_lock.shared_lock(place, files, "production"):
-            pass
+        with target_lock.shared_lock(place, files, "production") as other, other.setup():
+            assert set(other.others()) == {"one"}
     with (
         target_lock.checkpoints_lock(place, files, "production"),
+        target_lock.shared_lock(place, files, "production") as run,
         pytest.raises(MillstreamError, match="MS874"),
     ):
-        target_lock.shared_lock(place, files, "production").__enter__()
+        run.setup().__enter__()

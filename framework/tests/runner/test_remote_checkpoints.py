@@ -2,13 +2,17 @@
 
 import os
 import socket
+from datetime import datetime, timezone
 
+import msgspec
 import pytest
 from support.runs import built, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import Apply
 from millstream.errors import MillstreamError
+from millstream.machine.holders import Holder
+from millstream.runner.spark.query_locks import Sign
 from millstream.runner.spark.target_lock import checkpoints_lock
 from millstream.stores.files import HadoopFiles
 
@@ -116,12 +120,13 @@ def test_two_machines_exclude_each_other(first_spark, remote):
         pass
     assert f"(process {os.getpid()}, since" in str(refused.value)
     assert f" on {socket.gethostname()} is using" in str(refused.value)
-    assert files.names(place) == []
+    assert files.names(f"{place}/locks") == []
 
 
 @pytest.mark.long
 def test_who_was_killed_excludes_nobody(first_spark, remote):
     files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
-    files.write(f"{place}/running.json", b'{"owner": "x", "host": "far", "process": 1}')
+    killed = Sign("x", "far", Holder("millstream run", 1, datetime.now(timezone.utc)), alone=True)
+    files.write(f"{place}/locks/x.json", msgspec.json.encode(killed))
     with checkpoints_lock(place, files, "production"):
-        assert b'"far"' not in files.read(f"{place}/running.json")
+        assert "x.json" not in files.names(f"{place}/locks")

@@ -3,10 +3,13 @@
 import json
 import os
 import subprocess
+import time
+import urllib.request
+from xml.etree import ElementTree as ET
 
 import pytest
 from deltalake import DeltaTable
-from support.commands import MILLSTREAM
+from support.commands import MILLSTREAM, Run
 from support.runs import create_topics
 from support.s3 import LOGIN, s3_server
 from support.shops import TOTALS, Shop, event
@@ -19,7 +22,7 @@ PROFILES = """
       outputs:
         production:
           master: local[2]
-          kafka: embedded
+          kafka: {kafka}
           tables: {{store: delta, path: "s3a://shop/tables"}}
           checkpoints: "s3a://shop/checkpoints"
           spark:
@@ -43,7 +46,7 @@ def causes(root):
 def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
     shop = Shop(tmp_path, broker)
     create_topics(broker, "events", partitions=1)
-    shop.write("profiles.yml", PROFILES.format(address=address))
+    shop.write("profiles.yml", PROFILES.format(address=address, kafka="embedded"))
     shop.model("totals", TOTALS)
     places = {**LOGIN, "AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true"}
 
@@ -72,3 +75,71 @@ def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
     said = command("query", "select user, total from totals order by user", "--output", "json")
     assert json.loads(said)["rows"] == rows
     assert not (tmp_path / ".millstream/production/checkpoints").exists()
+
+
+def test_of_two_machines_one_runs_until_it_is_killed(tmp_path, broker, address, monkeypatch):
+    """Two projects in folders of their own share nothing but S3 and Kafka, as on two machines."""
+    for name, value in {**LOGIN, "AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true"}.items():
+        monkeypatch.setenv(name, value)
+    with_versions(address)
+    create_topics(broker, "events", partitions=1)
+    shops = [Shop(tmp_path / name, broker) for name in ("one", "two")]
+    for shop in shops:
+        shop.write(
+            "profiles.yml", PROFILES.format(address=address, kafka=f'{{bootstrap_servers: "{broker}"}}')
+        )
+        shop.model("totals", TOTALS)
+    shops[0].send(event(1, "a", 1.0))
+    runs = [Run(shop.root) for shop in shops]
+    try:
+        deadline = time.monotonic() + 600
+        while not (ended := [run for run in runs if run.process.poll() is not None]):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert [run.process.returncode for run in ended] == [2]
+        said = "".join(iter(ended[0].lines.get, ""))
+        assert "MS874" in said, said[-3000:]
+        winner = runs[1 - runs.index(ended[0])]
+        winner.until("batch")
+        written, deleted = versions(address, "checkpoints/locks/")
+        (own,) = (key for key, count in written.items() if key not in deleted)
+        assert written[own] > 2
+        next_one = Run(shops[runs.index(ended[0])].root, "--wait")
+        runs.append(next_one)
+        next_one.until("Spark")
+        winner.kill(whole=True)
+        shops[0].send(event(2, "a", 10.0))
+        next_one.until("batch")
+        assert next_one.stop() == 0
+    finally:
+        for run in runs:
+            if run.process.poll() is None:
+                run.kill(whole=True)
+    options = {
+        **LOGIN,
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_S3_ALLOW_UNSAFE_RENAME": "true",
+    }
+    stored = DeltaTable("s3://shop/tables/totals", storage_options=options).to_pyarrow_table()
+    assert stored.select(["user", "total"]).to_pylist() == [{"user": "a", "total": 11.0}]
+    assert versions(address, "checkpoints/locks/")[0].keys() == versions(address, "checkpoints/locks/")[1]
+
+
+def with_versions(address):
+    """Let the server keep all versions, so that each deletion of a file can be seen afterwards."""
+    body = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    request = urllib.request.Request(
+        f"{address}/shop?versioning", data=body, method="PUT", headers={"Content-Type": "application/xml"}
+    )
+    urllib.request.urlopen(request, timeout=10).close()
+
+
+def versions(address, prefix):
+    """Return how often each file was written, and the files that were ever deleted."""
+    with urllib.request.urlopen(f"{address}/shop?versions&prefix={prefix}", timeout=10) as answer:
+        found = ET.fromstring(answer.read())
+    space = found.tag.partition("}")[0] + "}"
+    written = [each.findtext(f"{space}Key") for each in found.iter(f"{space}Version")]
+    deleted = {each.findtext(f"{space}Key") for each in found.iter(f"{space}DeleteMarker")}
+    return {key: written.count(key) for key in written}, deleted

@@ -30,7 +30,6 @@ from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
 from millstream.runner.live.function_logs import driver_addresses, receiving
 from millstream.runner.live.live_queries import DRAIN, LiveQueries
-from millstream.runner.sharing import lost_locks
 from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Machine, Setup, Tell
@@ -113,9 +112,6 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
             raise MillstreamError(jvm_lost(code, running.log))
         if live.problem is not None:
             raise live.problem
-        if running.sharing is not None and running.sharing.locks.lost:
-            live.lose()  # no batch may go on
-            raise lost_locks()
         try:
             back = clock.went_back()
         except (Py4JError, OSError) as error:

@@ -18,6 +18,7 @@ from millstream.machine.environment import for_spark
 OPTIONS = "spark.driver.extraJavaOptions"
 _LAUNCHER = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"})
 """Only the launcher reads these (SparkSubmitCommandBuilder): it builds the JVM's command line from them."""
+_KILLED = 137
 _processes: list[subprocess.Popen[bytes]] = []
 """The JVM of this process, also before PySpark can use it."""
 
@@ -43,9 +44,16 @@ def start_jvm(
         return given
 
 
+def is_submitted() -> bool:
+    """Return whether spark-submit has started the JVM, and this process in it."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def kill_jvm() -> None:
     for each in _processes:
         each.kill()
+    if is_submitted():
+        os._exit(_KILLED)  # its JVM ends with it
 
 
 def _ignore_signals() -> None:

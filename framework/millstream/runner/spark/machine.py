@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def resident() -> dict[str, int]:
     """Return the resident memory of this process, its JVM and Spark's Python workers, on Linux."""
     found = {"python": _resident(os.getpid())}
     gateway: Any = SparkContext._gateway  # noqa: SLF001
-    if gateway is not None and hasattr(gateway, "proc"):
+    if getattr(gateway, "proc", None) is not None:  # otherwise spark-submit started the JVM
         java = gateway.proc.pid
         found["jvm"] = _resident(java)
         found["workers"] = sum(map(_resident, _descendants(java)))
@@ -50,11 +51,16 @@ def _resident(process: int) -> int:
 
 
 def _descendants(process: int) -> Iterator[int]:
-    for task in Path(f"/proc/{process}/task").glob("*/children"):
-        try:
-            children = task.read_text(encoding="ascii").split()
-        except OSError:
-            continue
-        for child in map(int, children):
-            yield child
-            yield from _descendants(child)
+    for child in _children(process):
+        yield child
+        yield from _descendants(child)
+
+
+def _children(process: int) -> list[int]:
+    """Return the processes that a process has started; its threads, and itself, may end meanwhile."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").glob("*/children"):
+            with suppress(OSError):
+                found += map(int, task.read_text(encoding="ascii").split())
+    return found

@@ -7,9 +7,10 @@ that what is deployed does not change under another run that starts.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -27,10 +28,10 @@ _log = logging.getLogger(__name__)
 FOLDER = "locks"
 """Next to the checkpoints."""
 BEAT = 5.0
-"""Seconds between two signs of life of a run, where the kernel has no locks."""
-PATIENCE = 3 * BEAT
-LOST = 2 * BEAT
-"""Seconds without one after which a run ends, before others take over what it ran."""
+"""Seconds between two signs of life of a command, where the kernel has no locks."""
+PATIENCE = 6 * BEAT
+LOST = 4 * BEAT
+"""Seconds without one after which a command ends, before others take over what it worked with."""
 _SETUP = "setup"
 _LOCK = ".lock"
 _SIGN = ".json"
@@ -38,11 +39,6 @@ _POLL = 0.5
 
 
 class QueryLocks(Protocol):
-    @property
-    def lost(self) -> bool:
-        """Whether other runs may take this one's queries by now, so that it must end."""
-        ...
-
     def setup(self) -> AbstractContextManager[None]:
         """Hold the setup lock; wait while another run starts."""
         ...
@@ -64,10 +60,6 @@ class LocalLocks:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._stack = stack
         self._own: set[str] = set()
-
-    @property
-    def lost(self) -> bool:
-        return False
 
     @contextmanager
     def setup(self) -> Iterator[None]:
@@ -92,8 +84,8 @@ class LocalLocks:
         return {}
 
 
-class RunSign(Struct, frozen=True):
-    """A file that a run rewrites regularly, with what it runs."""
+class Sign(Struct, frozen=True):
+    """A file that a command rewrites regularly, with what it works with."""
 
     owner: str
     host: str
@@ -101,6 +93,8 @@ class RunSign(Struct, frozen=True):
     queries: tuple[str, ...] = ()
     setup: bool = False
     beat: int = 0
+    alone: bool = False
+    """It has the whole target, as commands other than runs with `--shared` need it."""
 
 
 class _Seen(Struct, frozen=True):
@@ -112,31 +106,36 @@ class _Seen(Struct, frozen=True):
 
 
 class Signs:
-    """Files of runs on a file system without locks: one whose file does not change any more has ended.
+    """Files of commands on a file system without locks: one whose file does not change any more has ended.
 
-    A run first writes its own file and then reads those of the others, so that at least one of two runs sees
-    the other. Clocks need not be synchronized.
+    A command first writes its own file and then reads those of the others, so that at least one of two sees
+    the other. Clocks need not be synchronized. `blocked` is called with another command that has the target
+    for itself, or that this one waits for to have it: it raises an error, or reports that this one waits.
     """
 
-    def __init__(self, files: Files, folder: str, own: RunSign) -> None:
+    def __init__(self, files: Files, folder: str, own: Sign, blocked: Callable[[Sign], None]) -> None:
         self._files = files
         self._folder = path_in(folder, FOLDER)
         self._own = own
+        self._blocked = blocked
         self._writing = threading.Lock()
         self._ended = threading.Event()
         self._seen: dict[str, _Seen] = {}
-        self._written = time.monotonic()
+        self._written = _now()
 
     @property
     def lost(self) -> bool:
         """Whether it could not write for so long: the file system failed, or the machine was suspended."""
-        return time.monotonic() - self._written > LOST
+        return _now() - self._written > LOST
 
     @contextmanager
-    def beating(self) -> Iterator[None]:
+    def beating(self, lose: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Say regularly that this command is alive; call `lose` if that fails for too long."""
         self._write(self._own)
-        beating = threading.Thread(target=self._beat, name="run lock", daemon=True)
+        beating = threading.Thread(target=self._beat, name="lock", daemon=True)
         beating.start()
+        # A thread of its own: a write can take longer than others wait.
+        threading.Thread(target=self._watch, args=(lose,), name="lost lock", daemon=True).start()
         try:
             yield
         finally:
@@ -149,11 +148,17 @@ class Signs:
             try:
                 self._write()
             except Exception as error:  # noqa: BLE001 -- whatever the file system's client raises
-                _log.debug("could not write that this run is alive: %s", error)
+                _log.debug("could not write that this command is alive: %s", error)
 
-    def _write(self, sign: RunSign | None = None) -> None:
+    def _watch(self, lose: Callable[[], None]) -> None:
+        while not self._ended.wait(_POLL):
+            if self.lost:
+                lose()
+                return
+
+    def _write(self, sign: Sign | None = None) -> None:
         with self._writing:
-            self._own, now = replace(sign or self._own, beat=self._own.beat + 1), time.monotonic()
+            self._own, now = replace(sign or self._own, beat=self._own.beat + 1), _now()
             self._files.write(self._path(self._own.owner), msgspec.json.encode(self._own))
             self._written = now
 
@@ -164,16 +169,30 @@ class Signs:
     def setup(self) -> Iterator[None]:
         while True:
             self._write(replace(self._own, setup=True))
-            busy = [each for each in self.living() if each.setup]
-            if not busy:
+            others = self.living()
+            if alone := [each for each in others if each.alone]:
+                self._write(replace(self._own, setup=False))
+                self._blocked(alone[0])
+            elif not (busy := [each for each in others if each.setup]):
                 break
-            if any(each.owner < self._own.owner for each in busy):
+            elif any(each.owner < self._own.owner for each in busy):
                 self._write(replace(self._own, setup=False))  # of two that start, one goes first
             self._ended.wait(_POLL)
         try:
             yield
         finally:
             self._write(replace(self._own, setup=False))
+
+    def take_target(self) -> None:
+        """Have the whole target until this command ends."""
+        while True:
+            with self.setup():
+                running = [each for each in self.living() if each.queries]
+                if not running:
+                    self._write(replace(self._own, alone=True))
+                    return
+            self._blocked(running[0])
+            time.sleep(_POLL)
 
     def others(self) -> Mapping[str, str]:
         return {
@@ -187,28 +206,37 @@ class Signs:
         self._write(replace(self._own, queries=tuple(sorted({*self._own.queries, *queries}))))
         return {}
 
-    def living(self) -> list[RunSign]:
-        """Return the signs of other runs that are alive; it may take a while to see that one is not."""
+    def living(self) -> list[Sign]:
+        """Return the signs of other commands that are alive; it may take a while to see that one is not."""
         while (found := self._judged()) is None:
             time.sleep(_POLL)
         return found
 
-    def _judged(self) -> list[RunSign] | None:
-        found: list[RunSign] = []
+    def _judged(self) -> list[Sign] | None:
+        found: list[Sign] = []
         unknown = False
         for name in self._files.names(self._folder):
-            content = self._files.read(path_in(self._folder, name)) if name.endswith(_SIGN) else None
-            if content is None or name == f"{self._own.owner}{_SIGN}":
+            if not name.endswith(_SIGN) or name == f"{self._own.owner}{_SIGN}":
                 continue
-            known, now = self._seen.get(name), time.monotonic()
+            content = self._files.read(path_in(self._folder, name))
+            if content is None:
+                # Either it was removed, or some file system replaces files in two steps.
+                unknown = unknown or name in self._files.names(self._folder)
+                continue
+            known, now = self._seen.get(name), _now()
             if known is None or known.content != content:
                 known = self._seen[name] = _Seen(content, now, changed=known is not None)
             if now - known.at > PATIENCE:
                 self._files.remove(path_in(self._folder, name))
                 continue
             unknown = unknown or not known.changed
-            found.append(from_json(content, RunSign))
+            found.append(from_json(content, Sign))
         return None if unknown else found
+
+
+def _now() -> float:
+    """Return seconds that also pass while the machine is suspended, as they do for others."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 def _named(holder: Holder | None) -> str:

@@ -31,7 +31,7 @@ from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log, worker_daemon
 from millstream.runner.spark.functions import EXTENSIONS
-from millstream.runner.spark.jvm import OPTIONS, start_jvm
+from millstream.runner.spark.jvm import OPTIONS, is_submitted, start_jvm
 from millstream.stores.registry import configured, declaration
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
@@ -211,7 +211,7 @@ def lost(error: BaseException | None = None) -> int | None:
     After an `error` of a JVM that does not answer, wait briefly for its end.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 -- there is no public API for the process
-    if gateway is None or not hasattr(gateway, "proc"):
+    if getattr(gateway, "proc", None) is None:  # also if spark-submit started the JVM
         return None
     try:
         code: int = gateway.proc.wait(_SOON if isinstance(error, Py4JNetworkError | ConnectionError) else 0)
@@ -269,6 +269,8 @@ def start_spark(
     logging.getLogger().addFilter(_is_no_lost_command)
     try:
         with log.redirected_stderr(folder), _own_interrupts():
+            if is_submitted():
+                settings.pop("spark.jars", None)  # spark-submit has them already
             given = start_jvm(settings, secret_names(target), folder, target.env_vars)
             spark = _builder(given).getOrCreate()
     except (PySparkException, Py4JError) as error:

@@ -8,50 +8,26 @@ without synchronized clocks.
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from datetime import datetime
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
-from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.holders import Holder, holder_of, signed, this_process
 from millstream.machine.locks import opened, try_lock, wait_for_lock
 from millstream.project.folders import local_path
-from millstream.runner.spark.query_locks import (
-    BEAT,
-    PATIENCE,
-    LocalLocks,
-    QueryLocks,
-    RunSign,
-    Signs,
-    local_holder,
-)
-from millstream.stores.files import Files, path_in
+from millstream.runner.spark.jvm import kill_jvm
+from millstream.runner.spark.query_locks import LocalLocks, QueryLocks, Sign, Signs, local_holder
+from millstream.stores.files import Files
 
-_FILE = "running.json"
 LOCK = "build.lock"
 
 
 Waiting = Callable[[Holder | None], object]
 """Called before a wait, with the command that has the lock."""
-
-
-class Sign(Struct, frozen=True):
-    owner: str
-    host: str
-    process: int
-    beat: int = 0
-    command: str = ""
-    since: datetime | None = None
 
 
 @contextmanager
@@ -87,25 +63,9 @@ def checkpoints_lock(
         with target_lock(folder, target, waiting):
             yield
         return
-    path = path_in(checkpoints, _FILE)
-    holder = this_process()
-    own = Sign(uuid.uuid4().hex, socket.gethostname(), os.getpid(), 0, holder.command, holder.since)
-    _wait_for_owner(files, path, target, waiting)
-    _write(files, path, own)
-    try:
-        _refuse_sharing_runs(files, checkpoints, target, waiting)
-    except MillstreamError:
-        files.remove(path)
-        raise
-    ended = threading.Event()
-    beating = threading.Thread(target=_beat, args=(files, path, own, ended), name="lock", daemon=True)
-    beating.start()
-    try:
+    with _signs(checkpoints, files, target, waiting) as own:
+        own.take_target()
         yield
-    finally:
-        ended.set()
-        beating.join()
-        files.remove(path)
 
 
 @contextmanager
@@ -118,61 +78,44 @@ def shared_lock(
         with target_lock(folder, target, waiting, shared=True), ExitStack() as stack:
             yield LocalLocks(folder, stack)
         return
-    path = path_in(checkpoints, _FILE)
-    own = Signs(files, checkpoints, RunSign(uuid.uuid4().hex, socket.gethostname(), this_process()))
-    with own.beating():
-        _wait_for_owner(files, path, target, waiting)
+    with _signs(checkpoints, files, target, waiting) as own:
         yield own
 
 
-def _refuse_sharing_runs(files: Files, checkpoints: str, target: str, waiting: Waiting | None) -> None:
-    """Refuse, or wait, while runs share the target, from another machine, too."""
-    runs = Signs(files, checkpoints, RunSign("", socket.gethostname(), this_process()))
-    while living := runs.living():
-        first = living[0]
+@contextmanager
+def _signs(checkpoints: str, files: Files, target: str, waiting: Waiting | None) -> Iterator[Signs]:
+    """Say next to checkpoints that this command is alive; without that, it may not go on."""
+    sign = Sign(uuid.uuid4().hex, socket.gethostname(), this_process())
+    own = Signs(files, checkpoints, sign, _blocked(target, waiting))
+    try:
+        with own.beating(kill_jvm):
+            yield own
+    except Exception:
+        if own.lost:
+            raise lost_locks() from None
+        raise
+
+
+def _blocked(target: str, waiting: Waiting | None) -> Callable[[Sign], None]:
+    """Return what refuses to wait for another command, or reports it once."""
+    reported: list[str] = []
+
+    def blocked(by: Sign) -> None:
         if waiting is None:
-            raise in_use(f"target '{target}'", first.holder, f"a run on {first.host}")
-        waiting(first.holder)
-        waiting = _silently
+            raise in_use(f"target '{target}'", by.holder, f"process {by.holder.process} on {by.host}")
+        if by.owner not in reported:
+            reported.append(by.owner)
+            waiting(by.holder)
+
+    return blocked
 
 
-def _silently(_: Holder | None) -> None:
-    """Wait without saying it again."""
-
-
-def _wait_for_owner(files: Files, path: str, target: str, waiting: Waiting | None) -> None:
-    """Refuse, or wait, while the file changes; otherwise its owner was killed."""
-    while (owner := _living_owner(files, path)) is not None:
-        holder = Holder(owner.command, owner.process, owner.since) if owner.since else None
-        if waiting is None:
-            raise in_use(f"target '{target}'", holder, f"process {owner.process} on {owner.host}")
-        waiting(holder)
-        while _living_owner(files, path) is not None:
-            pass
-
-
-def _living_owner(files: Files, path: str) -> Sign | None:
-    before = files.read(path)
-    if before is None:
-        return None
-    for _ in range(round(PATIENCE)):
-        threading.Event().wait(1)
-        if (now := files.read(path)) is None:
-            return None
-        if now != before:
-            return from_json(now, Sign)
-    return None
-
-
-def _beat(files: Files, path: str, own: Sign, ended: threading.Event) -> None:
-    beat = 0
-    while not ended.wait(BEAT):
-        beat += 1
-        _write(files, path, msgspec.structs.replace(own, beat=beat))
-
-
-def _write(files: Files, path: str, sign: Sign) -> None:
-    files.write(path, msgspec.json.encode(sign))
+def lost_locks() -> MillstreamError:
+    message = (
+        "this command could not say for too long that it is alive, so that another one may use the target"
+    )
+    remedy = "start it again; if this is repeated, check the file system of the checkpoints"
+    return MillstreamError(Diagnostic("MS674", message, None, remedy))
 
 
 def in_use(

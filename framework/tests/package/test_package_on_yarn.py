@@ -1,0 +1,99 @@
+"""A package in cluster mode on a real YARN: its driver runs in a container that has only what was sent there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from support.commands import MILLSTREAM
+from support.runs import create_topics, table_rows
+from support.shops import TOTALS, Shop, event
+from support.yarn import yarn
+
+pytestmark = pytest.mark.long
+
+HOME = Path(pyspark.__file__).parent
+PYTHON = Path(sys.base_prefix) / f"bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+FUNCTION = """
+    import wcwidth
+    import words
+
+    def width(text: str) -> int:
+        return wcwidth.wcswidth(words.loud(text))
+"""
+MODULE = """
+    def loud(text: str) -> str:
+        return f"{text}!"
+"""
+WIDTHS = """
+    {{ config(materialized='table', unique_key='id') }}
+    select id, width(kind) as width from {{ source('web', 'events') }}
+"""
+PROFILES = """
+    shop:
+      target: cluster
+      outputs:
+        cluster:
+          master: yarn
+          kafka: {{bootstrap_servers: "{{{{ env_var('BOOTSTRAP') }}}}"}}
+          tables: {{store: delta, path: {root}/shared/tables}}
+          checkpoints: {root}/shared/checkpoints
+          spark:
+            spark.driver.memory: 1g
+            spark.executor.memory: 1g
+            spark.executor.instances: 1
+            spark.sql.shuffle.partitions: 2
+            spark.archives: "{{{{ env_var('MILLSTREAM_PACKAGE', '') }}}}/workers.zip#packages"
+            spark.executorEnv.PYTHONPATH: "packages:pyspark.zip:py4j-0.10.9.9-src.zip"
+"""
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_package_builds_its_tables_in_cluster_mode(tmp_path, broker, monkeypatch):
+    monkeypatch.setenv("BOOTSTRAP", broker)
+    shop = Shop(tmp_path / "shop", broker)
+    shop.write("profiles.yml", PROFILES.format(root=tmp_path))
+    shop.model("totals", TOTALS)
+    shop.write("macros/width.py", FUNCTION)
+    shop.write("words.py", MODULE)
+    shop.write("macros/functions.yml", "functions:\n  - {name: width, runs: python}")
+    shop.model("widths", WIDTHS)
+    create_topics(broker, "events", partitions=2)
+    package = tmp_path / "package"
+    done = subprocess.run(
+        [*MILLSTREAM, "package", "--to", package], cwd=shop.root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([package / "install"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with yarn(tmp_path / "yarn") as cluster:
+        shop.send(event(1, "a", 1.0, kind="日本"), event(2, "b", 2.0, kind="x"))
+        submitted(package, cluster, broker)
+        shop.send(event(3, "a", 10.0, kind="y"))
+        submitted(package, cluster, broker)
+        states = [each["finalStatus"] for each in cluster.asked("apps")["apps"]["app"]]
+    assert states == ["SUCCEEDED", "SUCCEEDED"]
+    rows = table_rows(shop.root, "model.totals")
+    assert sorted((each["user"], each["total"]) for each in rows) == [("a", 11.0), ("b", 2.0)]
+    widths = {each["id"]: each["width"] for each in table_rows(shop.root, "model.widths")}
+    assert widths == {1: 5, 2: 2, 3: 2}
+
+
+def submitted(package, cluster, bootstrap):
+    """Build with spark-submit, from a folder that has nothing but the package."""
+    settings = {
+        "spark.yarn.jars": f"local:{HOME}/jars/*",  # what a cluster has: Spark itself
+        "spark.yarn.maxAppAttempts": "1",
+        "spark.yarn.appMasterEnv.BOOTSTRAP": bootstrap,
+        "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(PYTHON),
+    }
+    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    own = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    own |= {"HADOOP_CONF_DIR": str(cluster.configuration), "SPARK_HOME": str(HOME)}
+    done = subprocess.run(
+        [package / "submit", "build", "--master", "yarn", "--deploy-mode", "cluster", *options],
+        cwd=package, env=own, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:] + cluster.logs()
