@@ -28,6 +28,10 @@ BATCHES = (
     Batch(5, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50, expired=1),)),
     Batch(6, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50),)),
 )
+ENDED = (
+    "stopped after 10 rows; all completed batches are saved, and the next run continues; "
+    "4 keys of state expired: visits"
+)
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -49,8 +53,7 @@ def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
             "visits: state of 81.4 MB loaded in 1.5 s, all stores together",
             "visits: 10 rows in 1.0 s, 10/s, 3 rows of state expired",
             "visits: 0 rows in 1.0 s, 0/s, 1 row of state expired",
-            "stopped after 10 rows; all completed batches are saved, and the next run continues; "
-            "4 keys of state expired: visits",
+            ENDED,
         ]
     metrics = exposition(watcher, Identity("shop", "local"))[0].decode().splitlines()
     labels = '{query="visits",step="0 transformWithState"}'
