@@ -36,7 +36,7 @@ def restore_seconds(files: int, restored: Restored | None) -> float:
 
 
 _RATE = 50e6
-"""Bytes of files that a core loads in a second, from a local disk: `benchmarks/bounded_state.py`."""
+"""Bytes of files that are assumed to be loaded in a second by a core, until it has been measured."""
 
 
 class OperatorState(Struct, frozen=True):

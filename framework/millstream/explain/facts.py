@@ -83,7 +83,9 @@ def state_text(node: Node, traits: Traits) -> str:
         case Join():
             return "rows of both sides" + (_until(traits) if traits.watermarks else ", kept forever")
         case Stateful():
-            return f"what {node.function}() keeps per {', '.join(node.keys)}"
+            by = f" by {node.time}" if node.time else ""
+            until = f", for {node.ttl}{by}" if node.ttl else ""
+            return f"what {node.function}() keeps per {', '.join(node.keys)}{until}"
     return ""
 
 

@@ -1,0 +1,61 @@
+"""What `run` says of states: what expired, and how long loading took, as text, as JSON and as metrics."""
+
+import json
+
+import pytest
+
+from millstream.cli.output import OutputStyle
+from millstream.cli.run_progress import RunProgress
+from millstream.ops.metrics import Identity, exposition
+from millstream.ops.seen import Watcher
+from millstream.physical.values import Memory, Operator, Query, Signature, SinkOutput, ToKafka
+from millstream.runner.queries.batches import Batch
+from millstream.runner.values import Batched, Running, Waiting
+from millstream.state_figures import OperatorState
+
+QUERY = Query(
+    name="visits", kind="stateful", models=("model.visits",), sources=(), reads=(), steps=(), sql="",
+    deliver=ToKafka((SinkOutput("model.visits", "visits"),)), output_mode="append", memory=Memory(None, ""),
+    signature=Signature((), (Operator("visits", "stateful", (), models=("model.visits",)),)),
+)  # fmt: skip
+LOADED = {
+    "rocksdbLoadFromSnapshotLatencyMs": 9,
+    "rocksdbLoadLatencyMs": 1500,
+    "rocksdbSstFileSize": 81_400_000,
+}
+BATCHES = (
+    Batch(4, 10, 1.0, operators=(OperatorState("transformWithState", 5, 50, expired=3, figures=LOADED),)),
+    Batch(5, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50, expired=1),)),
+    Batch(6, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50),)),
+)
+ENDED = (
+    "stopped after 10 rows; all completed batches are saved, and the next run continues; "
+    "4 keys of state expired: visits"
+)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
+    watcher = Watcher()
+    progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), watcher)
+    for event in (Waiting(QUERY), Running(QUERY), *(Batched("visits", batch) for batch in BATCHES)):
+        progress.handle(event)
+    progress.show_end()
+    progress.console.file.close()
+    said = capfd.readouterr()
+    if as_json:
+        lines = {each["event"]: each for each in map(json.loads, said.out.splitlines())}
+        assert lines["ended"]["expired"] == [{"operator": "stateful", "models": ["model.visits"], "rows": 4}]
+        assert (lines["restored"]["bytes"], lines["restored"]["seconds"]) == (81_400_000, 1.5)
+    else:
+        assert [line[9:] for line in said.err.splitlines()] == [
+            "visits is running",
+            "visits: state of 81.4 MB loaded in 1.5 s, all stores together",
+            "visits: 10 rows in 1.0 s, 10/s, 3 rows of state expired",
+            "visits: 0 rows in 1.0 s, 0/s, 1 row of state expired",
+            ENDED,
+        ]
+    metrics = exposition(watcher, Identity("shop", "local"))[0].decode().splitlines()
+    labels = '{query="visits",step="0 transformWithState"}'
+    assert f"millstream_expired_rows_total{labels} 4.0" in metrics
+    assert f"millstream_state_restore_seconds{labels} 1.5" in metrics
