@@ -108,16 +108,19 @@ class HadoopFiles:
 
     def read(self, path: str) -> bytes | None:
         hadoop_path, system = self._open(path)
-        try:
-            stream = system.open(hadoop_path)
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
-                raise
-            return None
-        try:
-            return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
-        finally:
-            stream.close()
+        while True:
+            try:
+                stream = system.open(hadoop_path)
+                try:
+                    return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
+                finally:
+                    stream.close()
+            except Py4JJavaError as error:
+                if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
+                    raise
+            # Hadoop's client of S3 also raises this if the file was replaced since it was opened.
+            if not system.exists(hadoop_path):
+                return None
 
     def write(self, path: str, content: bytes) -> None:
         """Replace a file atomically.
