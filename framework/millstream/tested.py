@@ -27,10 +27,10 @@ class TestResult(Struct, frozen=True):
     diagnostics: tuple[dict[str, Any], ...] = ()
     details: str = ""
     """The rows that differ, or why it warned or was skipped."""
-    expired: int = 0
-    """Of a unit test: how many rows or keys of the model's state expired."""
     ran: str = ""
     """When its run started."""
+    expired: int = 0
+    """Of a unit test: how many rows or keys of the model's state expired."""
 
     __test__ = False  # not a test of pytest
 
