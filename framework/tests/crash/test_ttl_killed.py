@@ -134,9 +134,9 @@ def expected_visits(events):
 def expected_pairs(traffic):
     duck = duckdb.connect()
     for name in ("events", "hits"):
-        duck.execute(f"create table {name} (user text, id int, at timestamptz)")
+        duck.execute(f"create table {name} (name text, id int, time timestamptz)")
         duck.executemany(f"insert into {name} values (?, ?, ?)", getattr(traffic, name))
-    near = f"abs(epoch(e.at) - epoch(h.at)) <= {TTL.total_seconds()}"
+    near = f"abs(epoch(e.time) - epoch(h.time)) <= {TTL.total_seconds()}"
     return set(
-        duck.sql(f"select e.id, h.id from events e join hits h on e.user = h.user and {near}").fetchall()
+        duck.sql(f"select e.id, h.id from events e join hits h on e.name = h.name and {near}").fetchall()
     )

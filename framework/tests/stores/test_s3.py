@@ -142,4 +142,7 @@ def versions(address, prefix):
     space = found.tag.partition("}")[0] + "}"
     written = [each.findtext(f"{space}Key") for each in found.iter(f"{space}Version")]
     deleted = {each.findtext(f"{space}Key") for each in found.iter(f"{space}DeleteMarker")}
-    return {key: written.count(key) for key in written}, deleted
+    # Hadoop's client also writes and deletes an object for each folder.
+    return {key: written.count(key) for key in written if not key.endswith("/")}, {
+        key for key in deleted if not key.endswith("/")
+    }
