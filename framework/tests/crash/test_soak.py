@@ -194,7 +194,9 @@ def test_nothing_is_lost_and_memory_does_not_grow(shop):
                     watch.until(1)
         finally:
             code = run.stop()
-        assert code == 0, run.said[-5:]
+            if code:
+                say("".join([*run.said, *iter(run.lines.get, "")][-3:]))
+        assert code == 0
         say(f"{traffic.count:,} records; memory {watch.grown():.2f} times that before the middle")
         succeed(shop.root, "build")
     check_once(shop, traffic, CHOSEN)

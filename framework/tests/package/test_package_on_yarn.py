@@ -70,9 +70,9 @@ def test_a_package_builds_its_tables_in_cluster_mode(tmp_path, broker, monkeypat
     assert done.returncode == 0, done.stderr
     with yarn(tmp_path / "yarn") as cluster:
         shop.send(event(1, "a", 1.0, kind="日本"), event(2, "b", 2.0, kind="x"))
-        submitted(package, cluster, broker)
+        submitted(package, cluster, tmp_path / "production.conf", broker)
         shop.send(event(3, "a", 10.0, kind="y"))
-        submitted(package, cluster, broker)
+        submitted(package, cluster, tmp_path / "production.conf", broker)
         states = [each["finalStatus"] for each in cluster.asked("apps")["apps"]["app"]]
     assert states == ["SUCCEEDED", "SUCCEEDED"]
     rows = table_rows(shop.root, "model.totals")
@@ -81,7 +81,7 @@ def test_a_package_builds_its_tables_in_cluster_mode(tmp_path, broker, monkeypat
     assert widths == {1: 5, 2: 2, 3: 2}
 
 
-def submitted(package, cluster, bootstrap):
+def submitted(package, cluster, properties, bootstrap):
     """Build with spark-submit, from a folder that has nothing but the package."""
     settings = {
         "spark.yarn.jars": f"local:{HOME}/jars/*",  # what a cluster has: Spark itself
@@ -89,11 +89,11 @@ def submitted(package, cluster, bootstrap):
         "spark.yarn.appMasterEnv.BOOTSTRAP": bootstrap,
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(PYTHON),
     }
-    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    properties.write_text("".join(f"{name}  {value}\n" for name, value in settings.items()))
     own = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     own |= {"HADOOP_CONF_DIR": str(cluster.configuration), "SPARK_HOME": str(HOME)}
     done = subprocess.run(
-        [package / "submit", "build", "--master", "yarn", "--deploy-mode", "cluster", *options],
+        [package / "submit", "build", "--master", "yarn", "--deploy-mode", "cluster", "--properties-file", properties],
         cwd=package, env=own, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:] + cluster.logs()

@@ -9,10 +9,13 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 from support.runs import create_topics
+from support.secured import PASSWORD, known, secured_port  # noqa: F401 - a fixture
 from support.spark import SPARK_WARNINGS
 
 from millstream.broker import broker_folder_of, keep_broker, revive_broker, stop_broker
+from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
+from millstream.kafka.topics import Topic, create_missing
 from millstream.machine.server.state import read_pid
 from millstream.runner.live.consumer_offsets import Commits
 
@@ -52,9 +55,29 @@ def test_a_broker_that_dies_ends_no_process_and_later_offsets_arrive(tmp_path, f
             each.join()
         admin = AdminClient({"bootstrap.servers": broker.address})
         for query, count in enumerate(counts):
-            asked = ConsumerGroupTopicPartitions(f"millstream.shop.q{query}")
-            (future,) = admin.list_consumer_group_offsets([asked]).values()
-            found = {each.partition: each.offset for each in future.result(10).topic_partitions}
-            assert found == {0: count - 1, 1: 7}
+            assert offsets(admin, f"q{query}") == {0: count - 1, 1: 7}
     finally:
         stop_broker(tmp_path, force=True)
+
+
+def test_a_cluster_with_logins(secured_port, first_spark, caplog):  # noqa: F811
+    admin = admin_of(known(secured_port))
+    create_missing(admin, [Topic("events", 1, 1)])
+    commits = Commits(first_spark, known(secured_port), "shop", None)
+    commits.commit("totals", {"events": {0: 5}})
+    assert offsets(admin.client, "totals") == {0: 5}
+    assert caplog.messages == []
+    # Someone who may not do that is told in the log, without the password.
+    Commits(first_spark, known(secured_port, "ann", PASSWORD), "shop", None).commit(
+        "totals", {"events": {0: 6}}
+    )
+    (said,) = caplog.messages
+    assert "millstream.shop.totals" in said
+    assert "AuthorizationException" in said
+    assert offsets(admin.client, "totals") == {0: 5}
+
+
+def offsets(admin, query):
+    asked = ConsumerGroupTopicPartitions(f"millstream.shop.{query}")
+    (future,) = admin.list_consumer_group_offsets([asked]).values()
+    return {each.partition: each.offset for each in future.result(10).topic_partitions}

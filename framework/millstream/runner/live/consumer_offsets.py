@@ -39,6 +39,8 @@ class Commits:
             return
         group = group_of(self._project, query, self._environment)
         try:
-            self._groups.set(group, "\n".join(lines), int(PATIENCE * 1000))
-        except (Py4JError, OSError) as error:
-            _log.warning("could not commit offsets of the consumer group %s: %s", group, error)
+            problem = self._groups.set(group, "\n".join(lines), int(PATIENCE * 1000))
+        except (Py4JError, OSError) as error:  # the JVM has ended
+            problem = error
+        if problem:
+            _log.warning("could not commit offsets of the consumer group %s: %s", group, problem)

@@ -16,8 +16,11 @@ public final class GroupOffsets {
     admin = Admin.create(new HashMap<String, Object>(settings));
   }
 
-  /** Sets the offsets of a group: a line for each partition, with its number, the offset and the topic. */
-  public void set(String group, String lines, int milliseconds) throws InterruptedException {
+  /**
+   * Sets the offsets of a group: a line for each partition, with its number, the offset and the topic. Returns why that
+   * failed, or an empty text.
+   */
+  public String set(String group, String lines, int milliseconds) throws InterruptedException {
     Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
     lines.lines().map(line -> line.split(" ", 3)).forEach(parts ->
         offsets.put(
@@ -26,8 +29,9 @@ public final class GroupOffsets {
     try {
       AlterConsumerGroupOffsetsOptions limit = new AlterConsumerGroupOffsetsOptions().timeoutMs(milliseconds);
       admin.alterConsumerGroupOffsets(group, offsets, limit).all().get();
+      return "";
     } catch (ExecutionException error) {
-      throw new IllegalStateException(error.getCause());
+      return error.getCause().toString();
     }
   }
 }
