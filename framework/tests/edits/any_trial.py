@@ -174,46 +174,53 @@ def executed(job, root: Path) -> dict[str, object]:
 
 
 class Batch:
-    """Copies that are built together: all of one project, or one whose settings are edited."""
+    """Copies that are built together: all of one project, or one whose settings are edited.
 
-    def __init__(self, root: Path, number: int, trials: list[Trial], server, spark) -> None:
-        self.root, self.target, self.trials, self._spark = root, f"t{number:02}", trials, spark
-        folder = broker_folder(root)
-        folder.parent.mkdir(parents=True)
-        folder.symlink_to(server.folder, target_is_directory=True)
-        self._bootstrap = server.address
+    A fresh build of the edited project has a folder and a broker of its own: an edit may name a topic as both
+    would.
+    """
+
+    def __init__(self, root: Path, number: int, trials: list[Trial], servers, spark) -> None:
+        self.target, self.trials, self._spark = f"t{number:02}", trials, spark
+        self.root, self.fresh = root / "running", root / "fresh"
+        self._bootstrap = {}
+        for place, server in zip((self.root, self.fresh), servers, strict=True):
+            folder = broker_folder(place)
+            folder.parent.mkdir(parents=True)
+            folder.symlink_to(server.folder, target_is_directory=True)
+            self._bootstrap[place] = server.address
         self._refused: frozenset[str] = frozenset()
         self._edited = False
 
-    def write(self, *, edited: bool) -> None:
+    def write(self, root: Path, *, edited: bool) -> None:
         self._edited = edited
         if not any(trial.whole for trial in self.trials):
-            write_settings(self.root, [trial.name for trial in self.trials], self.target)
+            write_settings(root, [trial.name for trial in self.trials], self.target)
         for trial in self.trials:
             kept = {"pyproject.toml", "profiles.yml"} if not trial.whole else set()
-            saved = {path: (self.root / path).read_text() for path in kept}
+            saved = {path: (root / path).read_text() for path in kept}
             write(
-                self.root,
+                root,
                 trial.name,
                 self.target,
                 edit=trial.edit if edited else None,
                 models=trial.models,
             )
             for path, text in saved.items():
-                (self.root / path).write_text(text)
+                (root / path).write_text(text)
 
-    def build(self, **options):
+    def build(self, root: Path, **options):
         # Workers find the project's modules here, and have imported none of its earlier ones.
         version = "edited" if self._edited else "unedited"
         environment = self._spark.sparkContext.environment
-        environment |= {"PYTHONPATH": str(self.root), "MILLSTREAM_TESTS_VERSION": version}
-        results, told = built(self.root, self._session(options.get("target")), **options)
+        environment |= {"PYTHONPATH": str(root), "MILLSTREAM_TESTS_VERSION": version}
+        results, told = built(root, self._session(root), **options)
         return statuses(results), told
 
-    def _session(self, target):
+    def _session(self, root: Path):
         """Return a session whose queries have the settings of the target, as in a process of its own."""
         session, create = self._spark.newSession(), self._spark.newSession
-        settings = load_project(self.root, target, None, None).target.settings.get("spark") or {}
+        settings = load_project(root, None, None, None).target.settings.get("spark") or {}
 
         def configured():
             found = create()
@@ -226,14 +233,14 @@ class Batch:
         return session
 
     def first(self) -> None:
-        self.write(edited=False)
-        found, told = self.build()
+        self.write(self.root, edited=False)
+        found, told = self.build(self.root)
         assert set(found.values()) == {"success"}, ({n: s for n, s in found.items() if s != "success"}, told)
 
     def second(self) -> None:
         """Build the edited project: refused queries are rebuilt, with all that reads them."""
-        self.write(edited=True)
-        found, _ = self.build()
+        self.write(self.root, edited=True)
+        found, _ = self.build(self.root)
         self._refused = frozenset(
             name for name, status in found.items() if status != "success" and name.startswith("e")
         )
@@ -245,9 +252,12 @@ class Batch:
                 if {f"{trial.name}_{each}" for each in UPSTREAM[model]} & self._refused
             }
             self._refused |= below
-            found, _told = self.build(intent=Update(frozenset(f"model.{each}" for each in self._refused)))
+            found, _told = self.build(
+                self.root, intent=Update(frozenset(f"model.{each}" for each in self._refused))
+            )
         self._continued = found
-        self._fresh, _ = self.build(target=f"f{self.target}")
+        self.write(self.fresh, edited=True)
+        self._fresh, _ = self.build(self.fresh)
 
     def compare(self, before) -> None:
         for trial in self.trials:
@@ -261,7 +271,7 @@ class Batch:
                     trial.ran[model] = f"{told}, but it fails"
                     trial.unsafe[model] = (told, self._continued.get(name))
                     continue
-                mine, fresh = (self.rows(name, each, model) for each in (self.target, f"f{self.target}"))
+                mine, fresh = (self.rows(name, each, model) for each in (self.root, self.fresh))
                 seen = "equal" if before and fresh == before[model] else "differs" if before else "compared"
                 trial.ran[model] = seen
                 if (told == "same") == (name in self._refused) and told == "same":
@@ -273,12 +283,12 @@ class Batch:
                         sorted((fresh - mine).items())[:3],
                     )
 
-    def rows(self, name: str, target: str, model: str) -> Counter[str]:
-        sql = (self.root / f"models/{name.partition('_')[0]}/{name}.sql").read_text()
+    def rows(self, name: str, root: Path, model: str) -> Counter[str]:
+        sql = (root / f"models/{name.partition('_')[0]}/{name}.sql").read_text()
         if "materialized='sink'" not in sql:
-            return _counted(table_rows(self.root, f"model.{name}", target))
+            return _counted(table_rows(root, f"model.{name}", self.target))
         topic = re.search(r"target\.name ~ '(\w+)'", sql)
-        records = received(self._bootstrap, f"{target}{topic[1]}" if topic else name)
+        records = received(self._bootstrap[root], f"{self.target}{topic[1]}" if topic else name)
         if model == "sent":  # records stay as they were sent: those of later records count
             return Counter(repr((each.key(), each.value())) for each in records if _is_later(each))
         return Counter(repr(each) for each in {each.key(): each.value() for each in records}.items())

@@ -60,17 +60,19 @@ def test_no_query_goes_on_with_other_rows(trials, tmp_path, first_spark):
     together = [each for each in chosen if not each.whole]
     groups = [together[start : start + TOGETHER] for start in range(0, len(together), TOGETHER)]
     groups += [[each] for each in chosen if each.whole]
-    with shared_broker(tmp_path / "broker") as starting:
-        server = starting.ready()
+    with shared_broker(tmp_path / "broker") as one, shared_broker(tmp_path / "fresh") as other:
+        servers = one.ready(), other.ready()
         batches = [
-            Batch(tmp_path / f"b{number}", number, group, server, first_spark)
+            Batch(tmp_path / f"b{number}", number, group, servers, first_spark)
             for number, group in enumerate([[base()], *groups] if RUN_ALL else groups)
         ]
-        create_topics(server.address, *TOPICS)
-        send(server.address, records(0))
+        for server in servers:
+            create_topics(server.address, *TOPICS)
+            send(server.address, records(0))
         for batch in batches:
             batch.first()
-        send(server.address, records(1))
+        for server in servers:
+            send(server.address, records(1))
         before = {}
         for batch in batches:
             batch.second()
@@ -79,7 +81,7 @@ def test_no_query_goes_on_with_other_rows(trials, tmp_path, first_spark):
                 (unedited,) = batch.trials
                 assert unedited.unsafe == {}
                 before = {
-                    model: batch.rows(f"{unedited.name}_{model}", batch.target, model)
+                    model: batch.rows(f"{unedited.name}_{model}", batch.root, model)
                     for model in unedited.chosen
                 }
                 assert all(before.values())
