@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -52,6 +52,23 @@ class LocalDelta(Struct, frozen=True):
             remedy = "check that the storage is reachable and its credentials are in the environment"
             message = f"the table '{table.name}' can't be read: {clean(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
+
+    def is_read(self, relation: str, offsets: Sequence[Mapping[str, Any]]) -> bool:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        folder = self.tables.read(relation)
+        if local_path(folder) is None:
+            return False
+        try:
+            table = DeltaTable(folder)
+        except (DeltaError, OSError):
+            return False  # a build says what is wrong with it
+        # The next change to read is of a later version than the newest one.
+        id_, version = str(table.metadata().id), table.version()
+        return any(
+            each.get("reservoirId") == id_ and each.get("reservoirVersion", 0) > version for each in offsets
+        )
 
     def reached(self) -> str:
         """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
