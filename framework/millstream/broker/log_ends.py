@@ -15,6 +15,8 @@ _BATCH = struct.Struct(">qiibiHi")
 epoch, the format, a checksum, attributes, and how far the last record's offset is from the first one's."""
 _BEFORE_LENGTH = 12
 _FORMAT = 2
+_AS_CLIENTS = str.maketrans("-_", "+/")
+"""Files have ids in the base64 of addresses, clients in the other one."""
 
 
 class LogEnds(Struct, frozen=True):
@@ -43,7 +45,7 @@ def _id(folder: Path) -> str | None:
     for line in (folder / "partition.metadata").read_text(encoding="ascii").splitlines():
         name, _, value = line.partition(": ")
         if name == "topic_id":
-            return value
+            return value.translate(_AS_CLIENTS)
     return None
 
 

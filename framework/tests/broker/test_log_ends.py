@@ -31,14 +31,14 @@ def stopped(tmp_path_factory):
         admin = AdminClient({"bootstrap.servers": broker.address})
         _limit_segments(admin, "rolled")
         dice = Random(7)
-        producer = Producer({"bootstrap.servers": broker.address, "compression.type": "lz4", "linger.ms": 1})
+        producer = Producer({"bootstrap.servers": broker.address, "compression.type": "lz4", "linger.ms": 1, "log_level": 0})
         for number in range(3000):
             for topic in ("events", "a-b.c_1", *(("few",) if number < 5 else ())):
                 producer.produce(topic, key=str(dice.random()), value=b"x" * dice.randrange(300))
             producer.produce("rolled", value=os.urandom(2000), partition=number % 3)
             producer.poll(0)
         assert producer.flush(30) == 0
-        committed = Producer({"bootstrap.servers": broker.address, "transactional.id": "one"})
+        committed = Producer({"bootstrap.servers": broker.address, "transactional.id": "one", "log_level": 0})
         committed.init_transactions()
         for end in (committed.commit_transaction, committed.abort_transaction, committed.commit_transaction):
             committed.begin_transaction()

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from support.commands import MILLSTREAM
@@ -87,7 +88,7 @@ def test_without_spark_and_without_the_broker(tmp_path):
             if stopped:
                 stop_broker(tmp_path)
             # A JVM can't start now.
-            again = build(shop, JAVA_HOME="/nowhere", PATH=os.path.dirname(MILLSTREAM[0]))
+            again = build(shop, JAVA_HOME="/nowhere", PATH=str(Path(MILLSTREAM[0]).parent))
             assert [(each["id"], each["rows_read"], each["status"]) for each in again["results"]] == [
                 (each["id"], 0, "success") for each in first["results"]
             ]
