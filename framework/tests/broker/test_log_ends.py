@@ -31,7 +31,9 @@ def stopped(tmp_path_factory):
         admin = AdminClient({"bootstrap.servers": broker.address})
         _limit_segments(admin, "rolled")
         dice = Random(7)
-        producer = Producer({"bootstrap.servers": broker.address, "compression.type": "lz4", "linger.ms": 1, "log_level": 0})
+        producer = Producer(
+            {"bootstrap.servers": broker.address, "compression.type": "lz4", "linger.ms": 1, "log_level": 0}
+        )
         for number in range(3000):
             for topic in ("events", "a-b.c_1", *(("few",) if number < 5 else ())):
                 producer.produce(topic, key=str(dice.random()), value=b"x" * dice.randrange(300))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError, os_reason
@@ -57,18 +59,21 @@ class LocalDelta(Struct, frozen=True):
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        folder = self.tables.read(relation)
-        if local_path(folder) is None:
+        folder = local_path(self.tables.read(relation))
+        if folder is None:
             return False
         try:
-            table = DeltaTable(folder)
-        except (DeltaError, OSError):
-            return False  # a build says what is wrong with it
-        # The next change to read is of a later version than the newest one.
-        id_, version = str(table.metadata().id), table.version()
-        return any(
-            each.get("reservoirId") == id_ and each.get("reservoirVersion", 0) > version for each in offsets
-        )
+            table = DeltaTable(str(folder))
+            id_, newest = str(table.metadata().id), table.version()
+            (offset,) = (each for each in offsets if each.get("reservoirId") == id_)
+            at, index = offset["reservoirVersion"], offset["index"]
+            # Of the version that it is at, it has read the files up to the index.
+            left = (
+                _changes(folder, version) - (index + 1) * (version == at) for version in range(at, newest + 1)
+            )
+            return not offset["isStartingVersion"] and all(each <= 0 for each in left)
+        except (DeltaError, OSError, ValueError, KeyError):
+            return False  # a build says what is wrong
 
     def reached(self) -> str:
         """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
@@ -85,6 +90,18 @@ class LocalDelta(Struct, frozen=True):
 
     def outside(self, own: Path) -> str | None:
         return self.folder if is_outside(self.folder, own) else None
+
+
+def _changes(folder: Path, version: int) -> int:
+    """Return how many files a version's changes are in, as Delta's change feed reads them."""
+    lines = (folder / "_delta_log" / f"{version:020}.json").read_bytes().splitlines()
+    found = Counter(
+        kind
+        for line in lines
+        for kind, action in msgspec.json.decode(line).items()
+        if kind == "cdc" or (kind in {"add", "remove"} and action["dataChange"])
+    )
+    return found["cdc"] or found["add"] + found["remove"]
 
 
 def locate(target: Target, root: Path) -> LocalDelta:
