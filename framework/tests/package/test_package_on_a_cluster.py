@@ -2,33 +2,16 @@
 
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from support.commands import MILLSTREAM
+from support.function_of_a_package import PYTHON, write_widths
 from support.runs import create_topics, table_rows
 from support.shops import Shop, event
 from support.standalone import HOME, standalone
 
 pytestmark = pytest.mark.long
 
-PYTHON = Path(sys.base_prefix) / f"bin/python{sys.version_info[0]}.{sys.version_info[1]}"
-FUNCTION = """
-    import wcwidth
-    import words
-
-    def width(text: str) -> int:
-        return wcwidth.wcswidth(words.loud(text))
-"""
-MODULE = """
-    def loud(text: str) -> str:
-        return f"{text}!"
-"""
-MODEL = """
-    {{ config(materialized='table', unique_key='id') }}
-    select id, width(kind) as width from {{ source('web', 'events') }}
-"""
 PROFILES = """
     shop:
       target: local
@@ -58,10 +41,7 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker, 
     shop = Shop(tmp_path, broker)
     create_topics(broker, "events", partitions=2)
     shop.write("profiles.yml", PROFILES)
-    shop.write("macros/width.py", FUNCTION)
-    shop.write("words.py", MODULE)
-    shop.write("macros/functions.yml", "functions:\n  - {name: width, runs: python}")
-    shop.model("widths", MODEL)
+    write_widths(shop)
     shop.send(event(1, kind="日本"), event(2, kind="x"))
     with standalone(tmp_path, broker):
         place = tmp_path / "package"

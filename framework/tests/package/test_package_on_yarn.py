@@ -2,35 +2,17 @@
 
 import os
 import subprocess
-import sys
-from pathlib import Path
 
-import pyspark
 import pytest
 from support.commands import MILLSTREAM
+from support.function_of_a_package import PYTHON, write_widths
 from support.runs import create_topics, table_rows
 from support.shops import TOTALS, Shop, event
+from support.standalone import HOME
 from support.yarn import yarn
 
 pytestmark = pytest.mark.long
 
-HOME = Path(pyspark.__file__).parent
-PYTHON = Path(sys.base_prefix) / f"bin/python{sys.version_info[0]}.{sys.version_info[1]}"
-FUNCTION = """
-    import wcwidth
-    import words
-
-    def width(text: str) -> int:
-        return wcwidth.wcswidth(words.loud(text))
-"""
-MODULE = """
-    def loud(text: str) -> str:
-        return f"{text}!"
-"""
-WIDTHS = """
-    {{ config(materialized='table', unique_key='id') }}
-    select id, width(kind) as width from {{ source('web', 'events') }}
-"""
 PROFILES = """
     shop:
       target: cluster
@@ -56,10 +38,7 @@ def test_a_package_builds_its_tables_in_cluster_mode(tmp_path, broker, monkeypat
     shop = Shop(tmp_path / "shop", broker)
     shop.write("profiles.yml", PROFILES.format(root=tmp_path))
     shop.model("totals", TOTALS)
-    shop.write("macros/width.py", FUNCTION)
-    shop.write("words.py", MODULE)
-    shop.write("macros/functions.yml", "functions:\n  - {name: width, runs: python}")
-    shop.model("widths", WIDTHS)
+    write_widths(shop)
     create_topics(broker, "events", partitions=2)
     package = tmp_path / "package"
     done = subprocess.run(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -18,6 +17,7 @@ from millstream.kafka.cluster import Cluster, revealed
 from millstream.kafka.groups import group_of
 from millstream.kafka.settings import java_admin_config
 from millstream.project.names import Environment
+from millstream.runner.spark.jvm import own_class
 
 _log = logging.getLogger(__name__)
 
@@ -29,9 +29,7 @@ class Commits:
         self, spark: SparkSession, cluster: Cluster, project: str, environment: Environment | None
     ) -> None:
         self._project, self._environment = project, environment
-        jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
-        create = getattr(jvm, "millstream.spark.GroupOffsets")
-        self._groups = create(revealed(java_admin_config(cluster)))
+        self._groups = own_class(spark, "GroupOffsets")(revealed(java_admin_config(cluster)))
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
         lines = [f"{n} {at} {topic}" for topic, ends in read.items() for n, at in ends.items()]

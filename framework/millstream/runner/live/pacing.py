@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
@@ -20,6 +19,7 @@ from millstream.runner.queries.pace import FIRST, Observed, Pace, shared_out
 from millstream.runner.queries.reads import at_most, largest
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.turns import Turn
+from millstream.runner.spark.jvm import own_class
 
 
 class Pacing:
@@ -63,6 +63,5 @@ class Pacing:
 
 
 def _limit(streaming: StreamingQuery, topics: Mapping[str, int]) -> None:
-    jvm: Any = SparkSession.active()._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
-    limits = getattr(jvm, "millstream.spark.BatchLimits")
+    limits = own_class(SparkSession.active(), "BatchLimits")
     limits.limit(streaming._jsq, dict(topics))  # noqa: SLF001

@@ -26,6 +26,7 @@ from millstream.project.values import Function, Project
 from millstream.runner.python import columns, decoding, fitting, forwarding, worker
 from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.python.worker import Called
+from millstream.runner.spark.jvm import own_class
 from millstream.user_code import Source
 
 # Workers of a cluster need no Millstream: pickle sends them these modules.
@@ -70,8 +71,7 @@ def register(
 
 def _replace(session: SparkSession, function: Function, native: Translation, *, deterministic: bool) -> None:
     """Let the JVM call a function itself, where a call's arguments have the types of its hints."""
-    gateway: Any = session.sparkContext._jvm  # noqa: SLF001
-    gateway.millstream.spark.NativeFunction.register(
+    own_class(session, "NativeFunction").register(
         session._jsparkSession.sessionState().functionRegistry(),  # noqa: SLF001
         function.name,
         function.path,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
+
+from millstream.runner.spark.jvm import own_class
 
 MOST = 10_000
 """Records that a small batch reads, and rows that come to the driver."""
@@ -38,10 +39,7 @@ class Evaluated(Struct, frozen=True, eq=False):
 def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
     """Run a query once, and yield its rows."""
     session = rows.sparkSession
-    jvm: Any = session._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
-    # By its whole name, py4j finds a class without looking for packages in all jars.
-    small_batch = getattr(jvm, "millstream.spark.SmallBatch")
-    found = small_batch.of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
+    found = own_class(session, "SmallBatch").of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
     try:
         yield Evaluated(DataFrame(found.rows(), session), bool(found.isLocal()), lambda: int(found.count()))
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext, java_gateway
+from pyspark.sql import SparkSession
 
 from millstream.machine.environment import for_spark
 
@@ -47,6 +48,15 @@ def start_jvm(
 def is_submitted() -> bool:
     """Return whether spark-submit has started the JVM, and this process in it."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def own_class(session: SparkSession, name: str) -> Any:
+    """Return a class of Millstream's own jar.
+
+    By its whole name, py4j finds a class without looking for packages in all jars.
+    """
+    jvm: Any = session._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
+    return getattr(jvm, f"millstream.spark.{name}")
 
 
 def kill_jvm() -> None:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.project.values import Project, Topic
+from millstream.runner.spark.jvm import own_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,7 +88,6 @@ def _writes(model: ModelSpec) -> bool:
 
 def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:
     """Set the registry of the functions that are resolved from now on; its login stays in memory."""
-    jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
     urls, authorization, authority, identity, password = "", "", b"", b"", ""
     if registry.address is not None:
         from millstream.registry.settings import client_settings, without_login
@@ -105,7 +105,7 @@ def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:
         if "ssl.certificate.location" in settings:
             password = secrets.token_urlsafe()
             identity = _pkcs12(settings, password)
-    jvm.millstream.spark.Registry.use(
+    own_class(spark, "Registry").use(
         urls, authorization, bytearray(authority), bytearray(identity), password, registry.written
     )
 
