@@ -43,6 +43,9 @@ class LocalTables(Protocol):
         `offsets` are those up to which it has read its sources, as Spark's JSON.
         """
 
+    def version(self, relation: str, /) -> str | None:
+        """Return what differs after each change of a table; None if that is unknown."""
+
     def reached(self) -> str:
         """Connect, and return what was found."""
 

@@ -5,23 +5,18 @@ If anything is unknown or out of the ordinary, such as a change that was interru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from millstream.broker import broker_status
-from millstream.broker.log_ends import LogEnds, log_ends
 from millstream.deployment.choosing import choose_queries
 from millstream.deployment.intents import Update
 from millstream.deployment.records import Deployed, Record
 from millstream.deployment.stages import Continue, Start, chain, stages
-from millstream.kafka.clients import admin_of
-from millstream.kafka.cluster import cluster_of, is_embedded
-from millstream.kafka.offsets import bounds
-from millstream.kafka.topics import topic_ids
+from millstream.kafka.cluster import is_embedded
+from millstream.kafka.logs import logs_of
 from millstream.physical.values import Query, SourceRead
 from millstream.project.folders import checkpoints_of, folder_in, local_path
-from millstream.project.values import Project
 from millstream.runner.checkpoints import splitting, swap
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import (
@@ -89,21 +84,18 @@ def _have_read_all(
         offsets = table_offsets(files, spark, done)
         if not all(_is_read(job, each, offsets) for each in query.sources if not each.topic):
             return False
-    ends = _ends(job.project, {topic for query in queries for topic in (*query.topics, *_read(query))})
-    if ends is None:
+    logs = logs_of(job.project, {topic for query in queries for topic in (*query.topics, *_read(query))})
+    if logs is None:
         return False
-    if is_embedded(job.project.target) and not all(
-        any(ends.ends[t].values()) for q in queries for t in _read(q)
-    ):
+    ends = {
+        topic: {n: log.end for n, log in logs.topics[topic].items()} for q in queries for topic in _read(q)
+    }
+    if is_embedded(job.project.target) and not all(any(each.values()) for each in ends.values()):
         return False  # generators fill topics that are empty
     for query in queries:
-        read = read_up_to(files, *batches[query.name]) or {}
-        for topic in _read(query):
-            if (
-                ends.ids.get(topic) != records[query.name].ids.get(topic)
-                or read.get(topic) != ends.ends[topic]
-            ):
-                return False
+        read, record = read_up_to(files, *batches[query.name]) or {}, records[query.name]
+        if any(logs.ids.get(t) != record.ids.get(t) or ends[t] != read.get(t) for t in _read(query)):
+            return False
     return True
 
 
@@ -116,22 +108,3 @@ def _is_read(job: Job, source: SourceRead, offsets: Sequence[Mapping[str, Any]])
 
 def _read(query: Query) -> list[str]:
     return [source.topic for source in query.sources if source.topic]
-
-
-def _ends(project: Project, topics: Collection[str]) -> LogEnds | None:
-    """Return where topics end, if all exist; a local broker that does not run is not started."""
-    target, root = project.target, Path(project.root)
-    address = None
-    if is_embedded(target):
-        status = broker_status(root)
-        if status.state == "stopped":
-            found = log_ends(root)
-            return found if found is not None and found.ends.keys() >= set(topics) else None
-        if status.address is None:
-            return None
-        address = status.address
-    admin = admin_of(cluster_of(target, address, project.root))
-    ends: dict[str, dict[int, int]] = {}
-    for (topic, number), bound in bounds(admin, topics).items():
-        ends.setdefault(topic, {})[number] = bound.end
-    return LogEnds(ends, topic_ids(admin, topics)) if ends.keys() >= set(topics) else None

@@ -56,15 +56,11 @@ class LocalDelta(Struct, frozen=True):
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
     def is_read(self, relation: str, offsets: Sequence[Mapping[str, Any]]) -> bool:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
-
-        folder = local_path(self.tables.read(relation))
-        if folder is None:
+        folder, version = self._folder(relation), self._version(relation)
+        if folder is None or version is None:
             return False
         try:
-            table = DeltaTable(str(folder))
-            id_, newest = str(table.metadata().id), table.version()
+            id_, newest = version
             (offset,) = (each for each in offsets if each.get("reservoirId") == id_)
             at, index = offset["reservoirVersion"], offset["index"]
             # Of the version that it is at, it has read the files up to the index.
@@ -72,8 +68,28 @@ class LocalDelta(Struct, frozen=True):
                 _changes(folder, version) - (index + 1) * (version == at) for version in range(at, newest + 1)
             )
             return not offset["isStartingVersion"] and all(each <= 0 for each in left)
-        except (DeltaError, OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError):
             return False  # a build says what is wrong
+
+    def version(self, relation: str) -> str | None:
+        found = self._version(relation)
+        return None if found is None else "{} {}".format(*found)
+
+    def _version(self, relation: str) -> tuple[str, int] | None:
+        """Return the id and the version of a table in a folder; None if there is none that can be read."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        if (folder := self._folder(relation)) is None:
+            return None
+        try:
+            table = DeltaTable(str(folder))
+            return str(table.metadata().id), table.version()
+        except (DeltaError, OSError):
+            return None
+
+    def _folder(self, relation: str) -> Path | None:
+        return local_path(self.tables.read(relation))
 
     def reached(self) -> str:
         """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""

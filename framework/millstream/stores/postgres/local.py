@@ -51,6 +51,9 @@ class LocalPostgres(Struct, frozen=True):
     def is_read(self, _relation: str, _offsets: Sequence[Mapping[str, Any]]) -> bool:
         return False  # its tables have no versions
 
+    def version(self, _relation: str) -> None:
+        return None
+
     def reached(self) -> str:
         from millstream.stores.postgres.connection import connected
 

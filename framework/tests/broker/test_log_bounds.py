@@ -1,16 +1,16 @@
-"""Where topics end, read from the broker's files, compared with what the broker itself says."""
+"""Where topics begin and end, read from the broker's files, compared with what the broker itself says."""
 
 import os
 import signal
 from random import Random
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from support.runs import create_topics
 
 from millstream.broker import broker_folder_of, keep_broker, stop_broker
-from millstream.broker.log_ends import log_ends
+from millstream.broker.log_bounds import stopped_logs
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.offsets import bounds
@@ -23,7 +23,7 @@ TOPICS = ("events", "a-b.c_1", "few", "rolled", "transacted", "empty")
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
-    """The folder of a broker that has stopped, and where its topics ended."""
+    """The folder of a broker that has stopped, and the logs of its topics."""
     root = tmp_path_factory.mktemp("ends")
     broker = keep_broker(root)
     try:
@@ -47,6 +47,8 @@ def stopped(tmp_path_factory):
             for number in range(10):
                 committed.produce("transacted", value=b"x", partition=number % 2)
             end()
+        _delete(admin, "events", 100)
+        _delete(admin, "rolled", 700)
         client = admin_of(Cluster(broker.address))
         told, ids = bounds(client, TOPICS), topic_ids(client, TOPICS)
         os.kill(read_pid(broker_folder_of(root)), signal.SIGTERM)
@@ -58,23 +60,28 @@ def stopped(tmp_path_factory):
 
 
 def _limit_segments(admin, topic):
-    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
-
     entry = ConfigEntry("segment.bytes", str(1 << 20), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(10)
 
 
-def test_ends_and_ids_are_those_that_the_broker_told(stopped):
+def _delete(admin, topic, before):
+    """Delete the first records of each partition."""
+    partitions = [TopicPartition(topic, number, before) for number in range(3)]
+    for future in admin.delete_records(partitions).values():
+        future.result(10)
+
+
+def test_logs_and_ids_are_those_that_the_broker_told(stopped):
     root, told, ids = stopped
-    found = log_ends(root)
+    found = stopped_logs(root)
     assert found.ids == ids
-    assert {(topic, n): end for topic, ends in found.ends.items() for n, end in ends.items()} == {
-        partition: bound.end for partition, bound in told.items()
-    }
+    assert {(topic, n): log for topic, logs in found.topics.items() for n, log in logs.items()} == told
+    assert {log.first for log in found.topics["events"].values()} == {100}
+    assert {log.first for log in found.topics["rolled"].values()} == {700}
     assert len(list(broker_folder_of(root).data.glob("rolled-0/*.log"))) > 1
-    assert found.ends["empty"] == {0: 0, 1: 0, 2: 0}
+    assert found.topics["empty"] == {0: (0, 0), 1: (0, 0), 2: (0, 0)}
 
 
 def test_what_was_cut_off_is_unknown(stopped):
@@ -84,6 +91,6 @@ def test_what_was_cut_off_is_unknown(stopped):
     try:
         for length in (len(whole) - 1, len(whole) // 2 + 1, 10):
             segment.write_bytes(whole[:length])
-            assert log_ends(root) is None
+            assert stopped_logs(root) is None
     finally:
         segment.write_bytes(whole)
