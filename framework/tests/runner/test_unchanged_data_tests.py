@@ -61,7 +61,7 @@ def write(shop):
     shop.model("sent", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
     shop.model("scored", "select score(value) as score from {{ source('web', 'events') }}")
     shop.model("today", "select id, current_date() as day from {{ source('web', 'events') }}")
-    shop.write("tests/big.sql", "select * from {{ ref('totals') }} where total > 'now()'")
+    shop.write("tests/big.sql", "select * from {{ ref('totals') }} where user = 'now()'")
     shop.write("tests/since.sql", "select * from {{ ref('seen') }} where id > year(current_date)")
     shop.write("tests/newer.sql", "select * from {{ ref('today') }} where day is null")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream import __version__
 from millstream.broker.log_bounds import Logs
 from millstream.data_tests import DataTest, data_test, relations_of
+from millstream.graph import build_graph
 from millstream.kafka.logs import logs_of
 from millstream.manifest import Compiled
 from millstream.materialization import Sink
@@ -31,7 +33,8 @@ def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dic
     if project.target.environment is not None:
         return {}  # what it reads from production is not known here
     nodes, catalog = compiled.manifest.nodes, read_catalog(compiled)
-    found = {id_: _Read(compiled, catalog, data_test(nodes[id_], compiled.tests)) for id_ in ids}
+    above = build_graph(nodes).ancestors
+    found = {id_: _Read(compiled, catalog, above, data_test(nodes[id_], compiled.tests)) for id_ in ids}
     settled = {id_: each for id_, each in found.items() if not each.changes_by_itself()}
     topics = {topic for each in settled.values() for topic in each.topics()}
     logs = logs_of(project, topics) if topics else Logs()
@@ -46,6 +49,7 @@ class _Read(Struct, frozen=True):
 
     compiled: Compiled
     catalog: Catalog
+    above: Callable[[str], frozenset[str]]
     test: DataTest
 
     def relations(self) -> list[str]:
@@ -81,7 +85,9 @@ class _Read(Struct, frozen=True):
 
     def digest(self, logs: Logs | None, versions: Mapping[str, str | None]) -> str | None:
         """Return the digest of all that decides; None if something stored is unknown."""
-        topics = [(topic, logs and (logs.ids[topic], logs.topics[topic])) for topic in self.topics()]
+        topics = [
+            (topic, logs and (logs.ids[topic], sorted(logs.topics[topic].items()))) for topic in self.topics()
+        ]
         tables = [(table, versions[table]) for table in self.tables()]
         if any(known is None for _, known in (*topics, *tables)):
             return None
@@ -92,13 +98,17 @@ class _Read(Struct, frozen=True):
 
     def _definitions(self) -> Iterator[Any]:
         """Yield how stored rows are read, and what views make of them."""
-        catalog = self.catalog
+        catalog, topics = self.catalog, [*self.topics()]
         yield catalog.target
-        for id_ in self.relations():
-            yield id_, self.compiled.sql.get(id_, "") if self._is_view(id_) else ""
-            yield catalog.topics.get(id_) or catalog.seeds.get(id_) or catalog.models.get(id_)
-        if any(id_ in catalog.topics for id_ in self.relations()) or any(self.topics()):
+        relations = frozenset(self.relations())
+        if topics:
+            # Models above a topic decide whether a record replaces the one before with its key.
+            relations = relations.union(*map(self.above, relations))
             yield catalog.functions  # some may decode records
+        for id_ in sorted(relations):
+            yield id_, catalog.topics.get(id_), catalog.seeds.get(id_)
+            if (model := catalog.models.get(id_)) is not None:
+                yield replace(model, checks=(), promised=(), metrics=(), log=None)
 
     def _is_view(self, id_: str) -> bool:
         model = self.catalog.models.get(id_)
