@@ -6,6 +6,7 @@ before the row is stored (`plan.nodes.Check`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,6 +50,28 @@ class QueryTest(Struct, frozen=True):
 
 
 DataTest = RowTest | TotalTest | QueryTest
+
+
+NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\.\w+)\b")
+"""Texts in SQL, and the names of relations."""
+
+
+def relations_of(test: DataTest) -> set[str]:
+    """Return all relations that a test reads, those that its conditions name in subqueries, too."""
+    match test:
+        case QueryTest(sql=sql, relations=relations):
+            texts, found = [sql], set(relations)
+        case TotalTest(relation=relation, wrong=wrong, report=report):
+            texts, found = [wrong, report], {relation}
+        case RowTest(relation=relation, wrong=wrong):
+            texts, found = [wrong], {relation}
+    return found | {relation_id(each[2]) for text in texts for each in NAMES.finditer(text) if each[2]}
+
+
+def relation_id(name: str) -> str:
+    """Return the id of a relation by its name in SQL."""
+    kind, _, rest = name.partition(".")
+    return f"{kind[:-1]}.{rest}"
 
 
 def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:

@@ -31,6 +31,10 @@ class TestResult(Struct, frozen=True):
     """When its run started."""
     expired: int = 0
     """Of a unit test: how many rows or keys of the model's state expired."""
+    contents: str = ""
+    """Of a data test that a build ran: a digest of its SQL and the rows it reads; empty if unknown."""
+    unchanged: bool = False
+    """It passed in an earlier build, at `ran`, over the same rows."""
 
     __test__ = False  # not a test of pytest
 

@@ -8,7 +8,7 @@ import sys
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 from msgspec import Struct
@@ -71,6 +71,10 @@ class Changes(Struct, frozen=True):
     rebuild: tuple[str, ...] = ()
     regroup: bool = False
     wait: bool = False
+
+
+DataTestChoice = Literal["none", "changed", "all"]
+"""Which data tests a build runs; `changed`: all but those that passed over the same rows before."""
 
 
 class Page(Struct, frozen=True):
@@ -236,6 +240,17 @@ def changing(function: Function) -> Function:
         waits,
     )
     return _grouped(function, "changes", Changes, options)
+
+
+def testing(function: Function) -> Function:
+    """Pass --no-tests and --all-tests to a command as `tests`, a `DataTestChoice`."""
+    of_rows = "Skip data tests, both row checks and those of stored rows."
+    again = "Also run data tests that passed over the same rows before."
+    options = (
+        click.option("--no-tests", "tests", flag_value="none", default="changed", help=of_rows),
+        click.option("--all-tests", "tests", flag_value="all", help=again),
+    )
+    return _with(function, options)  # type: ignore[return-value]
 
 
 def serving_page(function: Function) -> Function:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,7 +18,8 @@ from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from millstream.manifest import Compiled
-    from millstream.tested import TestResults
+    from millstream.project.values import Project
+    from millstream.tested import TestResult, TestResults
 
 
 def selected(
@@ -55,8 +57,13 @@ def run_tests(
     flags: Sequence[str] = (),
     *,
     strict: bool = False,
+    unchanged: Sequence[TestResult] = (),
+    contents: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[int, TestResults]:
-    """Run tests, write their results, and return the exit code and the results."""
+    """Run tests, write their results, and return the exit code and the results.
+
+    `unchanged` are tests that need not run again; `contents` digests of what data tests read.
+    """
     from millstream import __version__
     from millstream.cli.signals import ending_well
     from millstream.tested import TestResults, read_test_results, with_earlier_results, write_test_results
@@ -71,10 +78,12 @@ def run_tests(
     began, now = time.monotonic(), datetime.now(timezone.utc)
     settings, _ = read_settings(root)
     style = common.style
-    with ending_well():
-        code = run_pytest(
-            root, settings, reporter, flags, quiet=style.quiet, color=style.color, silent=style.json
-        )
+    code = 0
+    if ids is None or ids:
+        with ending_well():
+            code = run_pytest(
+                root, settings, reporter, flags, quiet=style.quiet, color=style.color, silent=style.json
+            )
     manifest, started = compiled.manifest, now.isoformat(timespec="seconds")
     results = TestResults(
         "test",
@@ -82,7 +91,7 @@ def run_tests(
         manifest.target,
         started,
         round(time.monotonic() - began, 3),
-        tuple(replace(each, ran=started) for each in reporter.results),
+        (*unchanged, *(replace(r, ran=started, contents=contents.get(r.id, "")) for r in reporter.results)),
         reporter.coverage,
         __version__,
     )
@@ -90,3 +99,15 @@ def run_tests(
     before = read_test_results(folder, manifest.project, manifest.target)
     write_test_results(folder, with_earlier_results(results, before, manifest.nodes))
     return code, results
+
+
+def unchanged_tests(project: Project, compiled: Compiled, contents: Mapping[str, str]) -> list[TestResult]:
+    """Return the data tests that passed over what they would read again."""
+    from millstream.tested import read_test_results
+
+    folder = Path(project.root) / project.settings.target_path
+    before = read_test_results(folder, compiled.manifest.project, compiled.manifest.target)
+    if before is None:
+        return []
+    passed = (each for each in (*before.earlier, *before.results) if each.status == "pass" and each.contents)
+    return [replace(each, unchanged=True) for each in passed if contents.get(each.id) == each.contents]

@@ -139,10 +139,11 @@ def _tests(
     project: Project, relation: str, path: str, columns: Iterable[Column], tests: Iterable[DataTest]
 ) -> Iterable[ManifestNode]:
     for label, column, test in labelled(relation, columns, tests):
-        depends = [relation]
-        to = test.arguments.get("to") if test.name == "relationships" else None
+        depends, arguments = [relation], test.arguments
+        to = arguments.get("to") if test.name == "relationships" else None
         if isinstance(to, str) and to.startswith(("model.", "seed.", "source.")):
-            depends.append(to)
+            arguments = arguments | {"to": _relation(project, to)}
+            depends.append(arguments["to"])
         yield ManifestNode(
             id=f"test.{label}",
             kind="test",
@@ -154,7 +155,7 @@ def _tests(
             test=test.name,
             meta={
                 **({"column": column} if column else {}),
-                "arguments": test.arguments,
+                "arguments": arguments,
                 "line": test.location.line,
             },
         )
@@ -184,7 +185,7 @@ def other_nodes(project: Project) -> Iterable[ManifestNode]:
             fqn=(name, exposure.name),
             tags=exposure.tags,
             config={"type": exposure.kind},
-            depends_on=exposure.depends_on,
+            depends_on=tuple(_relation(project, each) for each in exposure.depends_on),
             description=exposure.description,
             owner=exposure.owner,
             meta=exposure.meta | ({"url": exposure.url} if exposure.url else {}),
@@ -197,10 +198,17 @@ def other_nodes(project: Project) -> Iterable[ManifestNode]:
             path=metric.location.path,
             fqn=(name, metric.name),
             tags=metric.tags,
-            depends_on=(metric.model if "." in metric.model else f"model.{metric.model}",),
+            depends_on=(_relation(project, metric.model),),
             description=metric.description,
             meta=metric.meta | {"expression": metric.expression, "dimensions": list(metric.dimensions)},
         )
+
+
+def _relation(project: Project, id_: str) -> str:
+    """Return the id of a relation; a seed may be given as a model, as in ref('countries')."""
+    kind, _, name = id_.rpartition(".")
+    is_seed = kind in {"", "model"} and name in project.seeds and name not in project.models
+    return f"seed.{name}" if is_seed else id_ if kind else f"model.{name}"
 
 
 def manifest_function(function: Function) -> ManifestFunction:

@@ -382,11 +382,7 @@ def _joining(job: Job, files: Files, checkpoints: str) -> Job:
     """Plan the queries on what is deployed, of which nothing may have to change: other runs work with it."""
     deployed = deployed_at(files, checkpoints)
     found = fitted(job, deployed)
-    kept = found.kept
-    changes = kept is not None and (
-        kept.splits or kept.running.records != deployed.records or kept.running.lock != deployed.lock
-    )
-    if changes or splitting.has_begun(files, checkpoints) or has_begun(files, checkpoints):
+    if found.changes(deployed) or splitting.has_begun(files, checkpoints) or has_begun(files, checkpoints):
         raise must_change()
     return found.job
 
@@ -440,6 +436,14 @@ class Fitted(Struct, frozen=True):
 
     job: Job
     kept: Kept | None = None
+
+    def changes(self, deployed: Deployed) -> bool:
+        """Whether records or groups of what is deployed must change before queries start."""
+        return self.kept is not None and bool(
+            self.kept.splits
+            or self.kept.running.records != deployed.records
+            or self.kept.running.lock != deployed.lock
+        )
 
 
 def fitted(job: Job, deployed: Deployed) -> Fitted:

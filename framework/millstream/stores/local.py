@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +36,15 @@ class LocalTables(Protocol):
 
     def drop_all(self) -> None:
         """Drop all tables of an environment in a database."""
+
+    def is_read(self, relation: str, offsets: Sequence[Mapping[str, Any]], /) -> bool:
+        """Whether a query has read all changes of a table; False if that is unknown.
+
+        `offsets` are those up to which it has read its sources, as Spark's JSON.
+        """
+
+    def version(self, relation: str, /) -> str | None:
+        """Return what differs after each change of a table; None if that is unknown."""
 
     def reached(self) -> str:
         """Connect, and return what was found."""

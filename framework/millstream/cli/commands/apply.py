@@ -13,7 +13,16 @@ from millstream.cli.commands.build import build_and_test
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, accepting, cli_command, waits
+from millstream.cli.options import (
+    Changes,
+    Choice,
+    Common,
+    DataTestChoice,
+    accepting,
+    cli_command,
+    testing,
+    waits,
+)
 from millstream.cli.output import confirmed, console, finish, show
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
@@ -44,16 +53,16 @@ _ALL = Choice()
     help="Swap although rows differ outside the edited columns.",
 )
 @click.option("--rollback", is_flag=True, help="Restore the versions that the last apply replaced.")
-@click.option("--no-tests", is_flag=True, help="Skip data tests, as `build --no-tests` does.")
+@testing
 @waits
 def command(
     common: Common,
     changes: Changes,
+    tests: DataTestChoice,
     *,
     yes: bool,
     accept_differences: bool,
     rollback: bool,
-    no_tests: bool,
 ) -> int:
     """Deploy the project to a target, with a rollback.
 
@@ -66,10 +75,12 @@ def command(
     If the project is running on this machine, it keeps running: rebuilt queries catch up alongside the
     running ones, and take over between two batches.
     """
-    if rollback and (yes or changes != Changes(wait=changes.wait) or accept_differences or no_tests):
+    if rollback and (
+        yes or changes != Changes(wait=changes.wait) or accept_differences or tests != "changed"
+    ):
         raise click.UsageError("--rollback takes no other option of apply")
     root = root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
+    compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=tests != "none")
     run = _run_of(root, job)
     if rollback:
         return _roll_back(common, root, job) if run is None else _ask(common, root, compiled, job, run)
@@ -88,8 +99,8 @@ def command(
     intent = Apply(untouched(deployment.review, compiled), accept_differences, accepted_by(job.intent))
     job = structs.replace(job, intent=intent)
     if run is not None:
-        return _ask(common, root, compiled, job, run, intent, no_tests=no_tests)
-    return build_and_test(common, root, compiled, job, _ALL, diagnostics, no_tests=no_tests)
+        return _ask(common, root, compiled, job, run, intent, no_tests=tests == "none")
+    return build_and_test(common, root, compiled, job, _ALL, diagnostics, tests)
 
 
 def _run_of(root: Path, job: Job) -> Run | None:

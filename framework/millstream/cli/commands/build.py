@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from msgspec import to_builtins
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
-from millstream.cli.output import print_json, show
+from millstream.cli.options import (
+    Changes,
+    Choice,
+    Common,
+    DataTestChoice,
+    changing,
+    choosing,
+    cli_command,
+    testing,
+)
+from millstream.cli.output import print_json, say, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
@@ -35,23 +44,24 @@ if TYPE_CHECKING:
 )
 @choosing
 @changing
-@click.option("--no-tests", is_flag=True, help="Skip data tests, both row checks and those of stored rows.")
-def command(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
+@testing
+def command(common: Common, choice: Choice, changes: Changes, tests: DataTestChoice) -> int:
     """Run every model over what the topics hold now, then run their data tests.
 
     Missing topics are created; on the local target, empty source topics are filled by the generators in
-    `seeds/`. Each query continues where it stopped. If a model fails, its tests and the models that read it
-    are skipped. The exit code is 1 if a model or a test failed.
+    `seeds/`. Each query continues where it stopped. Data tests that passed over the same rows before are not
+    run again. If a model fails, its tests and the models that read it are skipped. The exit code is 1 if a
+    model or a test failed.
     """
-    return build_models(common, choice, changes, no_tests=no_tests)
+    return build_models(common, choice, changes, tests)
 
 
-def build_models(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
+def build_models(common: Common, choice: Choice, changes: Changes, tests: DataTestChoice) -> int:
     root = root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=not no_tests)
+    compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=tests != "none")
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
-    return build_and_test(common, root, compiled, job, choice, diagnostics, no_tests=no_tests)
+    return build_and_test(common, root, compiled, job, choice, diagnostics, tests)
 
 
 def build_and_test(
@@ -61,8 +71,7 @@ def build_and_test(
     job: Job,
     choice: Choice,
     diagnostics: Sequence[Diagnostic],
-    *,
-    no_tests: bool,
+    tests: DataTestChoice,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
     from millstream.cli.build_progress import build_progress
@@ -80,13 +89,13 @@ def build_and_test(
     write_results(folder, results)
     if not common.style.json:
         progress.print_summary(results)
-    code, tests = (0, None) if no_tests else _run_data_tests(common, root, compiled, choice, results)
+    code, tested = _run_data_tests(common, compiled, job, choice, tests, results)
     if common.style.json:
         from millstream.cli.diagnostics import as_data
 
         document = {"diagnostics": [as_data(each) for each in (*diagnostics, *progress.diagnostics)]}
         document |= to_builtins(results)
-        document |= {"tests": to_builtins(tests.results)} if tests else {}
+        document |= {"tests": to_builtins(tested.results)} if tested else {}
         document |= {"compared": to_builtins(progress.compared)} if isinstance(job.intent, Apply) else {}
         print_json(document)
     return 1 if results.failed else code
@@ -98,14 +107,34 @@ def _only_reads_production(nodes: Mapping[str, ManifestNode], relations: Iterabl
 
 
 def _run_data_tests(
-    common: Common, root: Path, compiled: Compiled, choice: Choice, results: RunResults
+    common: Common,
+    compiled: Compiled,
+    job: Job,
+    choice: Choice,
+    tests: DataTestChoice,
+    results: RunResults,
 ) -> tuple[int, TestResults | None]:
     """Run the data tests that read only models that were built."""
-    from millstream.cli.testing import data_tests, run_tests
+    from millstream.cli.diagnostics import count
+    from millstream.cli.testing import data_tests, run_tests, unchanged_tests
+    from millstream.testing.data.contents import contents_of
 
+    if tests == "none":
+        return 0, None
     not_built = {each.id for each in results.results if each.status != "success"}
     ids = data_tests(common, compiled, choice, not_built)
     nodes = compiled.manifest.nodes
     # In an environment, production's rows are tested in production.
     ids = frozenset(id_ for id_ in ids if not _only_reads_production(nodes, nodes[id_].depends_on))
-    return run_tests(common, root, compiled, ids) if ids else (0, None)
+    if not ids:
+        return 0, None
+    contents = contents_of(job.project, compiled, ids)
+    unchanged = unchanged_tests(job.project, compiled, contents) if tests == "changed" else []
+    if unchanged and not (common.style.json or common.style.quiet):
+        say(
+            common.style,
+            f"{count(len(unchanged), 'data test')} not run again: passed over the same rows",
+            sys.stdout,
+        )
+    ids -= {each.id for each in unchanged}
+    return run_tests(common, Path(job.project.root), compiled, ids, unchanged=unchanged, contents=contents)

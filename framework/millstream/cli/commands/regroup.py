@@ -17,4 +17,4 @@ def command(common: Common, *, wait: bool) -> int:
     sources, alongside the running version, and swapped when all rebuilds have finished. The project must not
     run meanwhile.
     """
-    return build_models(common, Choice(), Changes(regroup=True, wait=wait), no_tests=True)
+    return build_models(common, Choice(), Changes(regroup=True, wait=wait), "none")

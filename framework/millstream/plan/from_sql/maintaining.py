@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -15,18 +14,12 @@ from millstream.plan.maintained import NotDerivedError, Relation, derive, derive
 from millstream.plan.nodes import Maintained, Node, TableScan
 from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits
+from millstream.sql.changing import changing_function
 from millstream.sql.query import OpaqueBody
 from millstream.stores.registry import STORES, declaration
 from millstream.types import has_equality
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
-_RANDOM = re.compile(
-    r"\b(rand|random|randn|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id|"
-    r"input_file_name|current_timestamp|current_date|current_time|curdate|now|localtimestamp)\b\s*(?=\()"
-    r"|\b(current_timestamp|current_date|current_time|localtimestamp)\b",
-    re.IGNORECASE,
-)
-_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
 _NOT_ROW_BY_ROW = frozenset(
     ("MS510", "MS513", "MS514", "MS516", "MS527", *(refusal.code for refusal in REFUSALS.values()))
 )
@@ -141,10 +134,9 @@ def _problems(
             message = f"'{key}' can't identify a row: values of type {column.type} can't be compared"
             yield problem("MS518", message, "choose other columns", "unique_key")
     text = "".join(p if isinstance(p, str) else " " for p in spec.query.text)
-    if called := _RANDOM.search(_TEXT.sub(" ", text)):
-        name = called.group().lower()
-        message = f"{name} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
-        remedy = f"compute {name} in the model that first stores the row, and read its column"
+    if (called := changing_function(text)) is not None:
+        message = f"{called} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
+        remedy = f"compute {called} in the model that first stores the row, and read its column"
         yield problem("MS546", message, remedy, "materialized")
 
 

@@ -97,6 +97,26 @@ def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | Non
     return found
 
 
+def table_offsets(files: Files, spark: str, batch: int) -> list[dict[str, object]]:
+    """Return the offsets up to which a batch reads tables, as Spark's JSON."""
+    lines = (files.read(f"{spark}/offsets/{batch}") or b"").decode().splitlines()[2:]
+    found = (json.loads(line) for line in lines if line != "-")
+    return [each for each in found if not all(isinstance(value, dict) for value in each.values())]
+
+
+def has_closed_all(files: Files, spark: str, batch: int) -> bool:
+    """Whether a complete batch has left no window to close: then Spark would run a batch without records."""
+    try:
+        planned, committed = (
+            json.loads((files.read(f"{spark}/{folder}/{batch}") or b"").decode().splitlines()[1])
+            for folder in ("offsets", "commits")
+        )
+    except (IndexError, ValueError):
+        return False
+    watermark: int = planned.get("batchWatermarkMs", 0)
+    return bool(committed.get("nextBatchWatermarkMs", 0) <= watermark)
+
+
 def read_so_far(files: Files, spark: str) -> dict[str, Offsets]:
     """Return the offsets up to which complete batches have read, by topic."""
     done = last_done(files, spark)

@@ -24,6 +24,7 @@ from millstream.results import ModelResult, RunResults
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.unfinished import unfinished
+from millstream.runner.commands.up_to_date import up_to_date
 from millstream.runner.commands.watch import Seen, watch
 from millstream.runner.deployment.apply import Applied
 from millstream.runner.deployment.failed_models import isolate, without
@@ -37,7 +38,7 @@ from millstream.runner.queries.failures import is_slow_start
 from millstream.runner.queries.results import Counts, Outcome, expired_states, sum_of_expired
 from millstream.runner.queries.row_tests import TestCounts
 from millstream.runner.queries.start import start
-from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
+from millstream.runner.values import Ended, Going, Job, LeftOut, Setup, Started, Tell
 
 AT_ONCE = 2
 """Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
@@ -48,6 +49,9 @@ _STARTS = 3
 def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> RunResults:
     """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
     began, now = time.monotonic(), datetime.now(timezone.utc)
+    if spark is None and (continuing := up_to_date(job, folder)):
+        outcomes, written = _nothing_new(continuing, tell), dict.fromkeys(_topics(continuing), 0)
+        return _run_results(job, now, began, _results(continuing, outcomes, written))
     with ExitStack() as stack:
         requested = choose_queries(job.physical.queries, job.models)
         running = stack.enter_context(engine(job, requested, folder, tell, spark))
@@ -85,16 +89,31 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         if succeeded and job.models is None:
             write_manifest(running.files, running.checkpoints, job.manifest)
         written = _written(running, ends)
-        took = round(time.monotonic() - began, 3)  # without the class cache for the next start
+        # Without the class cache for the next start.
+        return _run_results(job, now, began, _results(queries, outcomes, written))
+
+
+def _run_results(job: Job, now: datetime, began: float, results: Iterable[ModelResult]) -> RunResults:
     return RunResults(
         "build",
         job.project.settings.name,
         job.project.target.title,
         now.isoformat(timespec="seconds"),
-        took,
-        tuple(_results(queries, outcomes, written)),
+        round(time.monotonic() - began, 3),
+        tuple(results),
         full_refresh=isinstance(job.intent, FullRefresh),
     )
+
+
+def _nothing_new(queries: Iterable[Query], tell: Tell) -> dict[str, Outcome]:
+    tell(Setup("Spark", "not needed: nothing is new", done=True))
+    outcomes = {}
+    for query in queries:
+        changed = 0 if query.maintaining is not None else None
+        outcomes[query.name] = Outcome(query.name, "success", changed=changed)
+        tell(Started(query))
+        tell(Ended(outcomes[query.name]))
+    return outcomes
 
 
 def _topics(queries: Iterable[Query]) -> list[str]:

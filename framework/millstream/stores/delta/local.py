@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError, os_reason
@@ -53,6 +55,42 @@ class LocalDelta(Struct, frozen=True):
             message = f"the table '{table.name}' can't be read: {clean(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
+    def is_read(self, relation: str, offsets: Sequence[Mapping[str, Any]]) -> bool:
+        folder, version = self._folder(relation), self._version(relation)
+        if folder is None or version is None:
+            return False
+        try:
+            id_, newest = version
+            (offset,) = (each for each in offsets if each.get("reservoirId") == id_)
+            at, index = offset["reservoirVersion"], offset["index"]
+            # Of the version that it is at, it has read the files up to the index.
+            left = (
+                _changes(folder, version) - (index + 1) * (version == at) for version in range(at, newest + 1)
+            )
+            return not offset["isStartingVersion"] and all(each <= 0 for each in left)
+        except (OSError, ValueError, KeyError):
+            return False  # a build says what is wrong
+
+    def version(self, relation: str) -> str | None:
+        found = self._version(relation)
+        return None if found is None else "{} {}".format(*found)
+
+    def _version(self, relation: str) -> tuple[str, int] | None:
+        """Return the id and the version of a table in a folder; None if there is none that can be read."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        if (folder := self._folder(relation)) is None:
+            return None
+        try:
+            table = DeltaTable(str(folder))
+            return str(table.metadata().id), table.version()
+        except (DeltaError, OSError):
+            return None
+
+    def _folder(self, relation: str) -> Path | None:
+        return local_path(self.tables.read(relation))
+
     def reached(self) -> str:
         """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
         if (own := local_path(self.folder)) is None:
@@ -68,6 +106,18 @@ class LocalDelta(Struct, frozen=True):
 
     def outside(self, own: Path) -> str | None:
         return self.folder if is_outside(self.folder, own) else None
+
+
+def _changes(folder: Path, version: int) -> int:
+    """Return how many files a version's changes are in, as Delta's change feed reads them."""
+    lines = (folder / "_delta_log" / f"{version:020}.json").read_bytes().splitlines()
+    found = Counter(
+        kind
+        for line in lines
+        for kind, action in msgspec.json.decode(line).items()
+        if kind == "cdc" or (kind in {"add", "remove"} and action["dataChange"])
+    )
+    return found["cdc"] or found["add"] + found["remove"]
 
 
 def locate(target: Target, root: Path) -> LocalDelta:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -47,6 +47,12 @@ class LocalPostgres(Struct, frozen=True):
         from millstream.stores.postgres.environments import drop_all
 
         drop_all(self.schema)
+
+    def is_read(self, _relation: str, _offsets: Sequence[Mapping[str, Any]]) -> bool:
+        return False  # its tables have no versions
+
+    def version(self, _relation: str) -> None:
+        return None
 
     def reached(self) -> str:
         from millstream.stores.postgres.connection import connected

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millstream.data_tests import sql_name
+from millstream.data_tests import NAMES, relation_id, sql_name
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.graph import build_graph
 from millstream.manifest import ManifestNode
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from millstream.kafka.clients import Admin
-
-_NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\.\w+)\b")
 
 
 class StoredRelations:
@@ -67,7 +65,7 @@ class StoredRelations:
 
     def with_views(self, sql: str) -> str:
         """Replace the names of relations in SQL by those of their views; subqueries may name any relation."""
-        return _NAMES.sub(self._view_name, sql)
+        return NAMES.sub(self._view_name, sql)
 
     def unreadable(self, who: str, error: BaseException) -> Diagnostic | None:
         """Return why records can't be decoded, if an error is about that."""
@@ -85,8 +83,7 @@ class StoredRelations:
     def _view_name(self, match: re.Match[str]) -> str:
         if match[1]:
             return match[0]
-        kind, _, name = match[2].partition(".")
-        view = self.view(f"{kind[:-1]}.{name}")
+        view = self.view(relation_id(match[2]))
         return view if isinstance(view, str) else match[0]
 
     def _create_view(self, relation: str) -> str | NotBuilt:

@@ -1,0 +1,110 @@
+"""Tells before Spark starts that a build has nothing to do: from checkpoints, Kafka and tables alone.
+
+If anything is unknown or out of the ordinary, such as a change that was interrupted, Spark starts as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from millstream.deployment.choosing import choose_queries
+from millstream.deployment.intents import Update
+from millstream.deployment.records import Deployed, Record
+from millstream.deployment.stages import Continue, Start, chain, stages
+from millstream.kafka.cluster import is_embedded
+from millstream.kafka.logs import logs_of
+from millstream.physical.values import Query, SourceRead
+from millstream.project.folders import checkpoints_of, folder_in, local_path
+from millstream.runner.checkpoints import splitting, swap
+from millstream.runner.checkpoints.deployed import deployed_at
+from millstream.runner.checkpoints.files import (
+    checkpoint_folder,
+    has_closed_all,
+    last_begun,
+    last_done,
+    read_up_to,
+    table_offsets,
+)
+from millstream.runner.engine import fitted
+from millstream.runner.spark.target_lock import target_lock
+from millstream.runner.values import Job
+from millstream.stores.files import LocalFiles
+from millstream.stores.local import local_tables, store_of
+
+
+def up_to_date(job: Job, folder: Path) -> list[Query] | None:
+    """Return the queries of a build that has nothing to do; None if it may have."""
+    target, root = job.project.target, Path(job.project.root)
+    checkpoints = checkpoints_of(target, root)
+    place = local_path(checkpoints)
+    continues = isinstance(job.intent, Update) and not job.intent.rebuild
+    if not continues or job.wait or target.environment is not None or place is None or not place.is_dir():
+        return None
+    with target_lock(folder_in(folder, target), target.title):
+        files = LocalFiles()
+        if splitting.has_begun(files, checkpoints) or swap.has_begun(files, checkpoints):
+            return None
+        deployed = deployed_at(files, checkpoints)
+        queries = _continuing(job, deployed)
+        if not queries or not _have_read_all(job, queries, deployed.records, checkpoints):
+            return None
+        return queries
+
+
+def _continuing(job: Job, deployed: Deployed) -> list[Query]:
+    """Return the queries of a build, if all of them would just continue."""
+    if deployed.manifest != job.manifest:
+        return []
+    found = fitted(job, deployed)
+    physical = found.job.physical
+    if found.changes(deployed) or physical.lock != deployed.lock:
+        return []
+    queries = choose_queries(physical.queries, job.models)
+    planned = stages(queries, deployed, job.intent, physical.queries, physical.lock, found.job.misfits)
+    usual = all(chain(planned, each.name) == (Continue(each.name), Start(each.name)) for each in queries)
+    return queries if usual and not any(deployed.records[each.name].left_out for each in queries) else []
+
+
+def _have_read_all(
+    job: Job, queries: Sequence[Query], records: Mapping[str, Record], checkpoints: str
+) -> bool:
+    files = LocalFiles()
+    batches: dict[str, tuple[str, int]] = {}
+    for query in queries:
+        place = checkpoint_folder(checkpoints, query.name)
+        spark = place.spark(records[query.name])
+        done = last_done(files, spark)
+        if done is None or done != last_begun(files, spark) or files.read(place.rebuild) is not None:
+            return False
+        if query.signature.operators and not has_closed_all(files, spark, done):
+            return False
+        batches[query.name] = spark, done
+        offsets = table_offsets(files, spark, done)
+        if not all(_is_read(job, each, offsets) for each in query.sources if not each.topic):
+            return False
+    logs = logs_of(job.project, {topic for query in queries for topic in (*query.topics, *_read(query))})
+    if logs is None:
+        return False
+    ends = {
+        topic: {n: log.end for n, log in logs.topics[topic].items()} for q in queries for topic in _read(q)
+    }
+    if is_embedded(job.project.target) and not all(any(each.values()) for each in ends.values()):
+        return False  # generators fill topics that are empty
+    for query in queries:
+        read, record = read_up_to(files, *batches[query.name]) or {}, records[query.name]
+        if any(logs.ids.get(t) != record.ids.get(t) or ends[t] != read.get(t) for t in _read(query)):
+            return False
+    return True
+
+
+def _is_read(job: Job, source: SourceRead, offsets: Sequence[Mapping[str, Any]]) -> bool:
+    model = job.catalog.models.get(source.relation)
+    target = job.project.target
+    store = store_of(source.relation, model.options if model else {}, target)
+    return local_tables(store, target, Path(job.project.root)).is_read(source.relation, offsets)
+
+
+def _read(query: Query) -> list[str]:
+    return [source.topic for source in query.sources if source.topic]

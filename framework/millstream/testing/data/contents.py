@@ -1,0 +1,120 @@
+"""What data tests read, as digests: one that passed passes again while its digest is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream import __version__
+from millstream.broker.log_bounds import Logs
+from millstream.data_tests import DataTest, data_test, relations_of
+from millstream.graph import build_graph
+from millstream.kafka.logs import logs_of
+from millstream.manifest import Compiled
+from millstream.materialization import Sink
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.values import Project
+from millstream.sql.changing import changing_function
+from millstream.stores.local import local_tables, store_of
+from millstream.topology import read_catalog
+
+_encode = partial(msgspec.json.encode, order="deterministic")
+
+
+def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dict[str, str]:
+    """Return a digest for each test whose result depends on nothing but its SQL and known stored rows."""
+    if project.target.environment is not None:
+        return {}  # what it reads from production is not known here
+    nodes, catalog = compiled.manifest.nodes, read_catalog(compiled)
+    above = build_graph(nodes).ancestors
+    found = {id_: _Read(compiled, catalog, above, data_test(nodes[id_], compiled.tests)) for id_ in ids}
+    settled = {id_: each for id_, each in found.items() if not each.changes_by_itself()}
+    topics = {topic for each in settled.values() for topic in each.topics()}
+    logs = logs_of(project, topics) if topics else Logs()
+    tables = {table for each in settled.values() for table in each.tables()}
+    versions = {table: _version(project, catalog, table) for table in tables}
+    digests = {id_: each.digest(logs, versions) for id_, each in settled.items()}
+    return {id_: digest for id_, digest in digests.items() if digest}
+
+
+class _Read(Struct, frozen=True):
+    """What one test reads."""
+
+    compiled: Compiled
+    catalog: Catalog
+    above: Callable[[str], frozenset[str]]
+    test: DataTest
+
+    def relations(self) -> list[str]:
+        """Return the relations whose rows are stored, and the views between these and the test."""
+        found: dict[str, None] = {}
+        waiting = sorted(relations_of(self.test))
+        while waiting:
+            if (id_ := waiting.pop()) not in found:
+                found[id_] = None
+                waiting += self.compiled.manifest.nodes[id_].depends_on if self._is_view(id_) else ()
+        return sorted(found)
+
+    def changes_by_itself(self) -> bool:
+        """Whether it calls something whose value changes, or a Python function, which could do anything."""
+        views = [each for each in self.relations() if self._is_view(each)]
+        texts = [self.compiled.sql.get(each, "now()") for each in views]
+        texts += [value for value in msgspec.structs.astuple(self.test) if isinstance(value, str)]
+        nodes = [self.compiled.manifest.nodes[id_] for id_ in (*views, self.test.id)]
+        return any(node.functions for node in nodes) or any(map(changing_function, texts))
+
+    def topics(self) -> Iterator[str]:
+        for id_ in self.relations():
+            if id_ in self.catalog.topics:
+                yield self.catalog.topics[id_].topic
+            elif id_ in self.catalog.models and isinstance(
+                sink := self.catalog.models[id_].materialization, Sink
+            ):
+                yield sink.topic
+
+    def tables(self) -> list[str]:
+        models = self.catalog.models
+        return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.at_rest]
+
+    def digest(self, logs: Logs | None, versions: Mapping[str, str | None]) -> str | None:
+        """Return the digest of all that decides; None if something stored is unknown."""
+        topics = [
+            (topic, logs and (logs.ids[topic], sorted(logs.topics[topic].items()))) for topic in self.topics()
+        ]
+        tables = [(table, versions[table]) for table in self.tables()]
+        if any(known is None for _, known in (*topics, *tables)):
+            return None
+        hashed = blake2b(digest_size=16)
+        for part in (__version__, str(type(self.test)), self.test, topics, tables, *self._definitions()):
+            hashed.update(_encode(part) + b"\n")
+        return hashed.hexdigest()
+
+    def _definitions(self) -> Iterator[Any]:
+        """Yield how stored rows are read, and what views make of them."""
+        catalog, topics = self.catalog, [*self.topics()]
+        yield catalog.target
+        relations = frozenset(self.relations())
+        if topics:
+            # Models above a topic decide whether a record replaces the one before with its key.
+            relations = relations.union(*map(self.above, relations))
+            yield catalog.functions  # some may decode records
+        for id_ in sorted(relations):
+            yield id_, catalog.topics.get(id_), catalog.seeds.get(id_)
+            if (model := catalog.models.get(id_)) is not None:
+                yield replace(model, checks=(), promised=(), metrics=(), log=None)
+
+    def _is_view(self, id_: str) -> bool:
+        model = self.catalog.models.get(id_)
+        return model is not None and model.materialization.inlined
+
+
+def _version(project: Project, catalog: Catalog, table: str) -> str | None:
+    store = store_of(table, catalog.models[table].options, project.target)
+    return local_tables(store, project.target, Path(project.root)).version(table)
