@@ -108,18 +108,12 @@ def _folders_of(path: str) -> tuple[str, ...]:
 def test_nodes(project: Project) -> Iterable[ManifestNode]:
     """Yield a node for every data test of a column or relation."""
     for topic in project.sources.values():
-        yield from _tests(project, f"source.{topic.id}", topic.location.path, topic.columns, topic.tests)
+        yield from _tests(project, f"source.{topic.id}", topic.columns, topic.tests)
     for properties in project.properties.values():
         if properties.name in project.models:
-            yield from _tests(
-                project,
-                f"model.{properties.name}",
-                properties.location.path,
-                properties.columns,
-                properties.tests,
-            )
+            yield from _tests(project, f"model.{properties.name}", properties.columns, properties.tests)
     for seed in project.seeds.values():
-        yield from _tests(project, f"seed.{seed.name}", seed.location.path, seed.columns, seed.tests)
+        yield from _tests(project, f"seed.{seed.name}", seed.columns, seed.tests)
 
 
 def labelled(
@@ -136,7 +130,7 @@ def labelled(
 
 
 def _tests(
-    project: Project, relation: str, path: str, columns: Iterable[Column], tests: Iterable[DataTest]
+    project: Project, relation: str, columns: Iterable[Column], tests: Iterable[DataTest]
 ) -> Iterable[ManifestNode]:
     for label, column, test in labelled(relation, columns, tests):
         depends, arguments = [relation], test.arguments
@@ -148,8 +142,8 @@ def _tests(
             id=f"test.{label}",
             kind="test",
             name=label,
-            path=path,
-            fqn=(project.settings.name, *_folders_of(path), label),
+            path=test.location.path,
+            fqn=(project.settings.name, *_folders_of(test.location.path), label),
             config={"severity": test.severity},
             depends_on=tuple(sorted(set(depends))),
             test=test.name,

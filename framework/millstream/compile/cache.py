@@ -24,7 +24,7 @@ from millstream.project.files import open_regular
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
-FORMAT = f"{__version__}-10-py{sys.version_info.major}.{sys.version_info.minor}"
+FORMAT = f"{__version__}-11-py{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Entry(Struct, frozen=True):

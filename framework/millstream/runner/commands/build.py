@@ -38,7 +38,7 @@ from millstream.runner.queries.failures import is_slow_start
 from millstream.runner.queries.results import Counts, Outcome, expired_states, sum_of_expired
 from millstream.runner.queries.row_tests import TestCounts
 from millstream.runner.queries.start import start
-from millstream.runner.values import Ended, Going, Job, LeftOut, Setup, Started, Tell
+from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
 AT_ONCE = 2
 """Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
@@ -50,7 +50,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
     """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
     began, now = time.monotonic(), datetime.now(timezone.utc)
     if spark is None and (continuing := up_to_date(job, folder)):
-        outcomes, written = _nothing_new(continuing, tell), dict.fromkeys(_topics(continuing), 0)
+        outcomes, written = _nothing_new(continuing), dict.fromkeys(_topics(continuing), 0)
         return _run_results(job, now, began, _results(continuing, outcomes, written))
     with ExitStack() as stack:
         requested = choose_queries(job.physical.queries, job.models)
@@ -105,15 +105,11 @@ def _run_results(job: Job, now: datetime, began: float, results: Iterable[ModelR
     )
 
 
-def _nothing_new(queries: Iterable[Query], tell: Tell) -> dict[str, Outcome]:
-    tell(Setup("Spark", "not needed: nothing is new", done=True))
-    outcomes = {}
-    for query in queries:
-        changed = 0 if query.maintaining is not None else None
-        outcomes[query.name] = Outcome(query.name, "success", changed=changed)
-        tell(Started(query))
-        tell(Ended(outcomes[query.name]))
-    return outcomes
+def _nothing_new(queries: Iterable[Query]) -> dict[str, Outcome]:
+    return {
+        query.name: Outcome(query.name, "success", changed=None if query.maintaining is None else 0)
+        for query in queries
+    }
 
 
 def _topics(queries: Iterable[Query]) -> list[str]:

@@ -78,7 +78,8 @@ def _have_read_all(
         done = last_done(files, spark)
         if done is None or done != last_begun(files, spark) or files.read(place.rebuild) is not None:
             return False
-        if query.signature.operators and not has_closed_all(files, spark, done):
+        closes = query.output_mode == "append" and query.signature.operators
+        if closes and not has_closed_all(files, spark, done):
             return False
         batches[query.name] = spark, done
         offsets = table_offsets(files, spark, done)

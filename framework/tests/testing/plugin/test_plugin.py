@@ -42,6 +42,20 @@ def test_elsewhere_it_imports_next_to_nothing(tmp_path):
     assert "['millstream.testing', 'millstream.testing.plugin', 'millstream.testing.plugin.hooks']" in said
 
 
+def test_every_test_of_a_project_is_in_a_file_that_is_collected(shop):
+    (shop.root / "seeds/kinds.yml").write_text(
+        "seeds: [{name: kinds, columns: [{name: kind, tests: [unique]}], tests: [{row_count: {min: 1}}]}]\n"
+    )
+    (shop.root / "tests").mkdir()
+    (shop.root / "tests/none.sql").write_text("select * from {{ ref('kinds') }} where kind is null")
+    tests = ProjectTests(shop.root, TestRequest(), update=False, coverage=False)
+    files = [each for each in shop.root.rglob("*") if each.suffix in {".yml", ".sql"} and tests.has(each)]
+    collected = {node.id for file in files for node in tests.nodes_in(file)}
+    known = {id_ for id_, node in tests.session.nodes.items() if node.kind in {"test", "unit_test"}}
+    tests.close()
+    assert collected == known >= {"test.unique_kinds_kind", "test.row_count_kinds", "test.none"}
+
+
 def test_unit_tests_that_are_wrong_start_no_spark(shop):
     tests = ProjectTests(with_tests(shop), TestRequest(), update=False, coverage=False)
     units = [(each.name, each) for each in tests.session.main.project.unit_tests]
