@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,8 +18,8 @@ from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from millstream.manifest import Compiled
-    from millstream.project.values import Project
-    from millstream.tested import TestResult, TestResults
+    from millstream.project.values import Project, Settings
+    from millstream.tested import ModelCoverage, TestResult, TestResults
 
 
 def selected(
@@ -65,40 +65,57 @@ def run_tests(
     `unchanged` are tests that need not run again; `contents` digests of what data tests read.
     """
     from millstream import __version__
-    from millstream.cli.signals import ending_well
     from millstream.tested import TestResults, read_test_results, with_earlier_results, write_test_results
-    from millstream.testing.plugin.project_tests import TestRequest
-    from millstream.testing.plugin.run import Reporter, run_pytest
-    from millstream.testing.variants import Options
 
-    profiles = str(common.profiles_dir) if common.profiles_dir else None
-    reporter = Reporter(
-        TestRequest(Options(common.target, common.vars, profiles, common.environment), ids, strict)
-    )
     began, now = time.monotonic(), datetime.now(timezone.utc)
-    settings, _ = read_settings(root)
-    style = common.style
-    code = 0
-    if ids is None or ids:
-        with ending_well():
-            code = run_pytest(
-                root, settings, reporter, flags, quiet=style.quiet, color=style.color, silent=style.json
-            )
     manifest, started = compiled.manifest, now.isoformat(timespec="seconds")
+    settings, _ = read_settings(root)
+    nothing = ids is not None and not ids
+    ran = _Ran() if nothing else _run_pytest(common, root, settings, ids, flags, strict=strict)
     results = TestResults(
         "test",
         manifest.project,
         manifest.target,
         started,
         round(time.monotonic() - began, 3),
-        (*unchanged, *(replace(r, ran=started, contents=contents.get(r.id, "")) for r in reporter.results)),
-        reporter.coverage,
+        (*unchanged, *(replace(r, ran=started, contents=contents.get(r.id, "")) for r in ran.results)),
+        ran.coverage,
         __version__,
     )
     folder = root / settings.target_path
     before = read_test_results(folder, manifest.project, manifest.target)
     write_test_results(folder, with_earlier_results(results, before, manifest.nodes))
-    return code, results
+    return ran.code, results
+
+
+class _Ran(NamedTuple):
+    code: int = 0
+    results: Sequence[TestResult] = ()
+    coverage: tuple[ModelCoverage, ...] = ()
+
+
+def _run_pytest(
+    common: Common,
+    root: Path,
+    settings: Settings,
+    ids: frozenset[str] | None,
+    flags: Sequence[str],
+    *,
+    strict: bool,
+) -> _Ran:
+    from millstream.cli.signals import ending_well
+    from millstream.testing.plugin.project_tests import TestRequest
+    from millstream.testing.plugin.run import Reporter, run_pytest
+    from millstream.testing.variants import Options
+
+    profiles = str(common.profiles_dir) if common.profiles_dir else None
+    options, style = Options(common.target, common.vars, profiles, common.environment), common.style
+    reporter = Reporter(TestRequest(options, ids, strict))
+    with ending_well():
+        code = run_pytest(
+            root, settings, reporter, flags, quiet=style.quiet, color=style.color, silent=style.json
+        )
+    return _Ran(code, reporter.results, reporter.coverage)
 
 
 def unchanged_tests(project: Project, compiled: Compiled, contents: Mapping[str, str]) -> list[TestResult]:
