@@ -252,9 +252,7 @@ class Batch:
                 if {f"{trial.name}_{each}" for each in UPSTREAM[model]} & self._refused
             }
             self._refused |= below
-            found, _told = self.build(
-                self.root, intent=Update(frozenset(f"model.{each}" for each in self._refused))
-            )
+            found, _told = self.build(self.root, intent=Update(frozenset(map(_id, self._refused))))
         self._continued = found
         self.write(self.fresh, edited=True)
         self._fresh, _ = self.build(self.fresh)
@@ -292,6 +290,11 @@ class Batch:
         if model == "sent":  # records stay as they were sent: those of later records count
             return Counter(repr((each.key(), each.value())) for each in records if _is_later(each))
         return Counter(repr(each) for each in {each.key(): each.value() for each in records}.items())
+
+
+def _id(name: str) -> str:
+    """Return the id of a model, or of a reference topic, whose name has two parts."""
+    return f"{'source' if '.' in name else 'model'}.{name}"
 
 
 def _is_later(record) -> bool:
