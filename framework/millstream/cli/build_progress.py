@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -17,9 +19,19 @@ from millstream.physical.values import Query
 from millstream.results import RunResults
 from millstream.runner.queries.results import Counts, ExpiredState, Outcome
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
+from millstream.tested import TestResult
 from millstream.text import clean
 
+if TYPE_CHECKING:
+    from millstream.testing.building import Tested
+
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
+_WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
+_STYLES = {"": "", "bold": "bold", "red": "red", "green": "green", "dim": "dim", "cyan": "cyan"} | {
+    "bad": "bold red reverse",
+    "good": "bold green reverse",
+}
+"""The styles of rich for those of lines of tests."""
 _NAMES, _LEAST = 62, 20
 """Characters of a name: at most, and on a narrow terminal."""
 
@@ -75,6 +87,46 @@ class BuildProgress:
                     self._compared(event)
                 case Told(diagnostic=diagnostic):
                     self._diagnostic(diagnostic)
+
+    def show_unchanged(self, what: str, number: int) -> None:
+        """Show how many tests need not run, because they passed and would do the same again."""
+        if number:
+            with self._lock:
+                self._line("success", count(number, what), "passed before, and nothing they read has changed")
+
+    @contextmanager
+    def testing(self, what: str, number: int) -> Iterator[Callable[[Tested], None]]:
+        """Show tests while they run: yield what shows those of a relation as they end."""
+        stage, done = f"{what}s", 0
+        with self._lock:
+            self._running_stage(stage, count(number, what))
+
+        def show(tested: Tested) -> None:
+            nonlocal done
+            done += len(tested.outcomes)
+            with self._lock:
+                self._tested(tested, what)
+                self._running_stage(stage, f"{done} of {count(number, what)}")
+
+        try:
+            yield show
+        finally:
+            with self._lock:
+                self._stage(Setup(stage, done=True))
+
+    def _tested(self, tested: Tested, what: str) -> None:
+        statuses = Counter[str](each.status for each in tested.outcomes)
+        wrong = [f"{statuses[status]} {said}" for status, said in _WRONG.items() if statuses[status]]
+        number = count(len(tested.outcomes), what)
+        mark = "error" if statuses["fail"] or statuses["error"] else "skipped" if wrong else "success"
+        text = f"{number}: {', '.join(wrong)}" if wrong else number
+        self._line(mark, tested.title, f"{text:<22} {tested.seconds:>6.1f} s")
+        for outcome in tested.outcomes:
+            for problem in outcome.problems:
+                self.console.print(render(problem, self.console.width))
+            for line in outcome.lines:
+                pieces = (Text(clean(piece.text), _STYLES[piece.style]) for piece in line)
+                self.console.print(Text.assemble(*pieces))
 
     def _start(self, key: str, description: str) -> None:
         self._start_times[key] = time.monotonic()
@@ -143,18 +195,23 @@ class BuildProgress:
             return _NAMES
         return max(_LEAST, min(_NAMES, self.console.width - len(text) - len("✓  ")))
 
-    def print_summary(self, results: RunResults) -> None:
-        models = [each for each in results.results if each.id.startswith("model.")]
-        if models and not self._queries and not results.failed:
-            text = f"{count(len(models), 'model')} up to date: nothing is new, and nothing changed"
-            self.console.print(Text(text, "bold green"))
-            return
-        numbers = {s: sum(each.status == s for each in models) for s in ("success", "error", "skipped")}
-        parts = [f"{count(numbers['success'], 'model')} built"]
-        parts += [f"{numbers['error']} failed"] if numbers["error"] else []
-        parts += [f"{numbers['skipped']} skipped"] if numbers["skipped"] else []
-        style = "bold red" if results.failed else "bold green"
-        self.console.print(Text(f"{', '.join(parts)} in {results.seconds:.1f} s", style))
+    def print_summary(self, results: RunResults, tests: Collection[TestResult], seconds: float) -> None:
+        models = Counter[str](each.status for each in results.results if each.id.startswith("model."))
+        if models["success"] and not self._queries:
+            parts = [f"{count(models['success'], 'model')} up to date: nothing is new, and nothing changed"]
+        else:
+            parts = [f"{count(models['success'], 'model')} built"]
+        parts += [f"{models[status]} {said}" for status, said in _WRONG.items() if models[status]]
+        ended = Counter[str](each.status for each in tests)
+        if tests:
+            passed = ended["pass"]
+            parts.append(f"{count(passed, 'test')} passed" if passed else "no test passed")
+        parts += [
+            f"{count(ended[status], 'test')} {said}" for status, said in _WRONG.items() if ended[status]
+        ]
+        failed = models["error"] or ended["fail"] or ended["error"]
+        text = f"{', '.join(parts)}, in {seconds:.1f} s"
+        self.console.print(Text(text, "bold red" if failed else "bold green"))
 
 
 def dropped_records(counts: Counts) -> Iterator[str]:

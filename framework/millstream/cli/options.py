@@ -8,7 +8,7 @@ import sys
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -73,8 +73,14 @@ class Changes(Struct, frozen=True):
     wait: bool = False
 
 
-DataTestChoice = Literal["none", "changed", "all"]
-"""Which data tests a build runs; `changed`: all but those that passed over the same rows before."""
+class TestChoice(Struct, frozen=True):
+    """The options that say which tests run with a build."""
+
+    no_tests: bool = False
+    no_unit: bool = False
+    all_tests: bool = False
+
+    __test__ = False  # not a test of pytest
 
 
 class Page(Struct, frozen=True):
@@ -243,14 +249,15 @@ def changing(function: Function) -> Function:
 
 
 def testing(function: Function) -> Function:
-    """Pass --no-tests and --all-tests to a command as `tests`, a `DataTestChoice`."""
-    of_rows = "Skip data tests, both row checks and those of stored rows."
-    again = "Also run data tests that passed over the same rows before."
+    """Pass --no-tests, --no-unit and --all-tests to a command as `tests`."""
+    every = "Skip all tests: unit tests, checks of rows, and data tests of stored rows."
+    again = "Also run tests that passed before and would do the same again."
     options = (
-        click.option("--no-tests", "tests", flag_value="none", default="changed", help=of_rows),
-        click.option("--all-tests", "tests", flag_value="all", help=again),
+        click.option("--no-tests", is_flag=True, help=every),
+        click.option("--no-unit", is_flag=True, help="Skip unit tests."),
+        click.option("--all-tests", is_flag=True, help=again),
     )
-    return _with(function, options)  # type: ignore[return-value]
+    return _grouped(function, "tests", TestChoice, options)
 
 
 def serving_page(function: Function) -> Function:

@@ -26,7 +26,10 @@ COMMANDS = (
     Entry("docs", "Generate or serve the project's site, or a document for other tools."),
     Entry("review", "Review what a change does before it is merged."),
     Entry("broker", "Start, stop or inspect the project's local Kafka broker."),
-    Entry("build", "Run every model over what the topics hold now, then run their data tests."),
+    Entry(
+        "build",
+        "Run every model over what the topics hold now, with its unit tests before and its data tests after.",
+    ),
     Entry("run", "Run every model continuously."),
     Entry("lag", "Show how far queries are behind their topics."),
     Entry("state", "Show how large the state of queries is, or what it holds."),

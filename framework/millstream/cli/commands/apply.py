@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from millstream.cli.options import (
     Changes,
     Choice,
     Common,
-    DataTestChoice,
+    TestChoice,
     accepting,
     cli_command,
     testing,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from millstream.runner.values import Job
 
 _ALL = Choice()
+_NO_TESTS = TestChoice(no_tests=True)
 
 
 @cli_command(
@@ -58,7 +60,7 @@ _ALL = Choice()
 def command(
     common: Common,
     changes: Changes,
-    tests: DataTestChoice,
+    tests: TestChoice,
     *,
     yes: bool,
     accept_differences: bool,
@@ -76,14 +78,14 @@ def command(
     running ones, and take over between two batches.
     """
     if rollback and (
-        yes or changes != Changes(wait=changes.wait) or accept_differences or tests != "changed"
+        yes or changes != Changes(wait=changes.wait) or accept_differences or tests != TestChoice()
     ):
         raise click.UsageError("--rollback takes no other option of apply")
     root = root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=tests != "none")
+    compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not tests.no_tests)
     run = _run_of(root, job)
     if rollback:
-        return _roll_back(common, root, job) if run is None else _ask(common, root, compiled, job, run)
+        return _roll_back(common, root, job) if run is None else _ask(common, compiled, job, run)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 
@@ -99,7 +101,7 @@ def command(
     intent = Apply(untouched(deployment.review, compiled), accept_differences, accepted_by(job.intent))
     job = structs.replace(job, intent=intent)
     if run is not None:
-        return _ask(common, root, compiled, job, run, intent, no_tests=tests == "none")
+        return _ask(common, compiled, job, run, intent, tests)
     return build_and_test(common, root, compiled, job, _ALL, diagnostics, tests)
 
 
@@ -111,37 +113,42 @@ def _run_of(root: Path, job: Job) -> Run | None:
 
 def _ask(
     common: Common,
-    root: Path,
     compiled: Compiled,
     job: Job,
     run: Run,
     intent: Apply | None = None,
-    *,
-    no_tests: bool = True,
+    tests: TestChoice = _NO_TESTS,
 ) -> int:
     """Let the run of the target deploy the project, or roll back the last apply without an `intent`."""
     from msgspec import to_builtins
 
     from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
-    from millstream.cli.testing import data_tests, run_tests
+    from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.runner.handover.asking import ask
     from millstream.runner.handover.loading import version_to_send
 
     version = version_to_send(
-        job.project, job.manifest, common.vars, common.profiles_dir, tests=intent is None or not no_tests
+        job.project,
+        job.manifest,
+        common.vars,
+        common.profiles_dir,
+        tests=intent is None or not tests.no_tests,
     )
+    result, text = {}, "a unit test failed: nothing was changed"
     with ending_well(), build_progress(common.style) as progress:
-        finished = ask(run, version, intent, progress.handle)
-    result = {"running": to_builtins(finished)}
-    text = _told(finished, "Rolled back" if intent is None else "Applied")
-    code = 0
-    if not no_tests and (ids := data_tests(common, compiled, _ALL, ())):
-        code, tests = run_tests(common, root, compiled, ids)
-        result |= {"tests": to_builtins(tests.results)}
+        tested = TestsOfBuild(common, compiled, job, _ALL, tests, progress)
+        with closing(tested):
+            if tested.before():
+                finished = ask(run, version, intent, progress.handle)
+                result = {"running": to_builtins(finished)}
+                text = _told(finished, "Rolled back" if intent is None else "Applied")
+                if not tests.no_tests:
+                    tested.test_rows()
+    result |= {"tests": to_builtins(tested.results)} if tested.results else {}
     if intent is not None:
         result |= {"compared": to_builtins(progress.compared)}
-    return finish(common.style, result=result, text=None if common.style.quiet else text) or code
+    return finish(common.style, result=result, text=None if common.style.quiet else text) or tested.code
 
 
 def _told(finished: Finished, done: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,23 +15,21 @@ from millstream.cli.options import (
     Changes,
     Choice,
     Common,
-    DataTestChoice,
+    TestChoice,
     changing,
     choosing,
     cli_command,
     testing,
 )
-from millstream.cli.output import print_json, say, show
+from millstream.cli.output import print_json, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from millstream.errors import Diagnostic
-    from millstream.manifest import Compiled, ManifestNode
-    from millstream.results import RunResults
+    from millstream.manifest import Compiled
     from millstream.runner.values import Job
-    from millstream.tested import TestResults
 
 
 @cli_command(
@@ -45,20 +44,20 @@ if TYPE_CHECKING:
 @choosing
 @changing
 @testing
-def command(common: Common, choice: Choice, changes: Changes, tests: DataTestChoice) -> int:
-    """Run every model over what the topics hold now, then run their data tests.
+def command(common: Common, choice: Choice, changes: Changes, tests: TestChoice) -> int:
+    """Run every model over what the topics hold now, with its unit tests before and its data tests after.
 
     Missing topics are created; on the local target, empty source topics are filled by the generators in
-    `seeds/`. Each query continues where it stopped. Data tests that passed over the same rows before are not
-    run again. If a model fails, its tests and the models that read it are skipped. The exit code is 1 if a
-    model or a test failed.
+    `seeds/`. If a unit test fails, no model is built. Each query continues where it stopped. If a model
+    fails, its data tests and the models that read it are skipped. Tests that passed before, and would do the
+    same again, are not run again. The exit code is 1 if a model or a test failed.
     """
     return build_models(common, choice, changes, tests)
 
 
-def build_models(common: Common, choice: Choice, changes: Changes, tests: DataTestChoice) -> int:
+def build_models(common: Common, choice: Choice, changes: Changes, tests: TestChoice) -> int:
     root = root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=tests != "none")
+    compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=not tests.no_tests)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
     return build_and_test(common, root, compiled, job, choice, diagnostics, tests)
@@ -71,70 +70,34 @@ def build_and_test(
     job: Job,
     choice: Choice,
     diagnostics: Sequence[Diagnostic],
-    tests: DataTestChoice,
+    tests: TestChoice,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
     from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
+    from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.deployment.intents import Apply
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
     from millstream.runner.commands.build import build
 
+    began = time.monotonic()
     with ending_well(), build_progress(common.style) as progress:
-        results = build(job, root / ".millstream", progress.handle)
+        tested = TestsOfBuild(common, compiled, job, choice, tests, progress)
+        with closing(tested):
+            results = build(job, root / ".millstream", progress.handle, tests=tested)
     folder = root / job.project.settings.target_path
     before = read_results(folder, results.project, results.target)
     results = with_counts(results, before, job.topology.written)
     write_results(folder, results)
-    if not common.style.json:
-        progress.print_summary(results)
-    code, tested = _run_data_tests(common, compiled, job, choice, tests, results)
     if common.style.json:
         from millstream.cli.diagnostics import as_data
 
         document = {"diagnostics": [as_data(each) for each in (*diagnostics, *progress.diagnostics)]}
         document |= to_builtins(results)
-        document |= {"tests": to_builtins(tested.results)} if tested else {}
+        document |= {"tests": to_builtins(tested.results)} if tested.results else {}
         document |= {"compared": to_builtins(progress.compared)} if isinstance(job.intent, Apply) else {}
         print_json(document)
-    return 1 if results.failed else code
-
-
-def _only_reads_production(nodes: Mapping[str, ManifestNode], relations: Iterable[str]) -> bool:
-    tested = [nodes[id_] for id_ in relations if id_ in nodes and nodes[id_].kind == "model"]
-    return bool(tested) and all(node.deferred for node in tested)
-
-
-def _run_data_tests(
-    common: Common,
-    compiled: Compiled,
-    job: Job,
-    choice: Choice,
-    tests: DataTestChoice,
-    results: RunResults,
-) -> tuple[int, TestResults | None]:
-    """Run the data tests that read only models that were built."""
-    from millstream.cli.diagnostics import count
-    from millstream.cli.testing import data_tests, run_tests, unchanged_tests
-    from millstream.testing.data.contents import contents_of
-
-    if tests == "none":
-        return 0, None
-    not_built = {each.id for each in results.results if each.status != "success"}
-    ids = data_tests(common, compiled, choice, not_built)
-    nodes = compiled.manifest.nodes
-    # In an environment, production's rows are tested in production.
-    ids = frozenset(id_ for id_ in ids if not _only_reads_production(nodes, nodes[id_].depends_on))
-    if not ids:
-        return 0, None
-    contents = contents_of(job.project, compiled, ids)
-    unchanged = unchanged_tests(job.project, compiled, contents) if tests == "changed" else []
-    if unchanged and not (common.style.json or common.style.quiet):
-        say(
-            common.style,
-            f"{count(len(unchanged), 'data test')} not run again: passed over the same rows",
-            sys.stdout,
-        )
-    ids -= {each.id for each in unchanged}
-    return run_tests(common, Path(job.project.root), compiled, ids, unchanged=unchanged, contents=contents)
+    else:
+        progress.print_summary(results, tested.results, time.monotonic() - began)
+    return 1 if results.failed else tested.code

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Protocol
 
 from msgspec.structs import replace
 from py4j.protocol import Py4JError
@@ -46,16 +47,42 @@ _STARTS = 3
 """How often a query is started if the machine is too busy for its Python workers."""
 
 
-def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> RunResults:
+class Tests(Protocol):
+    """What is tested around a build, while its Spark runs."""
+
+    def before(self) -> bool:
+        """Test before any model is built; return whether to go on."""
+
+    def after(self, results: RunResults, /) -> None: ...
+
+
+class _NoTests:
+    def before(self) -> bool:
+        return True
+
+    def after(self, _results: RunResults) -> None:
+        pass
+
+
+def build(
+    job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None, tests: Tests | None = None
+) -> RunResults:
     """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
+    tests = tests or _NoTests()
     began, now = time.monotonic(), datetime.now(timezone.utc)
     if spark is None and (continuing := up_to_date(job, folder)):
+        if not tests.before():
+            return _run_results(job, now, began, _results(continuing, _not_built(continuing), {}))
         outcomes, written = _nothing_new(continuing), dict.fromkeys(_topics(continuing), 0)
-        return _run_results(job, now, began, _results(continuing, outcomes, written))
+        results = _run_results(job, now, began, _results(continuing, outcomes, written))
+        tests.after(results)
+        return results
     with ExitStack() as stack:
         requested = choose_queries(job.physical.queries, job.models)
         running = stack.enter_context(engine(job, requested, folder, tell, spark))
         queries = choose_queries(running.job.physical.queries, job.models)
+        if not tests.before():
+            return _run_results(job, now, began, _results(queries, _not_built(queries), {}))
         deployment = planned(running, queries)
         applied = begin(running, queries, deployment)
         queries = [query for query in queries if chain(deployment, query.name)]
@@ -89,8 +116,10 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         if succeeded and job.models is None:
             write_manifest(running.files, running.checkpoints, job.manifest)
         written = _written(running, ends)
-        # Without the class cache for the next start.
-        return _run_results(job, now, began, _results(queries, outcomes, written))
+        # Without tests, and without the class cache for the next start.
+        results = _run_results(job, now, began, _results(queries, outcomes, written))
+        tests.after(results)
+        return results
 
 
 def _run_results(job: Job, now: datetime, began: float, results: Iterable[ModelResult]) -> RunResults:
@@ -103,6 +132,10 @@ def _run_results(job: Job, now: datetime, began: float, results: Iterable[ModelR
         tuple(results),
         full_refresh=isinstance(job.intent, FullRefresh),
     )
+
+
+def _not_built(queries: Iterable[Query]) -> dict[str, Outcome]:
+    return {each.name: Outcome(each.name, "skipped", message="a unit test failed") for each in queries}
 
 
 def _nothing_new(queries: Iterable[Query]) -> dict[str, Outcome]:

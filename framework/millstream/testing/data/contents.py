@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream import __version__
 from millstream.broker.log_bounds import Logs
 from millstream.data_tests import DataTest, data_test, relations_of
 from millstream.graph import build_graph
@@ -23,9 +20,8 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.sql.changing import changing_function
 from millstream.stores.local import local_tables, store_of
+from millstream.testing.digests import digest
 from millstream.topology import read_catalog
-
-_encode = partial(msgspec.json.encode, order="deterministic")
 
 
 def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dict[str, str]:
@@ -91,10 +87,7 @@ class _Read(Struct, frozen=True):
         tables = [(table, versions[table]) for table in self.tables()]
         if any(known is None for _, known in (*topics, *tables)):
             return None
-        hashed = blake2b(digest_size=16)
-        for part in (__version__, str(type(self.test)), self.test, topics, tables, *self._definitions()):
-            hashed.update(_encode(part) + b"\n")
-        return hashed.hexdigest()
+        return digest((str(type(self.test)), self.test, topics, tables, *self._definitions()))
 
     def _definitions(self) -> Iterator[Any]:
         """Yield how stored rows are read, and what views make of them."""

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
-from millstream.testing.data.result import DataTestResult, NotBuilt, describe_tolerance, is_tolerated
+from millstream.testing.outcomes import data_outcome
 from millstream.testing.plugin.failure import FailureReport, TestFailedError, failure_report
 from millstream.testing.plugin.project_tests import ProjectTests
 from millstream.testing.units.expectations import update_expectations
 from millstream.testing.units.verdict import Verdict
-from millstream.text import Location
 
 
 class ProjectFile(pytest.File):
@@ -85,41 +82,15 @@ class DataItem(ProjectItem):
     """A data test of stored rows."""
 
     def runtest(self) -> None:
-        result = self.tests.session.data_tests.run(self.node)
-        if isinstance(result, NotBuilt):
-            message = f"'{result.name}' has not been built"
-            if not self.tests.request.strict:
-                pytest.skip(message)
-            raise MillstreamError(Diagnostic("MS661", message, self._location(), "run `millstream build`"))
-        if not is_tolerated(self.node, result):
-            self._fail(result)
-
-    def _fail(self, result: DataTestResult) -> None:
-        severity = self.node.config.get("severity", "error")
-        location = self._location()
-        text, _ = self.tests.session.files.file(location.path)
-        finding = result.message or f"{_rows(result.failures)}{describe_tolerance(self.node)}"
-        message = f"data test '{self.node.name}': {finding}"
-        remedy = "fix the model, or the test"
-        diagnostic = Diagnostic("MS660", message, location, remedy, text.line(location.line))
-        if severity == "warn":
-            self.user_properties.append(("warned", message))
-            self.tests.warned.append(FailureReport((replace(diagnostic, severity="warning"),), result.lines))
-            return
-        raise TestFailedError((diagnostic,), result.lines)
-
-    def _location(self) -> Location:
-        number = int(self.node.meta.get("line", 1))
-        text, _ = self.tests.session.files.file(self.node.path)
-        start = text.offset(number, 1)
-        line = text.line(number)
-        return text.location(start + len(line) - len(line.lstrip()), start + len(line))
+        outcome = data_outcome(self.tests.session, self.node, strict=self.tests.request.strict)
+        match outcome.status:
+            case "skipped":
+                pytest.skip(outcome.skipped)
+            case "warn":
+                self.user_properties.append(("warned", outcome.problems[0].message))
+                self.tests.warned.append(FailureReport(outcome.problems, outcome.lines))
+            case "fail" | "error":
+                raise TestFailedError(outcome.problems, outcome.lines)
 
     def reportinfo(self) -> tuple[Any, int, str]:
         return self.path, int(self.node.meta.get("line", 1)) - 1, self.name
-
-
-def _rows(number: int) -> str:
-    """Return `3 rows fail`; queries return about a thousand rows at most."""
-    many = "more than 1,000" if number > 1000 else f"{number:,}"
-    return "1 row fails" if number == 1 else f"{many} rows fail"

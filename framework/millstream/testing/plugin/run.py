@@ -6,13 +6,13 @@ import contextlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from millstream.errors import Diagnostic
 from millstream.project.values import Settings
 from millstream.tested import ModelCoverage, Status, TestResult
+from millstream.testing.outcomes import as_data, status_of
 from millstream.testing.plugin.failure import FailureReport
 from millstream.testing.plugin.hooks import REPORTER
 from millstream.testing.plugin.project_tests import TestRequest
@@ -92,33 +92,17 @@ def _result(report: pytest.TestReport) -> TestResult:
         seconds=round(report.duration, 3),
         path=path,
         line=(line or 0) + 1,
-        diagnostics=tuple(_as_data(each) for each in problems),
+        diagnostics=tuple(as_data(each) for each in problems),
         details=details,
         expired=int(str(properties.get("expired", 0))),
     )
 
 
-_INVALID_TEST = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661"}
-"""Codes of errors in a test itself, not in what it tests."""
-
-
 def _status(
-    report: pytest.TestReport, properties: dict[str, object], problems: Sequence[Diagnostic]
+    report: pytest.TestReport, properties: dict[str, object], problems: tuple[Diagnostic, ...]
 ) -> Status:
     if report.skipped:
         return "skipped"
     if report.passed:
         return "warn" if properties.get("warned") else "pass"
-    return "error" if any(each.code in _INVALID_TEST for each in problems) else "fail"
-
-
-def _as_data(diagnostic: Diagnostic) -> dict[str, Any]:
-    location = diagnostic.location
-    return {
-        "code": diagnostic.code,
-        "message": diagnostic.message,
-        "path": location.path if location else None,
-        "line": location.line if location else None,
-        "column": location.column if location else None,
-        "help": diagnostic.help,
-    }
+    return "fail" if not problems else status_of(problems)

@@ -20,6 +20,15 @@ Row = TypeVar("Row", GivenRow, ExpectedRow)
 FIXTURES = "tests/fixtures"
 
 
+def fixture_file(root: Path, name: str) -> Path | None:
+    """Return a CSV file of rows, in the folder of fixtures or elsewhere in the project."""
+    for folder in (FIXTURES, "."):
+        file = root / folder / f"{name.removesuffix('.csv')}.csv"
+        if file.is_file() and file.resolve().is_relative_to(root.resolve()):
+            return file
+    return None
+
+
 class RowReader:
     """Reads the rows of one unit test, and collects problems."""
 
@@ -69,14 +78,11 @@ class RowReader:
             self.problem(path, "MS655", message, "write [{column: value}]")
 
     def _csv_file(self, name: str, path: NodePath) -> Iterator[tuple[Mapping[str, Any], NodePath, bool]]:
-        file_name = name if name.endswith(".csv") else f"{name}.csv"
-        for folder in (FIXTURES, "."):
-            file = self.files.root / folder / file_name
-            if file.is_file() and file.resolve().is_relative_to(self.files.root.resolve()):
-                yield from self._csv(file.read_text(encoding="utf-8-sig"), path)
-                return
+        if (file := fixture_file(self.files.root, name)) is not None:
+            yield from self._csv(file.read_text(encoding="utf-8-sig"), path)
+            return
         existing = sorted(each.stem for each in Path(self.files.root, FIXTURES).glob("*.csv"))
-        remedy = did_you_mean(name, existing, f"create {FIXTURES}/{file_name}")
+        remedy = did_you_mean(name, existing, f"create {FIXTURES}/{name.removesuffix('.csv')}.csv")
         self.problem(path, "MS655", f"there is no CSV file '{name}'", remedy)
 
     def _csv(self, text: str, path: NodePath) -> Iterator[tuple[Mapping[str, Any], NodePath, bool]]:

@@ -1,0 +1,162 @@
+"""The tests around a build: unit tests of its models before it, data tests of what it built after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from millstream import __version__
+from millstream.cli.build_progress import BuildProgress
+from millstream.cli.options import Choice, Common, TestChoice
+from millstream.cli.project import select_nodes
+from millstream.project.values import is_local
+from millstream.tested import (
+    TestResult,
+    TestResults,
+    read_test_results,
+    with_earlier_results,
+    write_test_results,
+)
+
+if TYPE_CHECKING:
+    from millstream.manifest import Compiled, ManifestNode
+    from millstream.results import RunResults
+    from millstream.runner.values import Job
+
+
+class TestsOfBuild:
+    """Runs what is not known to do the same as before, and collects the results."""
+
+    __test__ = False  # not a test of pytest
+
+    def __init__(
+        self,
+        common: Common,
+        compiled: Compiled,
+        job: Job,
+        choice: Choice,
+        tests: TestChoice,
+        progress: BuildProgress,
+    ) -> None:
+        self._common = common
+        self._compiled = compiled
+        self._job = job
+        self._choice = choice
+        self._tests = tests
+        self._progress = progress
+        self._began, self._now = time.monotonic(), datetime.now(timezone.utc)
+        self._folder = Path(job.project.root) / job.project.settings.target_path
+        self._before = read_test_results(self._folder, compiled.manifest.project, compiled.manifest.target)
+        self._stack = ExitStack()
+        self.results: list[TestResult] = []
+
+    def close(self) -> None:
+        """Write the results."""
+        self._stack.close()
+        if self.results:
+            manifest = self._compiled.manifest
+            found = TestResults(
+                "build",
+                manifest.project,
+                manifest.target,
+                self._started,
+                round(time.monotonic() - self._began, 3),
+                tuple(self.results),
+                (),
+                __version__,
+            )
+            write_test_results(self._folder, with_earlier_results(found, self._before, manifest.nodes))
+
+    @property
+    def code(self) -> int:
+        """The exit code of the tests: 2 if one is itself wrong."""
+        statuses = {each.status for each in self.results}
+        return 2 if "error" in statuses else 1 if "fail" in statuses else 0
+
+    def before(self) -> bool:
+        """Run unit tests on this machine's Spark; where Spark is a cluster, the code was tested before."""
+        if self._tests.no_tests or self._tests.no_unit or not is_local(self._job.project.target):
+            return True
+        from millstream.testing.units.contents import unit_contents
+
+        models = self._job.models
+        nodes = [
+            node
+            for node in self._selected("unit_test")
+            if models is None or models.intersection(node.depends_on)
+        ]
+        self._run("unit test", nodes, unit_contents(self._job.project, self._compiled, _ids(nodes)))
+        if self.code:
+            self._stack.close()
+        return not self.code
+
+    def after(self, results: RunResults, /) -> None:
+        """Run the data tests that read only models that were built."""
+        if not self._tests.no_tests:
+            self.test_rows(frozenset(each.id for each in results.results if each.status != "success"))
+
+    def test_rows(self, not_built: frozenset[str] = frozenset()) -> None:
+        from millstream.testing.data.contents import contents_of
+
+        nodes = [
+            node
+            for node in self._selected("test")
+            if not not_built.intersection(node.depends_on) and not self._only_reads_production(node)
+        ]
+        try:
+            self._run("data test", nodes, contents_of(self._job.project, self._compiled, _ids(nodes)))
+        finally:
+            self._stack.close()  # while Spark, which is the build's, still runs
+
+    def _selected(self, kind: Literal["unit_test", "test"]) -> list[ManifestNode]:
+        selection = select_nodes(self._common, self._compiled, self._choice, with_tests=True)
+        nodes = self._compiled.manifest.nodes
+        return [nodes[id_] for id_ in sorted(selection.ids) if nodes[id_].kind == kind]
+
+    def _only_reads_production(self, node: ManifestNode) -> bool:
+        """Whether an environment reads all that is tested from production, which tests it."""
+        nodes = self._compiled.manifest.nodes
+        models = [nodes[id_] for id_ in node.depends_on if id_ in nodes and nodes[id_].kind == "model"]
+        return bool(models) and all(each.deferred for each in models)
+
+    def _run(self, what: str, nodes: Collection[ManifestNode], contents: Mapping[str, str]) -> None:
+        unchanged = {} if self._tests.all_tests else self._unchanged(contents)
+        own = [node for node in nodes if node.id not in unchanged]
+        self.results += unchanged.values()
+        self._progress.show_unchanged(what, len(unchanged))
+        if not own:
+            return
+        from millstream.testing.building import built_tests, run_nodes
+        from millstream.testing.variants import Options
+
+        common, root = self._common, Path(self._job.project.root)
+        profiles = str(common.profiles_dir) if common.profiles_dir else None
+        options = Options(common.target, common.vars, profiles, common.environment)
+        with_data = any(node.kind == "test" for node in own)
+        session = self._stack.enter_context(built_tests(root, options, with_data=with_data))
+        with self._progress.testing(what, len(own)) as show:
+            for each in run_nodes(session, own, show):
+                self.results.append(replace(each, ran=self._started, contents=contents.get(each.id, "")))
+
+    def _unchanged(self, contents: Mapping[str, str]) -> dict[str, TestResult]:
+        """Return the tests that passed over what they would run over again."""
+        known = () if self._before is None else (*self._before.earlier, *self._before.results)
+        return {
+            each.id: replace(each, unchanged=True)
+            for each in known
+            if each.status == "pass" and each.contents and contents.get(each.id) == each.contents
+        }
+
+    @property
+    def _started(self) -> str:
+        return self._now.isoformat(timespec="seconds")
+
+
+def _ids(nodes: Iterable[ManifestNode]) -> list[str]:
+    return [node.id for node in nodes]

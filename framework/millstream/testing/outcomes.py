@@ -1,0 +1,128 @@
+"""Runs one test of a project's YAML or SQL files, for pytest and for builds."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import ManifestNode
+from millstream.project.values import UnitTest
+from millstream.tested import Status, TestResult
+from millstream.testing.data.result import DataTestResult, NotBuilt, describe_tolerance, is_tolerated
+from millstream.testing.session import TestSession
+from millstream.testing.styled_text import Line, plain_text
+from millstream.testing.units.verdict import Verdict
+from millstream.text import Location
+
+_INVALID_TEST = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661"}
+"""Codes of errors in a test itself, not in what it tests."""
+
+
+class TestOutcome(Struct, frozen=True):
+    problems: tuple[Diagnostic, ...] = ()
+    """Why it failed, or, with severity `warning`, would have."""
+    lines: tuple[Line, ...] = ()
+    """The rows that differ."""
+    skipped: str = ""
+    expired: int = 0
+    """Rows or keys of state that expired."""
+
+    __test__ = False  # not a test of pytest
+
+    @property
+    def status(self) -> Status:
+        return "skipped" if self.skipped else status_of(self.problems)
+
+    def result(self, session: TestSession, node: ManifestNode, seconds: float) -> TestResult:
+        location = location_of(session, node)
+        kind: Literal["unit_test", "test"] = "unit_test" if node.kind == "unit_test" else "test"
+        warned = self.problems[0].message if self.status == "warn" else ""
+        return TestResult(
+            node.id,
+            kind,
+            self.status,
+            round(seconds, 3),
+            location.path,
+            location.line,
+            () if warned else tuple(map(as_data, self.problems)),
+            self.skipped or warned or plain_text(self.lines),
+            expired=self.expired,
+        )
+
+
+def status_of(problems: tuple[Diagnostic, ...]) -> Status:
+    if not problems:
+        return "pass"
+    if all(each.severity == "warning" for each in problems):
+        return "warn"
+    return "error" if any(each.code in _INVALID_TEST for each in problems) else "fail"
+
+
+def as_data(diagnostic: Diagnostic) -> dict[str, Any]:
+    location = diagnostic.location
+    return {
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "path": location.path if location else None,
+        "line": location.line if location else None,
+        "column": location.column if location else None,
+        "help": diagnostic.help,
+    }
+
+
+def outcome_of(session: TestSession, node: ManifestNode) -> TestOutcome:
+    """Run a test; one that is itself wrong has an outcome, too."""
+    try:
+        if node.kind == "unit_test":
+            return unit_outcome(session.judge(session.unit_test(node.id)))
+        return data_outcome(session, node)
+    except MillstreamError as error:
+        return TestOutcome(error.diagnostics)
+
+
+def unit_outcome(verdict: Verdict) -> TestOutcome:
+    expired = verdict.outcome.expired if verdict.outcome is not None else 0
+    return TestOutcome(verdict.problems, verdict.lines, expired=expired)
+
+
+def data_outcome(session: TestSession, node: ManifestNode, *, strict: bool = False) -> TestOutcome:
+    """Run a data test; if strict, its relations must have been built."""
+    found = session.data_tests.run(node)
+    if isinstance(found, NotBuilt):
+        message = f"'{found.name}' has not been built"
+        if not strict:
+            return TestOutcome(skipped=message)
+        location = location_of(session, node)
+        raise MillstreamError(Diagnostic("MS661", message, location, "run `millstream build`"))
+    return TestOutcome() if is_tolerated(node, found) else _failed(session, node, found)
+
+
+def _failed(session: TestSession, node: ManifestNode, found: DataTestResult) -> TestOutcome:
+    location = location_of(session, node)
+    line = session.files.file(location.path)[0].line(location.line)
+    finding = found.message or f"{_rows(found.failures)}{describe_tolerance(node)}"
+    message = f"data test '{node.name}': {finding}"
+    problem = Diagnostic("MS660", message, location, "fix the model, or the test", line)
+    if node.config.get("severity", "error") == "warn":
+        problem = replace(problem, severity="warning")
+    return TestOutcome((problem,), found.lines)
+
+
+def _rows(number: int) -> str:
+    """Return `3 rows fail`; queries return about a thousand rows at most."""
+    many = "more than 1,000" if number > 1000 else f"{number:,}"
+    return "1 row fails" if number == 1 else f"{many} rows fail"
+
+
+def location_of(session: TestSession, node: ManifestNode) -> Location:
+    if node.kind == "unit_test":
+        unit: UnitTest = session.unit_test(node.id)
+        return session.files.location(unit, ("name",))
+    number = int(node.meta.get("line", 1))
+    text, _ = session.files.file(node.path)
+    start = text.offset(number, 1)
+    line = text.line(number)
+    return text.location(start + len(line) - len(line.lstrip()), start + len(line))
