@@ -80,7 +80,7 @@ def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
     if node.id in sql:
         return QueryTest(node.id, sql[node.id], node.depends_on, severity)
     arguments = dict(node.meta.get("arguments") or {})
-    column, relation = node.meta.get("column"), _relation(node, arguments)
+    column, relation = node.meta.get("column"), tested_relation(node)
     if (wrong := failing_condition(str(node.test), column, arguments)) is not None:
         return RowTest(node.id, relation, wrong, severity)
     match node.test:
@@ -116,10 +116,10 @@ def sql_name(relation: str) -> str:
     return f"{kind}s.{name}"
 
 
-def _relation(node: ManifestNode, arguments: Mapping[str, Any]) -> str:
+def tested_relation(node: ManifestNode) -> str:
     """Return the tested relation; a `relationships` test also depends on the relation in `to`."""
-    others = [id_ for id_ in node.depends_on if id_ != arguments.get("to")]
-    return (others or list(node.depends_on))[0]
+    to = (node.meta.get("arguments") or {}).get("to")
+    return next((id_ for id_ in node.depends_on if id_ != to), node.depends_on[0])
 
 
 def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], severity: Severity) -> TotalTest:

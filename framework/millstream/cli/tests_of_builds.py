@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from millstream.manifest import Compiled, ManifestNode
     from millstream.results import RunResults
     from millstream.runner.values import Job
+    from millstream.testing.session import TestSession
 
 
 class TestsOfBuild:
@@ -132,17 +134,23 @@ class TestsOfBuild:
         self._progress.show_unchanged(what, len(unchanged))
         if not own:
             return
-        from millstream.testing.building import built_tests, run_nodes
+        from millstream.testing.building import run_nodes
+
+        with self._progress.testing(what, len(own)) as show:
+            for each in run_nodes(self._session, own, show):
+                self.results.append(replace(each, ran=self._started, contents=contents.get(each.id, "")))
+
+    @cached_property
+    def _session(self) -> TestSession:
+        from millstream.testing.building import session_of_build
         from millstream.testing.variants import Options
 
-        common, root = self._common, Path(self._job.project.root)
+        common = self._common
         profiles = str(common.profiles_dir) if common.profiles_dir else None
         options = Options(common.target, common.vars, profiles, common.environment)
-        with_data = any(node.kind == "test" for node in own)
-        session = self._stack.enter_context(built_tests(root, options, with_data=with_data))
-        with self._progress.testing(what, len(own)) as show:
-            for each in run_nodes(session, own, show):
-                self.results.append(replace(each, ran=self._started, contents=contents.get(each.id, "")))
+        session = session_of_build(Path(self._job.project.root), options)
+        self._stack.callback(session.close)
+        return session
 
     def _unchanged(self, contents: Mapping[str, str]) -> dict[str, TestResult]:
         """Return the tests that passed over what they would run over again."""

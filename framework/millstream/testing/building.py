@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
 
+from millstream.data_tests import tested_relation
 from millstream.manifest import ManifestNode
 from millstream.tested import TestResult
 from millstream.testing.outcomes import TestOutcome, outcome_of
@@ -33,22 +33,19 @@ class Tested(Struct, frozen=True):
 Show = Callable[[Tested], None]
 
 
-@contextmanager
-def built_tests(root: Path, options: Options, *, with_data: bool) -> Iterator[TestSession]:
-    """Yield what all tests of a build share; Spark is that of the build, or starts with the first test."""
+def session_of_build(root: Path, options: Options) -> TestSession:
+    """Return what all tests of a build share; Spark is that of the build, or starts with the first test."""
     session = TestSession(root, options)
-    session.needs_jars = with_data
-    try:
-        yield session
-    finally:
-        session.close()
+    session.needs_jars = True
+    return session
 
 
 def run_nodes(session: TestSession, nodes: Iterable[ManifestNode], show: Show) -> list[TestResult]:
     """Run tests, unit tests a few at a time, and show those of each relation as they end."""
     found: list[TestResult] = []
     ordered = sorted(nodes, key=lambda node: (title_of(node), node.path, node.meta.get("line", 0), node.id))
-    with ThreadPoolExecutor(AT_ONCE, "unit-test") as pool:
+    pool = ThreadPoolExecutor(AT_ONCE, "unit-test")
+    try:
         running = {
             node.id: pool.submit(_timed, session, node) for node in ordered if node.kind == "unit_test"
         }
@@ -61,6 +58,8 @@ def run_nodes(session: TestSession, nodes: Iterable[ManifestNode], show: Show) -
                 outcomes.append(outcome)
                 found.append(outcome.result(session, node, seconds))
             show(Tested(title, kind, tuple(outcomes), time.monotonic() - began))
+    finally:
+        pool.shutdown(cancel_futures=True)
     return found
 
 
@@ -71,4 +70,5 @@ def _timed(session: TestSession, node: ManifestNode) -> tuple[TestOutcome, float
 
 def title_of(node: ManifestNode) -> str:
     """Name what a test is of: a relation, or the SQL file of the test."""
-    return node.depends_on[0].partition(".")[2] if node.test or node.kind == "unit_test" else node.path
+    of_file = node.kind == "test" and not node.test
+    return node.path if of_file else tested_relation(node).partition(".")[2]
