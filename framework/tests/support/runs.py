@@ -71,9 +71,20 @@ def send(bootstrap, records, headers=None):
     for topic, rows in records.items():
         for key, value in rows:
             known = value is None or isinstance(value, str | bytes)
-            producer.produce(topic, key=key, value=value if known else json.dumps(value), headers=headers)
+            data = value if known else json.dumps(value)
+            while not _queued(producer, topic, key=key, value=data, headers=headers):
+                producer.poll(1)
             producer.poll(0)
     assert producer.flush(30) == 0
+
+
+def _queued(producer, topic, **record):
+    """Queue a record; return whether there was room."""
+    try:
+        producer.produce(topic, **record)
+    except BufferError:
+        return False
+    return True
 
 
 def received(bootstrap, topic):
