@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from millstream.tested import TestResult
 from millstream.text import clean
 
 if TYPE_CHECKING:
-    from millstream.testing.building import Tested
+    from millstream.testing.building import EndedTests
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
 _WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
@@ -95,13 +95,13 @@ class BuildProgress:
                 self._line("success", count(number, what), "passed before, and nothing they read has changed")
 
     @contextmanager
-    def testing(self, what: str, number: int) -> Iterator[Callable[[Tested], None]]:
+    def testing(self, what: str, number: int) -> Iterator[Callable[[EndedTests], None]]:
         """Show tests while they run: yield what shows those of a relation as they end."""
         stage, done = f"{what}s", 0
         with self._lock:
             self._running_stage(stage, count(number, what))
 
-        def show(tested: Tested) -> None:
+        def show(tested: EndedTests) -> None:
             nonlocal done
             done += len(tested.outcomes)
             with self._lock:
@@ -114,9 +114,9 @@ class BuildProgress:
             with self._lock:
                 self._stage(Setup(stage, done=True))
 
-    def _tested(self, tested: Tested, what: str) -> None:
+    def _tested(self, tested: EndedTests, what: str) -> None:
         statuses = Counter[str](each.status for each in tested.outcomes)
-        wrong = [f"{statuses[status]} {said}" for status, said in _WRONG.items() if statuses[status]]
+        wrong = _wrong(statuses)
         number = count(len(tested.outcomes), what)
         mark = "error" if statuses["fail"] or statuses["error"] else "skipped" if wrong else "success"
         text = f"{number}: {', '.join(wrong)}" if wrong else number
@@ -197,21 +197,25 @@ class BuildProgress:
 
     def print_summary(self, results: RunResults, tests: Collection[TestResult], seconds: float) -> None:
         models = Counter[str](each.status for each in results.results if each.id.startswith("model."))
-        if models["success"] and not self._queries:
-            parts = [f"{count(models['success'], 'model')} up to date: nothing is new, and nothing changed"]
-        else:
-            parts = [f"{count(models['success'], 'model')} built"]
-        parts += [f"{models[status]} {said}" for status, said in _WRONG.items() if models[status]]
         ended = Counter[str](each.status for each in tests)
-        if tests:
-            passed = ended["pass"]
-            parts.append(f"{count(passed, 'test')} passed" if passed else "no test passed")
-        parts += [
-            f"{count(ended[status], 'test')} {said}" for status, said in _WRONG.items() if ended[status]
-        ]
+        built = models["success"]
+        done = "built" if self._queries or not built else "up to date, as nothing is new"
+        parts = [", ".join([f"{count(built, 'model')} {done}", *_wrong(models)])]
+        passed = [f"{ended['pass']} passed"] if ended["pass"] else []
+        if listed := [*passed, *_wrong(ended)]:
+            number, _, said = listed[0].partition(" ")
+            parts.append(", ".join([f"{count(int(number), 'test')} {said}", *listed[1:]]))
         failed = models["error"] or ended["fail"] or ended["error"]
-        text = f"{', '.join(parts)}, in {seconds:.1f} s"
+        text = f"{'; '.join(parts)}; {seconds:.1f} s"
         self.console.print(Text(text, "bold red" if failed else "bold green"))
+
+
+def _wrong(statuses: Mapping[str, int]) -> list[str]:
+    """Say how many did not succeed, by what became of them."""
+    found = Counter(dict.fromkeys(_WRONG.values(), 0))
+    for status, said in _WRONG.items():
+        found[said] += statuses.get(status, 0)
+    return [f"{number} {said}" for said, number in found.items() if number]
 
 
 def dropped_records(counts: Counts) -> Iterator[str]:

@@ -21,7 +21,7 @@ AT_ONCE = 3
 """Unit tests at a time: while Spark plans one, the tasks of others use the cores."""
 
 
-class Tested(Struct, frozen=True):
+class EndedTests(Struct, frozen=True):
     """All tests of one kind of one relation, or of one SQL file, as they ended."""
 
     title: str
@@ -30,7 +30,7 @@ class Tested(Struct, frozen=True):
     seconds: float
 
 
-Show = Callable[[Tested], None]
+Show = Callable[[EndedTests], None]
 
 
 def session_of_build(root: Path, options: Options) -> TestSession:
@@ -57,7 +57,7 @@ def run_nodes(session: TestSession, nodes: Iterable[ManifestNode], show: Show) -
                 outcome, seconds = _timed(session, node) if waiting is None else waiting.result()
                 outcomes.append(outcome)
                 found.append(outcome.result(session, node, seconds))
-            show(Tested(title, kind, tuple(outcomes), time.monotonic() - began))
+            show(EndedTests(title, kind, tuple(outcomes), time.monotonic() - began))
     finally:
         pool.shutdown(cancel_futures=True)
     return found

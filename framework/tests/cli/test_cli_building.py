@@ -5,7 +5,9 @@ from rich.text import Text
 
 from millstream.cli.build_progress import BuildProgress
 from millstream.cli.output import OutputStyle
+from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Memory, Operator, Query, Signature, SinkOutput, ToKafka
+from millstream.results import ModelResult, RunResults
 from millstream.runner.queries.results import (
     Counts,
     ExpiredState,
@@ -14,6 +16,11 @@ from millstream.runner.queries.results import (
     sum_of_expired,
 )
 from millstream.runner.values import Ended, Setup, Started
+from millstream.tested import TestResult
+from millstream.testing.building import EndedTests
+from millstream.testing.outcomes import TestOutcome
+from millstream.testing.styled_text import styled
+from millstream.text import Location
 
 QUERY = Query(
     name="events_topics", kind="stateless", models=("model.plain",), sources=(), reads=(), steps=(), sql="",
@@ -99,3 +106,56 @@ def test_a_stage_is_shown_when_it_begins_and_when_it_is_done(capfd):
     first, last = capfd.readouterr().err.splitlines()
     assert first.split() == ["·", "topics:", "starting"]
     assert last.split()[:4] == ["✓", "topics:", "1", "created"]
+
+
+def progress_lines(capfd, do):
+    progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
+    do(progress)
+    progress.console.file.close()
+    return capfd.readouterr().err.splitlines()
+
+
+def test_tests_are_shown_below_one_another_with_what_failed(capfd):
+    problem = Diagnostic("MS660", "data test 'unique_totals_user': 1 row fails", Location("m.yml", 3, 5, 9))
+    failed = TestOutcome((problem,), (styled("    user: a, rows: 2"),))
+    warned = TestOutcome((replace(problem, severity="warning"),))
+
+    def do(progress):
+        progress.show_unchanged("data test", 3)
+        with progress.testing("data test", 4) as show:
+            show(EndedTests("totals", "test", (TestOutcome(), failed), 0.5))
+            show(EndedTests("tests/big.sql", "test", (warned,), 0.1))
+            show(EndedTests("kinds", "test", (TestOutcome(skipped="'kinds' has not been built"),), 0.0))
+        assert progress.diagnostics == []  # those of tests are with their results
+        assert progress.progress.tasks == []
+
+    lines = progress_lines(capfd, do)
+    assert [line.split() for line in lines if line[0] in "✓✗○"] == [
+        ["✓", "3", "data", "tests", "passed", "before,", "and", "nothing", "they", "read", "has", "changed"],
+        ["✗", "totals", "2", "data", "tests:", "1", "failed", "0.5", "s"],
+        ["○", "tests/big.sql", "1", "data", "test:", "1", "warned", "0.1", "s"],
+        ["○", "kinds", "1", "data", "test:", "1", "skipped", "0.0", "s"],
+    ]
+    assert "    user: a, rows: 2" in lines
+    assert sum("MS660" in line for line in lines) == 2
+
+
+def test_one_summary_counts_models_and_tests(capfd):
+    def summary(models, tests):
+        listed = tuple(ModelResult(f"model.m{n}", status, "q") for n, status in enumerate(models))
+        results = RunResults("build", "shop", "local", "", 1.0, listed)
+        ended = [TestResult(f"test.t{n}", "test", status, 0.1, "m.yml", 1) for n, status in enumerate(tests)]
+
+        def do(progress):
+            progress.handle(Started(QUERY))
+            progress.print_summary(results, ended, 9.04)
+
+        return progress_lines(capfd, do)[-1]
+
+    assert summary(["success"] * 2, ["pass"] * 3) == "2 models built; 3 tests passed; 9.0 s"
+    assert summary(["success"], []) == "1 model built; 9.0 s"
+    assert (
+        summary(["success", "error", "skipped"], ["pass", "fail", "warn", "skipped", "error"])
+        == "1 model built, 1 failed, 1 skipped; 1 test passed, 2 failed, 1 warned, 1 skipped; 9.0 s"
+    )
+    assert summary(["skipped"], ["fail"]) == "0 models built, 1 skipped; 1 test failed; 9.0 s"

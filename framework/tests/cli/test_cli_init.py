@@ -57,7 +57,9 @@ def test_a_new_project_builds_and_passes_its_tests(here, template):
     millstream("init", "bistro", "--template", template.name)
     root = here / "bistro"
     try:
-        assert re.search(r"\b[1-9]\d* passed", millstream("build", root=root))
+        built = json.loads(millstream("build", "--output", "json", root=root))
+        assert {each["kind"] for each in built["tests"]} == {"unit_test", "test"}
+        assert {each["status"] for each in built["tests"]} == {"pass"}
         assert re.search(r"\b[1-9]\d* passed", millstream("test", "--unit", root=root))
         assert len(json.loads(millstream("show", template.model, "--output", "json", root=root))["rows"]) > 0
     finally:
