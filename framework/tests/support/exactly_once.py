@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from confluent_kafka import Producer
 
 from support.committed import committed
-from support.runs import headers
+from support.runs import headers, queue_record
 
 USERS = 5
 START = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
@@ -69,7 +69,7 @@ class Traffic:
     def more(self, count):
         for number in range(self.count, self.count + count):
             value = f"broken {number}" if self.bad(number) else json.dumps(row(number) | self.fields)
-            self.producer.produce("events", key=f"u{number % USERS}", value=value)
+            queue_record(self.producer, "events", key=f"u{number % USERS}", value=value)
         self.count += count
         assert self.producer.flush(60) == 0
 

@@ -72,19 +72,18 @@ def send(bootstrap, records, headers=None):
         for key, value in rows:
             known = value is None or isinstance(value, str | bytes)
             data = value if known else json.dumps(value)
-            while not _queued(producer, topic, key=key, value=data, headers=headers):
-                producer.poll(1)
-            producer.poll(0)
+            queue_record(producer, topic, key=key, value=data, headers=headers)
     assert producer.flush(30) == 0
 
 
-def _queued(producer, topic, **record):
-    """Queue a record; return whether there was room."""
-    try:
-        producer.produce(topic, **record)
-    except BufferError:
-        return False
-    return True
+def queue_record(producer, topic, **record):
+    """Let a producer send a record; wait while it has no room for more."""
+    while True:
+        producer.poll(0)
+        try:
+            return producer.produce(topic, **record)
+        except BufferError:
+            producer.poll(1)
 
 
 def received(bootstrap, topic):
