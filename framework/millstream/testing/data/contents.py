@@ -92,8 +92,11 @@ class _Read(Struct, frozen=True):
         if any(known is None for _, known in (*topics, *tables)):
             return None
         hashed = blake2b(digest_size=16)
-        for part in (__version__, str(type(self.test)), self.test, topics, tables, *self._definitions()):
-            hashed.update(_encode(part) + b"\n")
+        try:
+            for part in (__version__, str(type(self.test)), self.test, topics, tables, *self._definitions()):
+                hashed.update(_encode(part) + b"\n")
+        except TypeError:
+            return None  # keys that are not texts, as YAML allows, can't be put in order
         return hashed.hexdigest()
 
     def _definitions(self) -> Iterator[Any]:
