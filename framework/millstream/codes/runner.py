@@ -131,6 +131,11 @@ MS849 A record without a key in a compacted topic
     A compacted topic, which a sink of rows that change has by default, holds the newest record of each key,
     and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in
     `where user_id is not null`, or give them a key with `coalesce`.
+MS858 Kafka refuses the time of a record
+    A sink with `timestamp: column` sends each record with its event time, and Kafka refuses times that are
+    more than an hour ahead, or what `message.timestamp.after.max.ms` and `…before.max.ms` of the topic allow.
+    Topics that Millstream creates for such sinks have no limit ahead. For another topic, raise the limit with
+    `kafka-configs.sh`, which the query then needs no restart for, or leave out such rows in the model.
 MS810 A transaction was ended by Kafka
     The transaction of a batch took longer than its timeout (`transaction.timeout.ms` of `producer`, 15
     minutes by default), or another process sends the records of the same query. No reader of committed

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import PATIENCE, Admin
@@ -30,6 +32,8 @@ class Topic(Struct, frozen=True):
     partitions: int | None = None
     replication: int | None = None
     config: dict[str, str] = {}
+    defaults: dict[str, str] = {}
+    """Settings of a topic that is created, if the cluster knows them; an existing topic may differ."""
 
 
 class Difference(Struct, frozen=True):
@@ -87,34 +91,45 @@ def create_missing(admin: Admin, wanted: Iterable[Topic]) -> tuple[str, ...]:
     missing = {topic.name: topic for topic in wanted if topic.name not in on_cluster}
     if not missing:
         return ()
+    problems: list[Diagnostic] = []
+    created: list[str] = []
+    waiting = list(missing.values())
+    while waiting:
+        futures = _create(admin, waiting)
+        waiting = []
+        for name, future in futures.items():
+            topic = missing[name]
+            try:
+                future.result(2 * PATIENCE)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code == KafkaError.INVALID_CONFIG and topic.defaults:
+                    missing[name] = replace(topic, defaults={})
+                    waiting.append(missing[name])
+                elif code != KafkaError.TOPIC_ALREADY_EXISTS:  # another process may have created it meanwhile
+                    problems += _not_created(admin, topic, error)
+            else:
+                created.append(name)
+    _wait_for(admin, created)
+    if problems:
+        raise MillstreamError(*problems)
+    return tuple(created)
+
+
+def _create(admin: Admin, topics: Iterable[Topic]) -> dict[str, Future[None]]:
     new = [
         NewTopic(
             topic.name,
             num_partitions=topic.partitions or -1,
             replication_factor=topic.replication or -1,
-            config=topic.config,
+            config=topic.defaults | topic.config,
         )
-        for topic in missing.values()
+        for topic in topics
     ]
-    problems: list[Diagnostic] = []
-    created: list[str] = []
     try:
-        futures = admin.client.create_topics(new, operation_timeout=PATIENCE, request_timeout=PATIENCE)
+        return admin.client.create_topics(new, operation_timeout=PATIENCE, request_timeout=PATIENCE)
     except KafkaException as error:
         raise admin.failure(error, "creating topics") from None
-    for name, future in futures.items():
-        try:
-            future.result(2 * PATIENCE)
-        except KafkaException as error:
-            # Another process may have created it meanwhile.
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                problems += _not_created(admin, missing[name], error)
-        else:
-            created.append(name)
-    _wait_for(admin, created)
-    if problems:
-        raise MillstreamError(*problems)
-    return tuple(created)
 
 
 def _wait_for(admin: Admin, names: Iterable[str]) -> None:

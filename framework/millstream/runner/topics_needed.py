@@ -8,6 +8,9 @@ from millstream.kafka.topics import Topic, source_topic
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.project.values import Project
 
+_ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+"""By default, Kafka refuses records whose time is an hour ahead, which would stop a query for good."""
+
 
 def written_topics(queries: Iterable[Query]) -> list[Topic]:
     """Return the topics of sinks and dead letters."""
@@ -20,7 +23,10 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
                     if query.output_mode == "update":
                         # Only the newest record of a key counts.
                         config = {"cleanup.policy": "compact"} | config
-                    found[topic] = Topic(topic, options.get("partitions"), options.get("replication"), config)
+                    defaults = _ANY_TIME if options.get("timestamp") else {}
+                    found[topic] = Topic(
+                        topic, options.get("partitions"), options.get("replication"), config, defaults
+                    )
                 case DeadLetters(topic=topic):
                     found[topic] = Topic(topic)
     return list(found.values())

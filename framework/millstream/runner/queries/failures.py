@@ -132,6 +132,13 @@ _KNOWN = (
         _NULL_KEYS,
     ),
     _KnownFailure(
+        "MS858",
+        re.compile(r"(InvalidTimestampException|Broker: Invalid timestamp)"),
+        lambda _: "Kafka refuses a record, because its time is too far from now for the topic",
+        "let the topic have any time: kafka-configs.sh --alter --entity-type topics --entity-name … "
+        "--add-config message.timestamp.after.max.ms=9223372036854775807; or leave out such rows",
+    ),
+    _KnownFailure(
         "MS849",
         # What Kafka's client says of the other records of the batch, often first.
         re.compile(r"part of a batch which had one more more invalid records"),
