@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from millstream.project.values import Project
-    from millstream.runner.samples.states import OperatorSize, StateReader
+    from millstream.runner.samples.state_sizes import OperatorSize
+    from millstream.runner.samples.states import StateReader
     from millstream.tables.values import Answer
 
 Action = Literal["ls", "get", "export"]
@@ -88,7 +89,7 @@ def _list(common: Common, choice: Choice, project: Project, *, counted: bool) ->
     from pathlib import Path
 
     from millstream.project.folders import checkpoints_of
-    from millstream.runner.samples.states import local_files, sizes
+    from millstream.runner.samples.state_sizes import local_files, sizes
 
     models = None
     if not choice.everything:

@@ -17,7 +17,7 @@ from millstream.kafka.cluster import is_embedded
 from millstream.kafka.logs import logs_of
 from millstream.physical.values import Query, SourceRead
 from millstream.project.folders import checkpoints_of, folder_in, local_path
-from millstream.runner.checkpoints import splitting, swap
+from millstream.runner.checkpoints import joined_swap, splitting
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import (
     checkpoint_folder,
@@ -27,7 +27,7 @@ from millstream.runner.checkpoints.files import (
     read_up_to,
     table_offsets,
 )
-from millstream.runner.engine import fitted
+from millstream.runner.fitting import fitted
 from millstream.runner.spark.target_lock import target_lock
 from millstream.runner.values import Job
 from millstream.stores.files import LocalFiles
@@ -44,7 +44,7 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
         return None
     with target_lock(folder_in(folder, target), target.title):
         files = LocalFiles()
-        if splitting.has_begun(files, checkpoints) or swap.has_begun(files, checkpoints):
+        if splitting.has_begun(files, checkpoints) or joined_swap.has_begun(files, checkpoints):
             return None
         deployed = deployed_at(files, checkpoints)
         queries = _continuing(job, deployed)
