@@ -19,7 +19,7 @@ from millstream.manifest import Compiled
 from millstream.project.settings import FILE, find_project
 
 if TYPE_CHECKING:
-    from millstream.compile import Check
+    from millstream.compile.full import Check
     from millstream.project.values import Project
     from millstream.review.version import Version
     from millstream.selectors import Selection
