@@ -44,8 +44,20 @@ def console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console
 
 def terminal(style: OutputStyle) -> Console | None:
     """Return the console for progress; None if it is not wanted, or stderr is not a terminal."""
-    screen = None if style.json or style.quiet else console(style, sys.stderr)
+    wanted = not (style.json or style.quiet) and _may_be_terminal(sys.stderr)
+    screen = console(style, sys.stderr) if wanted else None
     return screen if screen is not None and screen.is_terminal else None
+
+
+def terminal_width(style: OutputStyle, file: TextIO) -> int | None:
+    """Return how many characters a line of a terminal has; None for other files."""
+    screen = console(style, file) if _may_be_terminal(file) else None
+    return screen.width if screen is not None and screen.is_terminal else None
+
+
+def _may_be_terminal(file: TextIO) -> bool:
+    """Whether rich may take a file for a terminal, without importing rich, which is slow."""
+    return any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE")) or file.isatty()
 
 
 def confirmed(question: str) -> bool:
@@ -91,8 +103,7 @@ def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | No
 
     from millstream.cli.diagnostics import first_warnings, render, summary
 
-    screen = console(style, sys.stderr)
-    width = screen.width if screen.is_terminal else 200
+    width = terminal_width(style, sys.stderr) or 200
     some, left_out = first_warnings(sorted(diagnostics, key=lambda d: d.order))
     parts = [render(found, width) for found in some]
     parts += [Text(each, "bold yellow") for each in left_out]
@@ -103,7 +114,7 @@ def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | No
 
 def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
     """Print a text, with its colors on a terminal; elsewhere without rich, which is slow."""
-    screen = None if isinstance(text, str) else console(style, file)
+    screen = console(style, file) if not isinstance(text, str) and _may_be_terminal(file) else None
     if screen is not None and screen.color_system:
         screen.print(text)
     else:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from millstream.byte_sizes import size_in_words
-from millstream.cli.commands.query import target_of
 from millstream.cli.options import Common, Page, cli_command, serving_page
 from millstream.cli.output import finish, say, terminal
-from millstream.cli.project import compile_valid, models_in, project_of, root_of
+from millstream.cli.project import compile_valid, models_in, project_of, root_of, target_of
 from millstream.docs.formats import FORMATS
 from millstream.errors import reporting_os_errors
 from millstream.project.settings import read_settings

@@ -11,11 +11,11 @@ import click
 from msgspec import to_builtins
 
 from millstream.byte_sizes import size_in_words
-from millstream.cli import result_tables
+from millstream.cli import result_values
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Choice, Common, choosing, cli_command
-from millstream.cli.output import console, finish, print_json, say
+from millstream.cli.output import finish, print_json, say, terminal_width
 from millstream.cli.project import compile_for, empty_selection_errors, project_of, root_of, select_nodes
 from millstream.cli.text_tables import text_table
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
@@ -157,18 +157,19 @@ def _show_rows(common: Common, found: Sequence[tuple[OperatorSize, Answer]], zon
     if common.style.json:
         states = [
             {"query": size.query, "step": size.operator, "columns": rows.columns}
-            | {"rows": result_tables.records(rows.columns, rows.rows, zone)}
+            | {"rows": result_values.records(rows.columns, rows.rows, zone)}
             for size, rows in found
         ]
         print_json({"diagnostics": [], "states": states})
         return 0
     for size, rows in found:
         if common.output == "csv":
-            click.echo(result_tables.csv(rows.columns, rows.rows, zone))
+            click.echo(result_values.csv(rows.columns, rows.rows, zone))
             continue
-        screen = console(common.style, sys.stdout)
-        width = screen.width if screen.is_terminal else None
-        say(common.style, result_tables.table(rows.columns, rows.rows, width, zone), sys.stdout)
+        from millstream.cli.result_tables import table
+
+        width = terminal_width(common.style, sys.stdout)
+        say(common.style, table(rows.columns, rows.rows, width, zone), sys.stdout)
         sys.stdout.flush()
         more = "; more rows exist: use --output csv or json" if rows.more else ""
         said = f"({size.operator} of {size.query}: {count(len(rows.rows), 'row')}{more})"
