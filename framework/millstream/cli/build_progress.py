@@ -145,10 +145,6 @@ class BuildProgress:
 
     def print_summary(self, results: RunResults) -> None:
         models = [each for each in results.results if each.id.startswith("model.")]
-        if models and not self._queries and not results.failed:
-            text = f"{count(len(models), 'model')} up to date: nothing is new, and nothing changed"
-            self.console.print(Text(text, "bold green"))
-            return
         numbers = {s: sum(each.status == s for each in models) for s in ("success", "error", "skipped")}
         parts = [f"{count(numbers['success'], 'model')} built"]
         parts += [f"{numbers['error']} failed"] if numbers["error"] else []

@@ -121,6 +121,16 @@ def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
         click.echo(str(text), file=file)
 
 
+def say_in_style(style: OutputStyle, text: str, look: str, file: TextIO) -> None:
+    """Print a text in a style of rich on a terminal; elsewhere without rich."""
+    if not _may_be_terminal(file):
+        say(style, text, file)
+        return
+    from rich.text import Text
+
+    say(style, Text(text, look), file)
+
+
 def printable(file: TextIO) -> Callable[[str], str]:
     """Return what makes lines for programs harmless on a terminal, which obeys control characters."""
     return (lambda text: text.translate(_SHOWN)) if file.isatty() else str

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
@@ -20,16 +22,16 @@ from millstream.cli.options import (
     cli_command,
     testing,
 )
-from millstream.cli.output import print_json, say, show
+from millstream.cli.output import print_json, say, say_in_style, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from millstream.errors import Diagnostic
     from millstream.manifest import Compiled, ManifestNode
     from millstream.results import RunResults
-    from millstream.runner.values import Job
+    from millstream.runner.values import Compared, Job
     from millstream.tested import TestResults
 
 
@@ -74,31 +76,62 @@ def build_and_test(
     tests: DataTestChoice,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
-    from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
     from millstream.deployment.intents import Apply
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
-    from millstream.runner.commands.build import build
 
-    with ending_well(), build_progress(common.style) as progress:
-        results = build(job, root / ".millstream", progress.handle)
+    with ending_well():
+        built = _up_to_date(common, job, root) or _built(common, job, root)
     folder = root / job.project.settings.target_path
-    before = read_results(folder, results.project, results.target)
-    results = with_counts(results, before, job.topology.written)
+    before = read_results(folder, built.results.project, built.results.target)
+    results = with_counts(built.results, before, job.topology.written)
     write_results(folder, results)
     if not common.style.json:
-        progress.print_summary(results)
+        built.print_summary(results)
     code, tested = _run_data_tests(common, compiled, job, choice, tests, results)
     if common.style.json:
         from millstream.cli.diagnostics import as_data
 
-        document = {"diagnostics": [as_data(each) for each in (*diagnostics, *progress.diagnostics)]}
+        document = {"diagnostics": [as_data(each) for each in (*diagnostics, *built.diagnostics)]}
         document |= to_builtins(results)
         document |= {"tests": to_builtins(tested.results)} if tested else {}
-        document |= {"compared": to_builtins(progress.compared)} if isinstance(job.intent, Apply) else {}
+        document |= {"compared": to_builtins(built.compared)} if isinstance(job.intent, Apply) else {}
         print_json(document)
     return 1 if results.failed else code
+
+
+class _Built(Struct, frozen=True):
+    results: RunResults
+    print_summary: Callable[[RunResults], None]
+    diagnostics: Sequence[Diagnostic] = ()
+    compared: Sequence[Compared] = ()
+
+
+def _up_to_date(common: Common, job: Job, root: Path) -> _Built | None:
+    """Return what a build that has nothing to do did, for which neither Spark nor rich is imported."""
+    from millstream.runner.commands.up_to_date import results_if_up_to_date
+
+    results = results_if_up_to_date(job, root / ".millstream")
+    return None if results is None else _Built(results, partial(_print_up_to_date, common))
+
+
+def _print_up_to_date(common: Common, results: RunResults) -> None:
+    from millstream.cli.diagnostics import count
+
+    models = sum(each.id.startswith("model.") for each in results.results)
+    if models and not common.style.quiet:
+        text = f"{count(models, 'model')} up to date: nothing is new, and nothing changed"
+        say_in_style(common.style, text, "bold green", sys.stderr)
+
+
+def _built(common: Common, job: Job, root: Path) -> _Built:
+    from millstream.cli.build_progress import build_progress
+    from millstream.runner.commands.build import build
+
+    with build_progress(common.style) as progress:
+        results = build(job, root / ".millstream", progress.handle)
+    return _Built(results, progress.print_summary, progress.diagnostics, progress.compared)
 
 
 def _only_reads_production(nodes: Mapping[str, ManifestNode], relations: Iterable[str]) -> bool:

@@ -1,24 +1,228 @@
-"""Builds the models of a job. Spark is only imported and started if there is something to do."""
+"""Runs every query over the records that the topics hold now, in the order of the graph."""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.deployment.choosing import choose_queries
+from millstream.deployment.stages import Stage, Swap, chain, rebuilt
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import Query
 from millstream.results import RunResults
-from millstream.runner.commands.model_results import Began, nothing_new, results_of
-from millstream.runner.commands.up_to_date import up_to_date
-from millstream.runner.values import Job, Tell
+from millstream.runner.checkpoints.deployed import write_manifest
+from millstream.runner.checkpoints.state_figures import write_figures
+from millstream.runner.commands.model_results import Began, Done, results_of, topics
+from millstream.runner.commands.unfinished import unfinished
+from millstream.runner.commands.watch import Seen, watch
+from millstream.runner.deployment.apply import Applied
+from millstream.runner.deployment.failed_models import isolate, without
+from millstream.runner.deployment.prepare import prepare
+from millstream.runner.deployment.rebuild import swap
+from millstream.runner.deployment.stages import begin, end, planned, resumed
+from millstream.runner.engine import Engine, engine
+from millstream.runner.live.order import needs, run_in_order
+from millstream.runner.queries.batches import batch_of
+from millstream.runner.queries.failures import is_slow_start
+from millstream.runner.queries.results import Counts, Outcome, expired_states, sum_of_expired
+from millstream.runner.queries.row_tests import TestCounts
+from millstream.runner.queries.start import start
+from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+AT_ONCE = 2
+"""Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
+_STARTS = 3
+"""How often a query is started if the machine is too busy for its Python workers."""
 
 
 def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> RunResults:
     """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
     began = Began.now()
-    if spark is None and (queries := up_to_date(job, folder)):
-        return results_of(job, began, queries, nothing_new(queries))
-    from millstream.runner.commands.run_queries import run_queries
+    with ExitStack() as stack:
+        requested = choose_queries(job.physical.queries, job.models)
+        running = stack.enter_context(engine(job, requested, folder, tell, spark))
+        queries = choose_queries(running.job.physical.queries, job.models)
+        deployment = planned(running, queries)
+        applied = begin(running, queries, deployment)
+        queries = [query for query in queries if chain(deployment, query.name)]
+        started: list[StreamingQuery] = []
+        ends = running.kafka.ends(topics(queries))
+        failed: set[str] = set()
 
-    return run_queries(job, folder, tell, began, spark)
+        def work(query: Query) -> Outcome:
+            if causes := sorted(failed.intersection(each.relation for each in query.sources)):
+                return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
+            outcome = _run(running, query, chain(deployment, query.name), started, applied)
+            failed.update(outcome.left_out)
+            return outcome
+
+        outcomes = run_in_order(
+            queries,
+            needs(queries),
+            work,
+            lambda query, causes: _skipped(running, query, [q.title for q in queries if q.name in causes]),
+            lambda outcome: outcome.status != "success",
+            AT_ONCE,
+            lambda: _stop(running, started),
+        )
+        succeeded = all(each.status == "success" for each in outcomes.values())
+        end(
+            running,
+            deployment,
+            [name for name, each in outcomes.items() if each.status != "skipped"],
+            succeeded=succeeded,
+        )
+        if succeeded and job.models is None:
+            write_manifest(running.files, running.checkpoints, job.manifest)
+        written = _written(running, ends)
+        # Without the class cache for the next start.
+        return results_of(job, began, queries, Done(outcomes, written))
+
+
+def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
+    """Return how many records each topic received; empty if Kafka does not answer, since all work is done."""
+    try:
+        found = {topic: end - before[topic] for topic, end in running.kafka.ends(before).items()}
+    except MillstreamError:
+        return {}
+    # The ends of transactions have offsets, too.
+    return found | {topic: count for topic, count in running.sent_exactly_once().items() if topic in before}
+
+
+def _stop(running: Engine, started: list[StreamingQuery]) -> None:
+    for each in list(started):
+        each.stop()
+    running.spark.sparkContext.cancelAllJobs()  # a backfill is not a streaming query that can be stopped
+
+
+class _Try:
+    """What one attempt to run a query has done, also if it failed."""
+
+    def __init__(self, query: Query) -> None:
+        self.seen = Seen({each.topic: each.relation for each in query.sources if each.topic})
+        self.counts = Counts()
+        self.checkpoint = ""
+        self.backfilled: dict[str, dict[str, int]] = {}
+
+
+def _sum(query: Query, total: Outcome, tried: _Try) -> Outcome:
+    """Add the completed batches of an attempt, after which the query runs without some models."""
+    reads = Counter(total.reads) + Counter(tried.seen.reads)
+    return replace(
+        total,
+        rows=total.rows + tried.seen.rows,
+        reads=dict(reads),
+        counts=total.counts + tried.counts,
+        expired=sum_of_expired((*total.expired, *expired_states(query, tried.seen.expired))),
+    )
+
+
+def _run(
+    running: Engine,
+    query: Query,
+    stages: Sequence[Stage],
+    started: list[StreamingQuery],
+    applied: Applied | None,
+) -> Outcome:
+    """Run a query; run it again if models fail on their own, without them, or if workers start too slowly."""
+    running.tell(Started(query))
+    began = time.monotonic()
+    left_out: dict[str, Diagnostic] = {}
+    total = Outcome(query.name, "success")
+    slow_starts = 0
+    while True:
+        tried = _Try(query)
+        try:
+            outcome = _once(running, query, stages, started, left_out, applied, tried)
+            break
+        except (MillstreamError, PySparkException, Py4JError, OSError) as error:
+            if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
+                total, stages = _sum(query, total, tried), resumed(running, query)
+                continue
+            found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
+            for model, problem in found.items():
+                running.tell(LeftOut(query.name, model, problem))
+            if not found:
+                failed = unfinished(running, query, tried.checkpoint) if tried.checkpoint else {}
+                outcome = Outcome(
+                    query.name,
+                    "error",
+                    tried.seen.rows,
+                    problem=running.problem(query, error),
+                    reads=tried.seen.reads,
+                    counts=tried.counts,
+                    failed=failed,
+                    backfilled=tried.backfilled,
+                    expired=expired_states(query, tried.seen.expired),
+                )
+                break
+            total = _sum(query, total, tried)
+            left_out |= found
+            stages = resumed(running, query)
+    if total.rows:
+        outcome = replace(
+            outcome,
+            rows=outcome.rows + total.rows,
+            reads=dict(Counter(total.reads) + Counter(outcome.reads)),
+            counts=total.counts + outcome.counts,
+            expired=sum_of_expired((*total.expired, *outcome.expired)),
+        )
+    outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
+    running.tell(Ended(outcome))
+    return outcome
+
+
+def _once(
+    running: Engine,
+    query: Query,
+    stages: Sequence[Stage],
+    started: list[StreamingQuery],
+    left_out: dict[str, Diagnostic],
+    applied: Applied | None,
+    tried: _Try,
+) -> Outcome:
+    prepared, context = prepare(running, query, stages, left_out, applied)
+    tried.checkpoint, tried.backfilled = context.checkpoint, dict(context.backfilled)
+    streaming = start(running.spark, prepared, context, availableNow=True)
+    started.append(streaming)
+    try:
+        watch(streaming, tried.seen, lambda rows: running.tell(Going(query.name, rows)))
+    except PySparkException:
+        if context.stores.raised:
+            raise context.stores.raised[-1] from None
+        raise
+    finally:
+        tried.counts = tried.seen.counts + context.stores.test_counts.all()
+        streaming.stop()
+    if Swap((query.name,)) in stages:
+        swap(running, query)
+    record = running.record(query)
+    if (last := streaming.lastProgress) is not None and record is not None:
+        batch = batch_of(last, TestCounts())
+        write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
+    return Outcome(
+        query.name,
+        "success",
+        tried.seen.rows,
+        reads=tried.seen.reads,
+        counts=tried.counts,
+        backfilled=tried.backfilled,
+        expired=expired_states(query, tried.seen.expired),
+        changed=sum(context.stores.changed) if query.maintaining is not None else None,
+        left_out=left_out | dict(context.left_out),
+    )
+
+
+def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> Outcome:
+    outcome = Outcome(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
+    running.tell(Ended(outcome))
+    return outcome
