@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+Part = tuple[str, str]
+"""A text, and its style as rich names it."""
+
+
 class OutputStyle(Struct, frozen=True):
     """How output is written, from the options and the environment."""
 
@@ -121,14 +125,14 @@ def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
         click.echo(str(text), file=file)
 
 
-def say_in_style(style: OutputStyle, text: str, look: str, file: TextIO) -> None:
-    """Print a text in a style of rich on a terminal; elsewhere without rich."""
+def say_parts(style: OutputStyle, parts: Sequence[Part], file: TextIO) -> None:
+    """Print texts in their styles on a terminal; elsewhere without rich."""
     if not _may_be_terminal(file):
-        say(style, text, file)
+        say(style, "".join(text for text, _ in parts), file)
         return
     from rich.text import Text
 
-    say(style, Text(text, look), file)
+    say(style, Text.assemble(*parts), file)
 
 
 def printable(file: TextIO) -> Callable[[str], str]:

@@ -1,16 +1,16 @@
-"""The rows of a result as a table."""
+"""The rows of a result as a table, without the parts of rich that are slow to import."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
-from rich.text import Text
 
+from millstream.cli.output import Part
 from millstream.cli.result_values import as_text
 from millstream.text import clean
 
@@ -26,7 +26,9 @@ class Cell(Struct, frozen=True):
     right: bool = False
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None, zone: tzinfo) -> Text:
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None, zone: tzinfo
+) -> list[Part]:
     """Align rows below their column names; cut to `width` cells if there is one."""
     cells = [[_cell(value, zone) for value in row] for row in rows]
     rights = [
@@ -42,11 +44,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | No
     head = [Cell(name, "bold", right) for name, right in zip(names, rights, strict=True)]
     rule = [Cell("─" * each, "dim") for each in widths]
     aligned = [[Cell(c.text, c.style, right) for c, right in zip(row, rights, strict=True)] for row in cells]
-    text = Text("\n").join(_line(row, widths) for row in [head, rule, *aligned])
+    parts: list[Part] = []
+    for row in [head, rule, *aligned]:
+        parts += [("\n", "")] if parts else []
+        parts += _line(row, widths)
     if left_out := len(columns) - len(widths):
         names_left = ", ".join(names[len(widths) :])
-        text.append(f"\n… {left_out} more column{'s' if left_out > 1 else ''}: {names_left}", "dim")
-    return text
+        parts.append((f"\n… {left_out} more column{'s' if left_out > 1 else ''}: {names_left}", "dim"))
+    return parts
 
 
 def fitted(needed: Sequence[int], width: int) -> list[int]:
@@ -64,18 +69,15 @@ def fitted(needed: Sequence[int], width: int) -> list[int]:
     return widths
 
 
-def _line(row: Sequence[Cell], widths: Sequence[int]) -> Text:
-    line = Text()
+def _line(row: Sequence[Cell], widths: Sequence[int]) -> Iterator[Part]:
     for index, (cell, width) in enumerate(zip(row, widths, strict=False)):
         last = index == len(widths) - 1
         size = cell_len(cell.text)
         shown = cell.text if size <= width else set_cell_size(cell.text, width - 1) + "…"
         blanks = " " * max(0, width - size)
-        line.append(_GAP if index else "")
-        line.append(blanks if cell.right else "")
-        line.append(shown, cell.style or None)
-        line.append("" if cell.right or last else blanks)
-    return line
+        yield (_GAP if index else "") + (blanks if cell.right else ""), ""
+        yield shown, cell.style
+        yield "" if cell.right or last else blanks, ""
 
 
 def _cell(value: Any, zone: tzinfo) -> Cell:

@@ -22,7 +22,7 @@ from millstream.cli.options import (
     cli_command,
     testing,
 )
-from millstream.cli.output import print_json, say, say_in_style, show
+from millstream.cli.output import print_json, say, say_parts, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _print_up_to_date(common: Common, results: RunResults) -> None:
     models = sum(each.id.startswith("model.") for each in results.results)
     if models and not common.style.quiet:
         text = f"{count(models, 'model')} up to date: nothing is new, and nothing changed"
-        say_in_style(common.style, text, "bold green", sys.stderr)
+        say_parts(common.style, [(text, "bold green")], sys.stderr)
 
 
 def _built(common: Common, job: Job, root: Path) -> _Built:

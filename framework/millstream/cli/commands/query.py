@@ -11,7 +11,7 @@ from millstream.cli import result_values
 from millstream.cli.diagnostics import count
 from millstream.cli.environments import recorded
 from millstream.cli.options import Common, cli_command
-from millstream.cli.output import print_json, printable, say, terminal_width
+from millstream.cli.output import print_json, printable, say_parts, terminal_width
 from millstream.cli.project import compile_for, project_of, root_of, target_of
 from millstream.stores.query import StoredProject, answer
 from millstream.tables.known import known_in
@@ -67,7 +67,7 @@ def show(common: Common, result: Answer, zone: ZoneInfo) -> int:
     from millstream.cli.result_tables import table
 
     width = terminal_width(common.style, sys.stdout)
-    say(common.style, table(result.columns, result.rows, width, zone), sys.stdout)
+    say_parts(common.style, table(result.columns, result.rows, width, zone), sys.stdout)
     sys.stdout.flush()
     if not common.style.quiet:
         more = "; more rows exist, see --limit" if result.more else ""

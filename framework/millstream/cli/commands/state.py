@@ -15,7 +15,7 @@ from millstream.cli import result_values
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Choice, Common, choosing, cli_command
-from millstream.cli.output import finish, print_json, say, terminal_width
+from millstream.cli.output import finish, print_json, say_parts, terminal_width
 from millstream.cli.project import compile_for, empty_selection_errors, project_of, root_of, select_nodes
 from millstream.cli.text_tables import text_table
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
@@ -169,7 +169,7 @@ def _show_rows(common: Common, found: Sequence[tuple[OperatorSize, Answer]], zon
         from millstream.cli.result_tables import table
 
         width = terminal_width(common.style, sys.stdout)
-        say(common.style, table(rows.columns, rows.rows, width, zone), sys.stdout)
+        say_parts(common.style, table(rows.columns, rows.rows, width, zone), sys.stdout)
         sys.stdout.flush()
         more = "; more rows exist: use --output csv or json" if rows.more else ""
         said = f"({size.operator} of {size.query}: {count(len(rows.rows), 'row')}{more})"
