@@ -51,9 +51,11 @@ def current() -> Path:
 
 
 def project_of(common: Common, root: Path) -> Project:
+    from millstream.compile.cache_files import cached_files
     from millstream.project.load import load_project
 
-    return load_project(root, common.target, common.vars, common.profiles_dir, common.environment)
+    memo = cached_files(root / read_settings(root)[0].target_path)
+    return load_project(root, common.target, common.vars, common.profiles_dir, common.environment, memo)
 
 
 def target_of(common: Common, root: Path) -> Target:

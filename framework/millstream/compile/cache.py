@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.compile.cache_files import FORMAT, read_file, write_file
+from millstream.compile.cache_files import COMPILED, FORMAT, read_file, write_file
 from millstream.errors import Diagnostic
 from millstream.manifest import ManifestNode
 from millstream.plan.traits import Traits
@@ -55,13 +55,10 @@ class Memo(dict[str, bytes]):
         self.used[key] = value
 
 
-_FILE = "cache/compile.msgpack"
-
-
 def read_cache(target: Path) -> Cache:
-    found = read_file(target / _FILE, Cache)
+    found = read_file(target / COMPILED, Cache)
     return found if found and found.format == FORMAT else Cache()
 
 
 def write_cache(target: Path, cache: Cache) -> None:
-    write_file(target / _FILE, cache)
+    write_file(target / COMPILED, cache)

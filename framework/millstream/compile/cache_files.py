@@ -19,6 +19,8 @@ from millstream.decoding import from_msgpack
 from millstream.project.files import open_regular
 
 FORMAT = f"{__version__}-11-py{sys.version_info.major}.{sys.version_info.minor}"
+COMPILED = "cache/compile.msgpack"
+"""The cache of the last compile, in the folder of results."""
 S = TypeVar("S")
 _CHECKSUM = 4
 """Bytes at the start of each file."""
@@ -32,6 +34,19 @@ def read_file(path: Path, wanted: type[S]) -> S | None:
         return from_msgpack(content, wanted) if checksum == _checksum(content) else None
     except (OSError, msgspec.DecodeError, ValueError):
         return None
+
+
+class _Files(Struct, frozen=True):
+    """The part of the last compile's cache that is needed to load a project."""
+
+    format: str
+    files: dict[str, bytes]
+
+
+def cached_files(target: Path) -> dict[str, bytes]:
+    """Return the contents of YAML, Python and CSV files as the last compile read them, by path and digest."""
+    found = read_file(target / COMPILED, _Files)
+    return found.files if found and found.format == FORMAT else {}
 
 
 def write_file(path: Path, value: Struct) -> None:

@@ -67,12 +67,16 @@ def load_project(
     variables: str | Mapping[str, Any] | None,
     profiles_dir: Path | None,
     environment: str | None = None,
+    memo: Memo | None = None,
 ) -> Project:
-    """Load a project that compiles, for commands that need its files and the target with its secrets."""
+    """Load a project that compiles, for commands that need its files and the target with its secrets.
+
+    `memo` has the results of earlier reads.
+    """
     settings, problems = read_settings(root)
     merged, more = merge_variables(settings.vars, variables)
     chosen, others = read_target(root, settings, target, profiles_dir, merged, environment)
-    project, found = load_files(root, settings, chosen, merged, {}, {})
+    project, found = load_files(root, settings, chosen, merged, {} if memo is None else memo, {})
     if errors := [d for d in (*problems, *more, *others, *found) if d.severity == "error"]:
         raise MillstreamError(*errors)
     return project

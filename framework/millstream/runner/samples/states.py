@@ -17,7 +17,7 @@ from pyspark.sql.types import BinaryType, DataType, StructType, TimestampType
 
 from millstream.expressions import quoted
 from millstream.machine.jars import Progress
-from millstream.project.values import Project
+from millstream.project.values import Target
 from millstream.runner.python.keyed import STATE, state_in
 from millstream.runner.queries.sent_again import POSITIONS
 from millstream.runner.samples.state_sizes import OperatorSize, State, sizes, states_of
@@ -47,12 +47,10 @@ _OVERFLOW = "isEmpty"
 
 
 @contextmanager
-def reading(
-    project: Project, checkpoints: str, log: Path, progress: Progress | None
-) -> Iterator[StateReader]:
+def reading(target: Target, checkpoints: str, log: Path, progress: Progress | None) -> Iterator[StateReader]:
     """Start Spark to read states; a run of the target can continue."""
-    jars = jars_for(project.target, (), progress)
-    with running_spark(f"millstream {project.settings.name} state", project.target, jars, log) as spark:
+    jars = jars_for(target, (), progress)
+    with running_spark("millstream state", target, jars, log) as spark:
         yield StateReader(spark, files_of(checkpoints, spark), checkpoints)
 
 
