@@ -1,4 +1,4 @@
-"""Commands import what they need, and no more: PySpark alone takes longer to import than most of them run."""
+"""Commands import what they need, and no more: PySpark alone takes as long to import as some of them run."""
 
 import json
 import subprocess
