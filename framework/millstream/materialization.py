@@ -27,6 +27,8 @@ those of one query and checkpoint in a topic.
 DEAD_LETTER_SUFFIX = ".dead_letter"
 HANDLED_SUFFIX = ".handled"
 """Of the topic, next to one with dead letters, that records which of them were replayed or dropped."""
+LONGEST_TOPIC = 249
+"""How many characters the name of a topic has at most in Kafka."""
 REGISTRY = "registry"
 """As the schema of a sink: what the registry has under its subject."""
 

@@ -62,7 +62,7 @@ def meanings(
     Models that are not `edited` are only expressed in terms of sources, because their own SQL is the same.
     `roots` has the plan nodes of these models and of all models upstream.
     """
-    functions = {name: function.digest for name, function in catalog.functions.items()}
+    functions = function_digests(catalog)
     leaves = leaves_of(catalog, seeds)
     names = {id(root): id_ for id_, root in roots.items()}
     deep = Depths(functions, roots, {}, leaves)
@@ -77,6 +77,10 @@ def meanings(
             own[id_] = _meaning(ends, root, model)
         whole[id_] = _meaning(deep, root, model)
     return ModelMeanings(own, whole)
+
+
+def function_digests(catalog: Catalog) -> dict[str, str]:
+    return {name: function.digest for name, function in catalog.functions.items()}
 
 
 def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> dict[str, str]:

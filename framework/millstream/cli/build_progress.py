@@ -5,28 +5,26 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from millstream.cli.build_summary import said_wrong
 from millstream.cli.diagnostics import count, render
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query
-from millstream.results import RunResults
 from millstream.runner.queries.results import Counts, ExpiredState, Outcome
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
-from millstream.tested import TestResult
 from millstream.text import clean
 
 if TYPE_CHECKING:
     from millstream.testing.building import EndedTests
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
-_WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
 _STYLES = {"": "", "bold": "bold", "red": "red", "green": "green", "dim": "dim", "cyan": "cyan"} | {
     "bad": "bold red reverse",
     "good": "bold green reverse",
@@ -116,7 +114,7 @@ class BuildProgress:
 
     def _tested(self, tested: EndedTests, what: str) -> None:
         statuses = Counter[str](each.status for each in tested.outcomes)
-        wrong = _wrong(statuses)
+        wrong = said_wrong(statuses)
         number = count(len(tested.outcomes), what)
         mark = "error" if statuses["fail"] or statuses["error"] else "skipped" if wrong else "success"
         text = f"{number}: {', '.join(wrong)}" if wrong else number
@@ -194,28 +192,6 @@ class BuildProgress:
         if not self.console.is_terminal:
             return _NAMES
         return max(_LEAST, min(_NAMES, self.console.width - len(text) - len("✓  ")))
-
-    def print_summary(self, results: RunResults, tests: Collection[TestResult], seconds: float) -> None:
-        models = Counter[str](each.status for each in results.results if each.id.startswith("model."))
-        ended = Counter[str](each.status for each in tests)
-        built = models["success"]
-        done = "built" if self._queries or not built else "up to date, as nothing is new"
-        parts = [", ".join([f"{count(built, 'model')} {done}", *_wrong(models)])]
-        passed = [f"{ended['pass']} passed"] if ended["pass"] else []
-        if listed := [*passed, *_wrong(ended)]:
-            number, _, said = listed[0].partition(" ")
-            parts.append(", ".join([f"{count(int(number), 'test')} {said}", *listed[1:]]))
-        failed = models["error"] or ended["fail"] or ended["error"]
-        text = f"{'; '.join(parts)}; {seconds:.1f} s"
-        self.console.print(Text(text, "bold red" if failed else "bold green"))
-
-
-def _wrong(statuses: Mapping[str, int]) -> list[str]:
-    """Say how many did not succeed, by what became of them."""
-    found = Counter(dict.fromkeys(_WRONG.values(), 0))
-    for status, said in _WRONG.items():
-        found[said] += statuses.get(status, 0)
-    return [f"{number} {said}" for said, number in found.items() if number]
 
 
 def dropped_records(counts: Counts) -> Iterator[str]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+Part = tuple[str, str]
+"""A text, and its style as rich names it."""
+
+
 class OutputStyle(Struct, frozen=True):
     """How output is written, from the options and the environment."""
 
@@ -44,8 +48,20 @@ def console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console
 
 def terminal(style: OutputStyle) -> Console | None:
     """Return the console for progress; None if it is not wanted, or stderr is not a terminal."""
-    screen = None if style.json or style.quiet else console(style, sys.stderr)
+    wanted = not (style.json or style.quiet) and _may_be_terminal(sys.stderr)
+    screen = console(style, sys.stderr) if wanted else None
     return screen if screen is not None and screen.is_terminal else None
+
+
+def terminal_width(style: OutputStyle, file: TextIO) -> int | None:
+    """Return how many characters a line of a terminal has; None for other files."""
+    screen = console(style, file) if _may_be_terminal(file) else None
+    return screen.width if screen is not None and screen.is_terminal else None
+
+
+def _may_be_terminal(file: TextIO) -> bool:
+    """Whether rich may take a file for a terminal, without importing rich, which is slow."""
+    return any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE")) or file.isatty()
 
 
 def confirmed(question: str) -> bool:
@@ -91,8 +107,7 @@ def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | No
 
     from millstream.cli.diagnostics import first_warnings, render, summary
 
-    screen = console(style, sys.stderr)
-    width = screen.width if screen.is_terminal else 200
+    width = terminal_width(style, sys.stderr) or 200
     some, left_out = first_warnings(sorted(diagnostics, key=lambda d: d.order))
     parts = [render(found, width) for found in some]
     parts += [Text(each, "bold yellow") for each in left_out]
@@ -103,11 +118,21 @@ def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | No
 
 def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
     """Print a text, with its colors on a terminal; elsewhere without rich, which is slow."""
-    screen = None if isinstance(text, str) else console(style, file)
+    screen = console(style, file) if not isinstance(text, str) and _may_be_terminal(file) else None
     if screen is not None and screen.color_system:
         screen.print(text)
     else:
         click.echo(str(text), file=file)
+
+
+def say_parts(style: OutputStyle, parts: Sequence[Part], file: TextIO) -> None:
+    """Print texts in their styles on a terminal; elsewhere without rich."""
+    if not _may_be_terminal(file):
+        say(style, "".join(text for text, _ in parts), file)
+        return
+    from rich.text import Text
+
+    say(style, Text.assemble(*parts), file)
 
 
 def printable(file: TextIO) -> Callable[[str], str]:

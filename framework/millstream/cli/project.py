@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,11 @@ from millstream.cli.output import finish, terminal
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.graph import build_graph
 from millstream.manifest import Compiled
-from millstream.project.settings import FILE, find_project
+from millstream.project.settings import FILE, find_project, read_settings
 
 if TYPE_CHECKING:
-    from millstream.compile import Check
-    from millstream.project.values import Project
+    from millstream.compile.full import Check
+    from millstream.project.values import Project, Target
     from millstream.review.version import Version
     from millstream.selectors import Selection
 
@@ -51,9 +51,25 @@ def current() -> Path:
 
 
 def project_of(common: Common, root: Path) -> Project:
+    from millstream.compile.cache_files import cached_files
     from millstream.project.load import load_project
 
-    return load_project(root, common.target, common.vars, common.profiles_dir, common.environment)
+    memo = cached_files(root / read_settings(root)[0].target_path)
+    return load_project(root, common.target, common.vars, common.profiles_dir, common.environment, memo)
+
+
+def target_of(common: Common, root: Path) -> Target:
+    from millstream.project.profiles import read_target
+    from millstream.project.variables import merge_variables
+
+    settings, _ = read_settings(root)
+    variables, _ = merge_variables(settings.vars, common.vars)
+    target, problems = read_target(
+        root, settings, common.target, common.profiles_dir, variables, common.environment
+    )
+    if errors := [each for each in problems if each.severity == "error"]:
+        raise MillstreamError(*errors)
+    return target
 
 
 def compile_for(
@@ -167,9 +183,23 @@ def models_in(compiled: Compiled) -> int:
 
 
 @contextmanager
-def _progress(common: Common) -> Iterator[Callable[[str, int, int], None] | None]:
+def _progress(common: Common) -> Iterator[Callable[[str, int, int], None]]:
+    """Yield what reports progress, in a bar from the first report on: most commands compile nothing."""
+    with ExitStack() as shown:
+        bar: list[Callable[[str, int, int], None]] = []
+
+        def report(stage: str, done: int, total: int) -> None:
+            if not bar:
+                bar.append(shown.enter_context(_bar(common)))
+            bar[0](stage, done, total)
+
+        yield report
+
+
+@contextmanager
+def _bar(common: Common) -> Iterator[Callable[[str, int, int], None]]:
     if (screen := terminal(common.style)) is None:
-        yield None
+        yield lambda _stage, _done, _total: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

@@ -70,7 +70,7 @@ def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
     The JVM would otherwise outlive the locks of this process, and could write what the next command writes.
     """
     if "pyspark" in sys.modules:
-        from millstream.runner.spark.jvm import kill_jvm
+        from millstream.runner.spark.jvm_process import kill_jvm
 
         kill_jvm()
     for stream in (sys.stdout, sys.stderr):

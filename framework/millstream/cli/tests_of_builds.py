@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream import __version__
-from millstream.cli.build_progress import BuildProgress
 from millstream.cli.options import Choice, Common, TestChoice
 from millstream.cli.project import select_nodes
 from millstream.project.values import is_local
@@ -26,10 +26,19 @@ from millstream.tested import (
 )
 
 if TYPE_CHECKING:
+    from millstream.cli.build_progress import BuildProgress
     from millstream.manifest import Compiled, ManifestNode
     from millstream.results import RunResults
     from millstream.runner.values import Job
     from millstream.testing.session import TestSession
+
+
+class _Tests(Struct, frozen=True):
+    """Tests of one kind, by ID, and digests of what they run over, where it is known."""
+
+    what: str
+    nodes: Mapping[str, ManifestNode] = {}
+    contents: Mapping[str, str] = {}
 
 
 class TestsOfBuild:
@@ -44,19 +53,22 @@ class TestsOfBuild:
         job: Job,
         choice: Choice,
         tests: TestChoice,
-        progress: BuildProgress,
     ) -> None:
         self._common = common
         self._compiled = compiled
         self._job = job
         self._choice = choice
         self._tests = tests
-        self._progress = progress
         self._began, self._now = time.monotonic(), datetime.now(timezone.utc)
         self._folder = Path(job.project.root) / job.project.settings.target_path
         self._before = read_test_results(self._folder, compiled.manifest.project, compiled.manifest.target)
         self._stack = ExitStack()
+        self._progress: BuildProgress | None = None
         self.results: list[TestResult] = []
+
+    def show_on(self, progress: BuildProgress) -> TestsOfBuild:
+        self._progress = progress
+        return self
 
     def close(self) -> None:
         """Write the results."""
@@ -81,40 +93,56 @@ class TestsOfBuild:
         statuses = {each.status for each in self.results}
         return 2 if "error" in statuses else 1 if "fail" in statuses else 0
 
-    def before(self) -> bool:
-        """Run unit tests on this machine's Spark; where Spark is a cluster, the code was tested before."""
-        if self._tests.no_tests or self._tests.no_unit or not is_local(self._job.project.target):
-            return True
-        from millstream.testing.units.contents import unit_contents
+    def all_passed_before(self) -> bool:
+        """Whether no test need run if nothing is built; if so, these are the results."""
+        found = [self._unit_tests(), self._data_tests()]
+        unchanged = [self._unchanged(each.contents) for each in found]
+        if any(each.nodes.keys() - known.keys() for each, known in zip(found, unchanged, strict=True)):
+            return False
+        self.results = [result for known in unchanged for result in known.values()]
+        return True
 
-        models = self._job.models
-        nodes = [
-            node
-            for node in self._selected("unit_test")
-            if models is None or models.intersection(node.depends_on)
-        ]
-        self._run("unit test", nodes, unit_contents(self._job.project, self._compiled, _ids(nodes)))
+    def before(self) -> bool:
+        self._run(self._unit_tests())
         if self.code:
             self._stack.close()
         return not self.code
 
     def after(self, results: RunResults, /) -> None:
         """Run the data tests that read only models that were built."""
-        if not self._tests.no_tests:
-            self.test_rows(frozenset(each.id for each in results.results if each.status != "success"))
+        self.test_rows(frozenset(each.id for each in results.results if each.status != "success"))
 
     def test_rows(self, not_built: frozenset[str] = frozenset()) -> None:
-        from millstream.testing.data.contents import contents_of
-
-        nodes = [
-            node
-            for node in self._selected("test")
-            if not not_built.intersection(node.depends_on) and not self._only_reads_production(node)
-        ]
         try:
-            self._run("data test", nodes, contents_of(self._job.project, self._compiled, _ids(nodes)))
+            self._run(self._data_tests(not_built))
         finally:
             self._stack.close()  # while Spark, which is the build's, still runs
+
+    def _unit_tests(self) -> _Tests:
+        """Return those to run on this machine's Spark; what runs on a cluster was tested before."""
+        if self._tests.no_tests or self._tests.no_unit or not is_local(self._job.project.target):
+            return _Tests("unit test")
+        from millstream.testing.units.contents import unit_contents
+
+        models = self._job.models
+        nodes = {
+            node.id: node
+            for node in self._selected("unit_test")
+            if models is None or models.intersection(node.depends_on)
+        }
+        return _Tests("unit test", nodes, unit_contents(self._job.project, self._compiled, nodes))
+
+    def _data_tests(self, not_built: frozenset[str] = frozenset()) -> _Tests:
+        if self._tests.no_tests:
+            return _Tests("data test")
+        from millstream.testing.data.contents import contents_of
+
+        nodes = {
+            node.id: node
+            for node in self._selected("test")
+            if not not_built.intersection(node.depends_on) and not self._only_reads_production(node)
+        }
+        return _Tests("data test", nodes, contents_of(self._job.project, self._compiled, nodes))
 
     def _selected(self, kind: Literal["unit_test", "test"]) -> list[ManifestNode]:
         selection = select_nodes(self._common, self._compiled, self._choice, with_tests=True)
@@ -127,18 +155,21 @@ class TestsOfBuild:
         models = [nodes[id_] for id_ in node.depends_on if id_ in nodes and nodes[id_].kind == "model"]
         return bool(models) and all(each.deferred for each in models)
 
-    def _run(self, what: str, nodes: Collection[ManifestNode], contents: Mapping[str, str]) -> None:
-        unchanged = {} if self._tests.all_tests else self._unchanged(contents)
-        own = [node for node in nodes if node.id not in unchanged]
+    def _run(self, tests: _Tests) -> None:
+        unchanged = self._unchanged(tests.contents)
+        own = [node for id_, node in tests.nodes.items() if id_ not in unchanged]
         self.results += unchanged.values()
-        self._progress.show_unchanged(what, len(unchanged))
+        progress = self._progress
+        assert progress is not None
+        progress.show_unchanged(tests.what, len(unchanged))
         if not own:
             return
         from millstream.testing.building import run_nodes
 
-        with self._progress.testing(what, len(own)) as show:
+        with progress.testing(tests.what, len(own)) as show:
             for each in run_nodes(self._session, own, show):
-                self.results.append(replace(each, ran=self._started, contents=contents.get(each.id, "")))
+                contents = tests.contents.get(each.id, "")
+                self.results.append(replace(each, ran=self._started, contents=contents))
 
     @cached_property
     def _session(self) -> TestSession:
@@ -154,6 +185,8 @@ class TestsOfBuild:
 
     def _unchanged(self, contents: Mapping[str, str]) -> dict[str, TestResult]:
         """Return the tests that passed over what they would run over again."""
+        if self._tests.all_tests:
+            return {}
         known = () if self._before is None else (*self._before.earlier, *self._before.results)
         return {
             each.id: replace(each, unchanged=True)
@@ -164,7 +197,3 @@ class TestsOfBuild:
     @property
     def _started(self) -> str:
         return self._now.isoformat(timespec="seconds")
-
-
-def _ids(nodes: Iterable[ManifestNode]) -> list[str]:
-    return [node.id for node in nodes]

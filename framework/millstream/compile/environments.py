@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from millstream.compile.topics import LONGEST
 from millstream.decoding import from_msgpack
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import Compiled, ManifestNode
-from millstream.materialization import Materialization, Sink, Table
+from millstream.materialization import LONGEST_TOPIC, Materialization, Sink, Table
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
 from millstream.project.names import Environment
 
@@ -91,7 +90,7 @@ def _too_long(nodes: Iterable[ManifestNode]) -> Iterator[Diagnostic]:
         if not isinstance(stored, Sink | Table) or node.deferred:
             continue
         topic = max(stored.stored_name(node.name), stored.dead_letter_topic(node.name), key=len)
-        if len(topic) > LONGEST:
-            message = f"the topic name '{topic}' is too long: Kafka allows at most {LONGEST} characters"
+        if len(topic) > LONGEST_TOPIC:
+            message = f"the topic name '{topic}' is too long: Kafka allows at most {LONGEST_TOPIC} characters"
             remedy = "use a shorter name for the environment"
             yield Diagnostic("MS555", message, None, remedy)

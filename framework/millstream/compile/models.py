@@ -9,7 +9,8 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from millstream.compile.cache import Entry, digest_of
+from millstream.compile.cache import Entry
+from millstream.compile.cache_files import digest_of
 from millstream.compile.checks import row_checks
 from millstream.compile.logs import logged_rows
 from millstream.compile.metrics import meterings

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from millstream.compile.cache import FORMAT, digest_of, read_file, write_file
+from millstream.compile.cache_files import FORMAT, digest_of, read_file, write_file
 from millstream.decoding import from_msgpack
 from millstream.manifest import Compiled
+from millstream.project.file_list import project_files
 from millstream.project.files import read_data
 from millstream.project.imports import Imported
-from millstream.project.load import project_files
 from millstream.project.values import Settings, Target
 
 _FILE = "cache/snapshot.msgpack"

@@ -15,15 +15,20 @@ from millstream.compile.node import Model
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, Note
 from millstream.formats import format_of, function_of
-from millstream.materialization import DEAD_LETTER_SUFFIX, HANDLED_SUFFIX, Sink, materialization_of
+from millstream.materialization import (
+    DEAD_LETTER_SUFFIX,
+    HANDLED_SUFFIX,
+    LONGEST_TOPIC,
+    Sink,
+    materialization_of,
+)
 from millstream.project.checks import Lines
 from millstream.project.names import is_environments
 from millstream.text import Location
 
-LONGEST = 249
 OWN = "_millstream."
 """The prefix of relay topics, which Millstream creates between its queries."""
-_AT_MOST = f"Kafka allows at most {LONGEST} characters"
+_AT_MOST = f"Kafka allows at most {LONGEST_TOPIC} characters"
 _RESERVED = f"names that start with '{OWN}' belong to Millstream"
 
 
@@ -81,7 +86,7 @@ class _Topics:
         """Yield topics whose names are invalid or reserved."""
         for sink in self.sinks:
             notes: tuple[Note, ...] = ()
-            if len(sink.topic) > LONGEST:
+            if len(sink.topic) > LONGEST_TOPIC:
                 code, message = "MS555", f"the topic name '{sink.topic}' is too long: {_AT_MOST}"
             elif sink.topic.startswith("__"):
                 code = "MS554"
@@ -109,11 +114,10 @@ class _Topics:
                 remedy = "remove the source, and read the model with `ref`"
                 yield self.lines.diagnostic(source.location, "MS554", message, remedy)
         for dead_letters in self.dead_letters.values():
-            if len(dead_letters.topic) > LONGEST:
+            if len(dead_letters.topic) > LONGEST_TOPIC:
                 message = f"the dead-letter topic '{dead_letters.topic}' has too long a name: {_AT_MOST}"
-                remedy = (
-                    f"shorten the name of the main topic to {LONGEST - len(DEAD_LETTER_SUFFIX)} characters"
-                )
+                longest = LONGEST_TOPIC - len(DEAD_LETTER_SUFFIX)
+                remedy = f"shorten the name of the main topic to {longest} characters"
                 yield self.lines.diagnostic(dead_letters.location, "MS555", message, remedy)
 
     def written_twice(self) -> Iterator[Diagnostic]:
@@ -249,7 +253,7 @@ class _Topics:
         """Return an option with an unused topic."""
         taken = {s.topic for s in self.sinks} | {s.topic for s in self.sources} | self.dead_letters.keys()
         folded = {topic.replace(".", "_") for topic in taken}
-        name = re.sub("^_+", "", sink.name)[: LONGEST - 20] or "rows"
+        name = re.sub("^_+", "", sink.name)[: LONGEST_TOPIC - 20] or "rows"
         candidates = chain((name, f"{name}_out"), (f"{name}_out{number}" for number in count(2)))
         return f"topic='{next(each for each in candidates if each not in folded)}'"
 

@@ -7,29 +7,34 @@ from pathlib import Path
 
 from millstream.broker import broker_status
 from millstream.broker.log_bounds import Log, Logs, stopped_logs
-from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import cluster_of, is_embedded
-from millstream.kafka.offsets import bounds
-from millstream.kafka.topics import topic_ids
 from millstream.project.values import Project
 
 
 def logs_of(project: Project, topics: Collection[str]) -> Logs | None:
     """Return the logs of some topics; None if one does not exist, or that can't be known now."""
-    target, root = project.target, Path(project.root)
-    address = None
-    if is_embedded(target):
+    root, address = Path(project.root), None
+    if is_embedded(project.target):
         status = broker_status(root)
         if status.state == "stopped":
             return _with_all(stopped_logs(root), topics)
         if status.address is None:
             return None
         address = status.address
-    admin = admin_of(cluster_of(target, address, project.root))
+    return _with_all(_current_logs(project, address, topics), topics)
+
+
+def _current_logs(project: Project, address: str | None, topics: Collection[str]) -> Logs:
+    # These import Kafka's client, which the files of a stopped broker do not need.
+    from millstream.kafka.clients import admin_of
+    from millstream.kafka.offsets import bounds
+    from millstream.kafka.topics import topic_ids
+
+    admin = admin_of(cluster_of(project.target, address, project.root))
     found = Logs(ids=topic_ids(admin, topics))
     for (topic, number), bound in bounds(admin, topics).items():
         found.topics.setdefault(topic, {})[number] = Log(bound.first, bound.end)
-    return _with_all(found, topics)
+    return found
 
 
 def _with_all(found: Logs | None, topics: Collection[str]) -> Logs | None:

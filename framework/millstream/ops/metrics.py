@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from millstream import __version__
 from millstream.ops.seen import QueryStatus, TimeHistogram, Watcher, steps_of
 from millstream.run_metrics import BY_NAME, LATENCIES, RunMetric
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 
 Values = Callable[[QueryStatus], Mapping[str, float]]
 """The values of a query by the metric's own label; without one, a single value."""

@@ -17,7 +17,7 @@ from millstream.errors import Diagnostic
 from millstream.ops.meters import MeterValues
 from millstream.physical.values import meters_of
 from millstream.run_metrics import LATENCIES
-from millstream.runner.queries.batches import Batch, Offsets
+from millstream.runner.queries.batch import Batch, Offsets
 from millstream.runner.values import (
     Batched,
     DataTested,

@@ -37,9 +37,6 @@ from millstream.project.variables import RecordedVariables, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
 
-SUFFIXES = (".sql", ".yml", ".yaml", ".py", ".csv")
-"""Suffixes of the files that a project is loaded from."""
-
 Memo = MutableMapping[str, bytes]
 """Encoded results of earlier reads, by kind, path and digest."""
 
@@ -70,12 +67,16 @@ def load_project(
     variables: str | Mapping[str, Any] | None,
     profiles_dir: Path | None,
     environment: str | None = None,
+    memo: Memo | None = None,
 ) -> Project:
-    """Load a project that compiles, for commands that need its files and the target with its secrets."""
+    """Load a project that compiles, for commands that need its files and the target with its secrets.
+
+    `memo` has the results of earlier reads.
+    """
     settings, problems = read_settings(root)
     merged, more = merge_variables(settings.vars, variables)
     chosen, others = read_target(root, settings, target, profiles_dir, merged, environment)
-    project, found = load_files(root, settings, chosen, merged, {}, {})
+    project, found = load_files(root, settings, chosen, merged, {} if memo is None else memo, {})
     if errors := [d for d in (*problems, *more, *others, *found) if d.severity == "error"]:
         raise MillstreamError(*errors)
     return project
@@ -129,16 +130,6 @@ def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[D
     text = None if isinstance(file, Diagnostic) else Text(file.path, file.content)
     used = [folders(model, settings) for model in project.models.values()]
     return [*check_folder_defaults(settings, text), *unused_folders(settings, used)]
-
-
-def project_files(root: Path, settings: Settings) -> tuple[list[str], list[Diagnostic]]:
-    """Return the paths of all files that a project is loaded from, whether they exist or not.
-
-    Also return why some can't be read.
-    """
-    problems: list[Diagnostic] = []
-    found = [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES, problems)]
-    return [*found, *find_files(root, settings.schema_paths, SCHEMA_SUFFIXES, problems)], problems
 
 
 def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.project.load import SUFFIXES
+from millstream.project.file_list import SUFFIXES
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.settings import FILE as SETTINGS
 from millstream.project.settings import read_settings

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from millstream.compile.cache import FORMAT, read_file, write_file
+from millstream.compile.cache_files import FORMAT, read_file, write_file
 from millstream.compile.snapshot import inputs_digest
 from millstream.project.settings import read_settings
 from millstream.project.values import Target

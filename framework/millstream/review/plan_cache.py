@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from millstream.compile.cache import FORMAT, read_file, write_file
+from millstream.compile.cache_files import FORMAT, read_file, write_file
 from millstream.manifest import Compiled
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step

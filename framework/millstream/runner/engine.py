@@ -17,9 +17,7 @@ from pyspark.sql import SparkSession
 from millstream.broker import shared_broker
 from millstream.decoding import from_json
 from millstream.deployment.definitions import definition_of
-from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deployment.keeping import Kept, with_kept
-from millstream.deployment.records import Deployed, Offsets, Record
+from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.kafka.cluster import is_embedded
 from millstream.machine.holders import Holder
@@ -44,9 +42,11 @@ from millstream.runner.checkpoints.files import (
     records_of,
 )
 from millstream.runner.checkpoints.held_records import HeldRecords
+from millstream.runner.checkpoints.joined_swap import has_begun
 from millstream.runner.checkpoints.splitting import split
-from millstream.runner.checkpoints.swap import has_begun, settle_all
+from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.checkpoints.transactions import Transactions, TransactionsOf
+from millstream.runner.fitting import fitted
 from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import problem_of
@@ -64,8 +64,8 @@ from millstream.runner.spark.settings import session_settings
 from millstream.runner.spark.target_lock import checkpoints_lock, shared_lock, target_lock
 from millstream.runner.topics import Kafka, check_sources, make_ready
 from millstream.runner.values import Job, Setup, Tell
-from millstream.stores.files import Files, files_of
-from millstream.topology import physical_of
+from millstream.stores.files import Files
+from millstream.stores.hadoop_files import files_of
 
 
 class Engine(Struct, frozen=True, eq=False):
@@ -429,37 +429,6 @@ def _split(job: Job, files: Files, checkpoints: str) -> Job:
     if found.kept is not None:
         split(files, checkpoints, deployed, found.kept.running, found.kept.splits)
     return found.job
-
-
-class Fitted(Struct, frozen=True):
-    """A job that is planned on what is deployed."""
-
-    job: Job
-    kept: Kept | None = None
-
-    def changes(self, deployed: Deployed) -> bool:
-        """Whether records or groups of what is deployed must change before queries start."""
-        return self.kept is not None and bool(
-            self.kept.splits
-            or self.kept.running.records != deployed.records
-            or self.kept.running.lock != deployed.lock
-        )
-
-
-def fitted(job: Job, deployed: Deployed) -> Fitted:
-    """Plan the queries again if the deployed groups are others, or if what runs must be kept."""
-    match job.intent:
-        case Regroup():
-            return Fitted(job)
-        case FullRefresh() if job.models is None:
-            return Fitted(job)
-        case Update() | Apply() | FullRefresh():
-            pass
-    physical = job.physical
-    if deployed.lock is not None and deployed.lock != job.lock:
-        physical = physical_of(job.topology, deployed.lock)
-    kept = with_kept(job.topology, physical, deployed, job.intent, job.models)
-    return Fitted(replace(job, topology=kept.topology, physical=kept.physical, misfits=kept.misfits), kept)
 
 
 def _jars(job: Job, tell: Tell) -> list[Path]:

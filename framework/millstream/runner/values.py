@@ -14,7 +14,7 @@ from millstream.physical.plan import Physical
 from millstream.physical.values import Query
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
-from millstream.runner.queries.batches import Batch, Offsets
+from millstream.runner.queries.batch import Batch, Offsets
 from millstream.runner.queries.results import Outcome
 from millstream.topology import Topology
 

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from millstream.cli import result_tables as answers
+from millstream.cli import result_tables, result_values
 
 BERLIN = ZoneInfo("Europe/Berlin")
 AT = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
 
 
 def told(columns, rows, width=None):
-    return answers.table(columns, rows, width, BERLIN).plain
+    return "".join(text for text, _ in result_tables.table(columns, rows, width, BERLIN))
 
 
 def test_a_table_with_numbers_to_the_right():
@@ -63,7 +63,7 @@ def test_values_for_people(value, text):
 
 
 def test_utc_is_short():
-    assert answers.as_text(AT, timezone.utc) == "2024-01-01 23:30:00Z"
+    assert result_values.as_text(AT, timezone.utc) == "2024-01-01 23:30:00Z"
 
 
 def test_the_widest_columns_are_cut_first():
@@ -81,7 +81,7 @@ def test_columns_that_do_not_fit_are_named():
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=8), st.integers(1, 80))
 def test_widths_never_pass_the_terminal(needed, width):
-    found = answers.fitted(needed, width)
+    found = result_tables.fitted(needed, width)
     assert all(cut <= whole for cut, whole in zip(found, needed, strict=False))
     assert sum(found) + 2 * (len(found) - 1) <= max(width, 1)
     if sum(needed) + 2 * (len(needed) - 1) <= width:
@@ -96,13 +96,13 @@ def test_lines_fit_with_wide_characters(values, width):
 
 def test_csv_tells_null_from_an_empty_text():
     rows = [("", None, 'say "hi", ok', AT), ("two\nlines", 1, " x", None)]
-    assert answers.csv(["a", "b", "c", "d,e"], rows, timezone.utc) == (
+    assert result_values.csv(["a", "b", "c", "d,e"], rows, timezone.utc) == (
         'a,b,c,"d,e"\n"",,"say ""hi"", ok",2024-01-01 23:30:00Z\n"two\nlines",1," x",'
     )
 
 
 def test_records_keep_columns_of_one_name_apart():
-    assert answers.records(["n", "n", "n_2"], [(1, 2, 3)], BERLIN) == [{"n": 1, "n_2": 2, "n_2_2": 3}]
+    assert result_values.records(["n", "n", "n_2"], [(1, 2, 3)], BERLIN) == [{"n": 1, "n_2": 2, "n_2_2": 3}]
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_records_keep_columns_of_one_name_apart():
     ],
 )
 def test_values_for_programs(value, json):
-    assert answers.as_json(value, BERLIN) == json
+    assert result_values.as_json(value, BERLIN) == json

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from millstream.cli.build_progress import BuildProgress
+from millstream.cli.build_summary import summary
 from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Memory, Operator, Query, Signature, SinkOutput, ToKafka
@@ -140,22 +141,23 @@ def test_tests_are_shown_below_one_another_with_what_failed(capfd):
     assert sum("MS660" in line for line in lines) == 2
 
 
-def test_one_summary_counts_models_and_tests(capfd):
-    def summary(models, tests):
+def test_one_summary_counts_models_and_tests():
+    def line(models, tests, unchanged=0, **options):
         listed = tuple(ModelResult(f"model.m{n}", status, "q") for n, status in enumerate(models))
         results = RunResults("build", "shop", "local", "", 1.0, listed)
         ended = [TestResult(f"test.t{n}", "test", status, 0.1, "m.yml", 1) for n, status in enumerate(tests)]
+        ended = [replace(each, unchanged=n < unchanged) for n, each in enumerate(ended)]
+        return summary(results, ended, 9.04, **options)
 
-        def do(progress):
-            progress.handle(Started(QUERY))
-            progress.print_summary(results, ended, 9.04)
-
-        return progress_lines(capfd, do)[-1]
-
-    assert summary(["success"] * 2, ["pass"] * 3) == "2 models built; 3 tests passed; 9.0 s"
-    assert summary(["success"], []) == "1 model built; 9.0 s"
+    assert line(["success"] * 2, ["pass"] * 3) == ("2 models built; 3 tests passed; 9.0 s", "bold green")
+    assert line(["success"], []) == ("1 model built; 9.0 s", "bold green")
+    assert line(["success"], ["pass"] * 3, 2)[0] == "1 model built; 1 test passed, 2 passed before; 9.0 s"
     assert (
-        summary(["success", "error", "skipped"], ["pass", "fail", "warn", "skipped", "error"])
-        == "1 model built, 1 failed, 1 skipped; 1 test passed, 2 failed, 1 warned, 1 skipped; 9.0 s"
+        line(["success"], ["pass"], 1, up_to_date=True)[0]
+        == "1 model up to date; 1 test passed before; 9.0 s"
     )
-    assert summary(["skipped"], ["fail"]) == "0 models built, 1 skipped; 1 test failed; 9.0 s"
+    assert line(["success", "error", "skipped"], ["pass", "fail", "warn", "skipped", "error"]) == (
+        "1 model built, 1 failed, 1 skipped; 1 test passed, 2 failed, 1 warned, 1 skipped; 9.0 s",
+        "bold red",
+    )
+    assert line(["skipped"], ["fail"])[0] == "0 models built, 1 skipped; 1 test failed; 9.0 s"

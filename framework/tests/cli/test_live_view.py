@@ -15,7 +15,7 @@ from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.ops.seen import QueryStatus, Watcher
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.runner.values import Batched, Running, Waiting
 
 

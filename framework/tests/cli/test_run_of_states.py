@@ -9,7 +9,7 @@ from millstream.cli.run_progress import RunProgress
 from millstream.ops.metrics import Identity, exposition
 from millstream.ops.seen import Watcher
 from millstream.physical.values import Memory, Operator, Query, Signature, SinkOutput, ToKafka
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.runner.values import Batched, Running, Waiting
 from millstream.state_figures import OperatorState
 

@@ -8,7 +8,7 @@ from millstream.errors import Diagnostic
 from millstream.ops.health import Health, health_of
 from millstream.ops.seen import QueryStatus
 from millstream.project.values import Target
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.thresholds import interval_of_tests
 
 STALE = "it has ended no batch for 90 s: max_staleness is 60 s"

@@ -22,7 +22,7 @@ from millstream.project.load import load_project
 from millstream.project.secrets import Secret
 from millstream.project.target_shapes import NoticeKind
 from millstream.project.values import Target
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.runner.queries.results import Counts
 from millstream.runner.values import Batched, DataTested, Failed, Idle, LeftOut
 

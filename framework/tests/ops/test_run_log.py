@@ -12,7 +12,7 @@ from millstream.ops.run_log import MINUTE, OF_FUNCTION, RunLog
 from millstream.ops.seen import Watcher
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.runner.values import Batched, FunctionLogged, Logged, Machine, Running
 
 

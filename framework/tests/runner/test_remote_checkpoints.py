@@ -14,7 +14,7 @@ from millstream.errors import MillstreamError
 from millstream.machine.holders import Holder
 from millstream.runner.spark.query_locks import Sign
 from millstream.runner.spark.target_lock import checkpoints_lock
-from millstream.stores.files import HadoopFiles
+from millstream.stores.hadoop_files import HadoopFiles
 
 pytestmark = SPARK_WARNINGS
 

@@ -75,7 +75,11 @@ def test_an_edit_a_batch_that_did_not_end_and_a_topic_that_was_remade(done, firs
 
 
 @pytest.mark.long
-def test_without_spark_and_without_the_broker(tmp_path):
+def test_without_spark_and_without_the_broker(tmp_path, tmp_path_factory):
+    without = tmp_path_factory.mktemp("without")
+    (without / "pyspark.py").write_text("raise ImportError('PySpark must not be imported')")
+    # Neither can a JVM start with these, nor PySpark be imported.
+    nothing = {"JAVA_HOME": "/nowhere", "PATH": str(Path(MILLSTREAM[0]).parent), "PYTHONPATH": str(without)}
     shop = Shop(tmp_path, keep_broker(tmp_path).address)
     try:
         create_topics(shop.bootstrap, "events", partitions=1)
@@ -87,11 +91,12 @@ def test_without_spark_and_without_the_broker(tmp_path):
         for stopped in (False, True):
             if stopped:
                 stop_broker(tmp_path)
-            # A JVM can't start now.
-            again = build(shop, JAVA_HOME="/nowhere", PATH=str(Path(MILLSTREAM[0]).parent))
+            again = build(shop, **nothing)
             assert [(each["id"], each["rows_read"], each["status"]) for each in again["results"]] == [
                 (each["id"], 0, "success") for each in first["results"]
             ]
+            assert [each["models"] for each in run(shop, "state", **nothing)["states"]] == [["totals"]]
+            assert run(shop, "plan", **nothing)["rebuilds"] == []
         shop = Shop(tmp_path, keep_broker(tmp_path).address)
         shop.model("plain", PLAIN)
         shop.model("totals", TOTALS)
@@ -102,9 +107,17 @@ def test_without_spark_and_without_the_broker(tmp_path):
 
 
 def build(shop, **environment):
-    command = [*MILLSTREAM, "build", "--output", "json", "--no-tests"]
+    return run(shop, "build", "--no-tests", **environment)
+
+
+def run(shop, *command, **environment):
     done = subprocess.run(
-        command, cwd=shop.root, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        [*MILLSTREAM, *command, "--output", "json"],
+        cwd=shop.root,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)

@@ -137,7 +137,7 @@ def _ask(
     )
     result, text = {}, "a unit test failed: nothing was changed"
     with ending_well(), build_progress(common.style) as progress:
-        tested = TestsOfBuild(common, compiled, job, _ALL, tests, progress)
+        tested = TestsOfBuild(common, compiled, job, _ALL, tests).show_on(progress)
         with closing(tested):
             if tested.before():
                 finished = ask(run, version, intent, progress.handle)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
@@ -21,15 +23,15 @@ from millstream.cli.options import (
     cli_command,
     testing,
 )
-from millstream.cli.output import print_json, show
+from millstream.cli.output import print_json, say_parts, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.errors import Diagnostic
     from millstream.manifest import Compiled
-    from millstream.runner.values import Job
+    from millstream.results import RunResults
+    from millstream.runner.values import Compared, Job
 
 
 @cli_command(
@@ -73,31 +75,58 @@ def build_and_test(
     tests: TestChoice,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
-    from millstream.cli.build_progress import build_progress
+    from millstream.cli.build_summary import summary
     from millstream.cli.signals import ending_well
     from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.deployment.intents import Apply
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
-    from millstream.runner.commands.build import build
 
     began = time.monotonic()
-    with ending_well(), build_progress(common.style) as progress:
-        tested = TestsOfBuild(common, compiled, job, choice, tests, progress)
-        with closing(tested):
-            results = build(job, root / ".millstream", progress.handle, tests=tested)
+    with ending_well(), closing(TestsOfBuild(common, compiled, job, choice, tests)) as tested:
+        built = _built(common, job, root, tested)
     folder = root / job.project.settings.target_path
-    before = read_results(folder, results.project, results.target)
-    results = with_counts(results, before, job.topology.written)
+    before = read_results(folder, built.results.project, built.results.target)
+    results = with_counts(built.results, before, job.topology.written)
     write_results(folder, results)
     if common.style.json:
         from millstream.cli.diagnostics import as_data
 
-        document = {"diagnostics": [as_data(each) for each in (*diagnostics, *progress.diagnostics)]}
+        document = {"diagnostics": [as_data(each) for each in (*diagnostics, *built.diagnostics)]}
         document |= to_builtins(results)
         document |= {"tests": to_builtins(tested.results)} if tested.results else {}
-        document |= {"compared": to_builtins(progress.compared)} if isinstance(job.intent, Apply) else {}
+        document |= {"compared": to_builtins(built.compared)} if isinstance(job.intent, Apply) else {}
         print_json(document)
-    else:
-        progress.print_summary(results, tested.results, time.monotonic() - began)
+    elif not common.style.quiet:
+        seconds = time.monotonic() - began
+        line = summary(results, tested.results, seconds, up_to_date=built.up_to_date)
+        say_parts(common.style, [line], sys.stderr)
     return 1 if results.failed else tested.code
+
+
+class _Built(Struct, frozen=True):
+    results: RunResults
+    diagnostics: Sequence[Diagnostic] = ()
+    compared: Sequence[Compared] = ()
+    up_to_date: bool = False
+
+
+def _built(common: Common, job: Job, root: Path, tested: TestsOfBuild) -> _Built:
+    """Build, if there is something to do; if not, neither Spark nor rich is imported."""
+    from millstream.runner.commands.up_to_date import results_if_up_to_date
+
+    results = results_if_up_to_date(job, root / ".millstream")
+    if results is not None and tested.all_passed_before():
+        return _Built(results, up_to_date=True)
+
+    from millstream.cli.build_progress import build_progress
+    from millstream.runner.commands.build import build
+
+    with build_progress(common.style) as progress:
+        tested.show_on(progress)
+        if results is None:
+            results = build(job, root / ".millstream", progress.handle, tests=tested)
+            return _Built(results, progress.diagnostics, progress.compared)
+        if tested.before():
+            tested.after(results)
+        return _Built(results, up_to_date=True)

@@ -14,12 +14,11 @@ from msgspec import Struct, to_builtins
 
 from millstream.broker import stop_broker
 from millstream.byte_sizes import size_in_words
-from millstream.cli.commands.query import target_of
 from millstream.cli.diagnostics import count
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, cli_command
 from millstream.cli.output import confirmed, finish
-from millstream.cli.project import root_of
+from millstream.cli.project import root_of, target_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.holders import Holder, holder_of
 from millstream.machine.locks import is_locked

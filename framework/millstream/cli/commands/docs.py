@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from millstream.byte_sizes import size_in_words
-from millstream.cli.commands.query import target_of
 from millstream.cli.options import Common, Page, cli_command, serving_page
 from millstream.cli.output import finish, say, terminal
-from millstream.cli.project import compile_valid, models_in, project_of, root_of
+from millstream.cli.project import compile_valid, models_in, root_of, target_of
 from millstream.docs.formats import FORMATS
 from millstream.errors import reporting_os_errors
 from millstream.project.settings import read_settings
@@ -115,7 +114,7 @@ def _document(common: Common, root: Path, compiled: Compiled, to: Path | None, t
     from millstream.docs.material import gather
     from millstream.thresholds import thresholds_of
 
-    thresholds = thresholds_of(project_of(common, root).target)
+    thresholds = thresholds_of(target_of(common, root))
     text = written_as(common.output, gather(root, compiled, target_path, plan=False, thresholds=thresholds))
     if to is not None:
         with reporting_os_errors("MS702", f"{to.as_posix()} can't be written", _REMEDY):

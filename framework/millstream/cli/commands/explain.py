@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from millstream.cli.commands.query import target_of
 from millstream.cli.complete import complete_model
 from millstream.cli.environments import decided
 from millstream.cli.options import Choice, Common, choosing, cli_command
@@ -19,6 +18,7 @@ from millstream.cli.project import (
     project_of,
     root_of,
     select_nodes,
+    target_of,
 )
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean

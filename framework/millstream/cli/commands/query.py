@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import click
 
-from millstream.cli import result_tables
+from millstream.cli import result_values
 from millstream.cli.diagnostics import count
 from millstream.cli.environments import recorded
 from millstream.cli.options import Common, cli_command
-from millstream.cli.output import console, print_json, printable, say
-from millstream.cli.project import compile_for, project_of, root_of
-from millstream.errors import MillstreamError
-from millstream.project.profiles import read_target
-from millstream.project.settings import read_settings
-from millstream.project.values import Target
-from millstream.project.variables import merge_variables
+from millstream.cli.output import print_json, printable, say_parts, terminal_width
+from millstream.cli.project import compile_for, project_of, root_of, target_of
 from millstream.stores.query import StoredProject, answer
 from millstream.tables.known import known_in
 from millstream.tables.values import Answer
@@ -62,28 +56,18 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
     return show(common, answer(sql, stored, bound), ZoneInfo(stored.zone))
 
 
-def target_of(common: Common, root: Path) -> Target:
-    settings, _ = read_settings(root)
-    variables, _ = merge_variables(settings.vars, common.vars)
-    target, problems = read_target(
-        root, settings, common.target, common.profiles_dir, variables, common.environment
-    )
-    if errors := [each for each in problems if each.severity == "error"]:
-        raise MillstreamError(*errors)
-    return target
-
-
 def show(common: Common, result: Answer, zone: ZoneInfo) -> int:
     if common.style.json:
-        records = result_tables.records(result.columns, result.rows, zone)
+        records = result_values.records(result.columns, result.rows, zone)
         print_json({"diagnostics": [], "columns": result.columns, "rows": records, "more": result.more})
         return 0
     if common.output == "csv":
-        click.echo(printable(sys.stdout)(result_tables.csv(result.columns, result.rows, zone)))
+        click.echo(printable(sys.stdout)(result_values.csv(result.columns, result.rows, zone)))
         return 0
-    screen = console(common.style, sys.stdout)
-    width = screen.width if screen.is_terminal else None
-    say(common.style, result_tables.table(result.columns, result.rows, width, zone), sys.stdout)
+    from millstream.cli.result_tables import table
+
+    width = terminal_width(common.style, sys.stdout)
+    say_parts(common.style, table(result.columns, result.rows, width, zone), sys.stdout)
     sys.stdout.flush()
     if not common.style.quiet:
         more = "; more rows exist, see --limit" if result.more else ""

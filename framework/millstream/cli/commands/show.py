@@ -13,7 +13,7 @@ from millstream.cli.commands import query
 from millstream.cli.environments import recorded
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
-from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of
+from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of, target_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
 from millstream.project.values import Target
@@ -55,7 +55,7 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     committed. A computed aggregate covers the records that were read, up to the end.
     """
     root = root_of(common)
-    compiled, target = recorded(root, compile_for(common, root), query.target_of(common, root))
+    compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
     known = known_in(compiled.manifest.nodes.values())
     relation = resolve(name, known)
     stored = StoredProject(root, target, known, lambda: project_of(common, root).seeds)

@@ -11,20 +11,22 @@ import click
 from msgspec import to_builtins
 
 from millstream.byte_sizes import size_in_words
-from millstream.cli import result_tables
+from millstream.cli import result_values
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Choice, Common, choosing, cli_command
-from millstream.cli.output import console, finish, print_json, say
-from millstream.cli.project import compile_for, empty_selection_errors, project_of, root_of, select_nodes
+from millstream.cli.output import finish, print_json, say_parts, terminal_width
+from millstream.cli.project import compile_for, empty_selection_errors, root_of, select_nodes, target_of
 from millstream.cli.text_tables import text_table
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from millstream.project.values import Project
-    from millstream.runner.samples.states import OperatorSize, StateReader
+    from millstream.project.values import Target
+    from millstream.runner.samples.state_sizes import OperatorSize
+    from millstream.runner.samples.states import StateReader
     from millstream.tables.values import Answer
 
 Action = Literal["ls", "get", "export"]
@@ -68,41 +70,39 @@ def command(
     if bool(key) is not (action == "get"):
         raise click.UsageError("a KEY belongs to `state get`")
     root = root_of(common)
-    project = project_of(common, root)
+    target = target_of(common, root)
     if action == "ls":
-        return _list(common, choice, project, counted=counted)
+        return _list(common, choice, root, target, counted=counted)
     assert model is not None
-    with _reader(common, project) as reader:
+    with _reader(common, root, target) as reader:
         found = reader.rows(model, key, _SHOWN if action == "export" and common.output == "text" else None)
         if not found:
             known = sorted({each for size in reader.sizes() for each in size.models})
             remedy = did_you_mean(
                 model, known, f"models with state: {', '.join(known) or 'none has been built'}"
             )
-            message = f"'{model}' has no state on target '{project.target.name}'"
+            message = f"'{model}' has no state on target '{target.name}'"
             raise MillstreamError(Diagnostic("MS899", message, None, remedy))
-    return _show_rows(common, found, ZoneInfo(project.target.settings.get("timezone", "UTC")))
+    return _show_rows(common, found, ZoneInfo(target.settings.get("timezone", "UTC")))
 
 
-def _list(common: Common, choice: Choice, project: Project, *, counted: bool) -> int:
-    from pathlib import Path
-
+def _list(common: Common, choice: Choice, root: Path, target: Target, *, counted: bool) -> int:
     from millstream.project.folders import checkpoints_of
-    from millstream.runner.samples.states import local_files, sizes
+    from millstream.runner.samples.state_sizes import local_files, sizes
 
     models = None
     if not choice.everything:
-        compiled = compile_for(common, Path(project.root))
+        compiled = compile_for(common, root)
         selection = select_nodes(common, compiled, choice)
         if not selection.ids and (problems := empty_selection_errors(choice, selection)):
             raise MillstreamError(*problems)
         models = {each.partition(".")[2] for each in selection.ids if each.startswith("model.")}
-    checkpoints = checkpoints_of(project.target, Path(project.root))
+    checkpoints = checkpoints_of(target, root)
     files = local_files(checkpoints)
     if files is not None and not counted:
         found = [each for each in sizes(files, checkpoints) if _is_in(each, models)]
     else:
-        with _reader(common, project) as reader:
+        with _reader(common, root, target) as reader:
             found = [each for each in reader.sizes() if _is_in(each, models)]
             found = [reader.counted(each) for each in found] if counted else found
     text = text_table(_lines(found, counted=counted), right=range(3, 8 if counted else 7))
@@ -114,17 +114,14 @@ def _is_in(size: OperatorSize, models: set[str] | None) -> bool:
 
 
 @contextmanager
-def _reader(common: Common, project: Project) -> Iterator[StateReader]:
-    from pathlib import Path
-
+def _reader(common: Common, root: Path, target: Target) -> Iterator[StateReader]:
     from millstream.project.folders import checkpoints_of, target_folder
     from millstream.runner.samples.states import reading
 
-    root = Path(project.root)
-    log = target_folder(root, project.target) / "state-log"
+    log = target_folder(root, target) / "state-log"
     with (
         fetching(common.style) as fetched,
-        reading(project, checkpoints_of(project.target, root), log, fetched) as reader,
+        reading(target, checkpoints_of(target, root), log, fetched) as reader,
     ):
         yield reader
 
@@ -156,18 +153,19 @@ def _show_rows(common: Common, found: Sequence[tuple[OperatorSize, Answer]], zon
     if common.style.json:
         states = [
             {"query": size.query, "step": size.operator, "columns": rows.columns}
-            | {"rows": result_tables.records(rows.columns, rows.rows, zone)}
+            | {"rows": result_values.records(rows.columns, rows.rows, zone)}
             for size, rows in found
         ]
         print_json({"diagnostics": [], "states": states})
         return 0
     for size, rows in found:
         if common.output == "csv":
-            click.echo(result_tables.csv(rows.columns, rows.rows, zone))
+            click.echo(result_values.csv(rows.columns, rows.rows, zone))
             continue
-        screen = console(common.style, sys.stdout)
-        width = screen.width if screen.is_terminal else None
-        say(common.style, result_tables.table(rows.columns, rows.rows, width, zone), sys.stdout)
+        from millstream.cli.result_tables import table
+
+        width = terminal_width(common.style, sys.stdout)
+        say_parts(common.style, table(rows.columns, rows.rows, width, zone), sys.stdout)
         sys.stdout.flush()
         more = "; more rows exist: use --output csv or json" if rows.more else ""
         said = f"({size.operator} of {size.query}: {count(len(rows.rows), 'row')}{more})"

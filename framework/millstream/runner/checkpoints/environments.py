@@ -16,9 +16,7 @@ from millstream.manifest import Compiled
 from millstream.project.folders import checkpoints_of, folder_in, local_path, own_folder
 from millstream.project.names import Environment
 from millstream.project.values import Target
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import running_spark
-from millstream.stores.files import Files, LocalFiles, files_of, path_in, read_json, write_json
+from millstream.stores.files import Files, LocalFiles, path_in, read_json, write_json
 
 _FILE = "environment.json"
 
@@ -42,6 +40,10 @@ def files_at(target: Target, place: str, folder: Path) -> Iterator[Files]:
     if local_path(place) is not None:
         yield LocalFiles()
         return
+    from millstream.runner.spark.jars import jars_for
+    from millstream.runner.spark.session import running_spark
+    from millstream.stores.hadoop_files import files_of
+
     log = folder_in(folder, target) / "log"
     with running_spark("millstream", target, jars_for(target), log) as spark:
         yield files_of(place, spark)

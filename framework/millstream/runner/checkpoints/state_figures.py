@@ -9,7 +9,7 @@ from itertools import zip_longest
 from millstream.deployment.records import Record
 from millstream.physical.values import content_id
 from millstream.runner.checkpoints.files import CheckpointFolder
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.state_figures import FILE, Restored, StateFigures
 from millstream.stores.files import Files, read_json, write_json
 

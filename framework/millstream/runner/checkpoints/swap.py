@@ -5,31 +5,17 @@ A swap that has begun is completed before anything else happens on the target, e
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints import pending_swap, previous
+from millstream.runner.checkpoints import joined_swap, pending_swap, previous
 from millstream.runner.checkpoints.files import CheckpointFolder, checkpoint_folder
 from millstream.runner.checkpoints.held_records import HeldRecords
+from millstream.runner.checkpoints.joined_swap import JoinedSwap
 from millstream.runner.checkpoints.pending_swap import PendingSwap, renamed
 from millstream.runner.queries.tables import RETAINED_SUFFIX, SNAPSHOT_SUFFIX, Tables
-from millstream.stores.files import Files, path_in, read_json
-
-_JOINED = "regroup.json"
-
-
-class JoinedSwap(Struct, frozen=True):
-    """Swaps of several queries that happen together."""
-
-    queries: tuple[str, ...]
-    lock: Lock
-    """The groups after the swap; queries of other groups are removed, unless they `stay`."""
-    back: bool = False
-    """Whether this is a rollback to the previous versions."""
-    stay: bool = False
+from millstream.stores.files import Files
 
 
 def begin_swap(files: Files, place: CheckpointFolder) -> None:
@@ -38,23 +24,17 @@ def begin_swap(files: Files, place: CheckpointFolder) -> None:
         pending_swap.write(files, place, replace(found, swapping=True))
 
 
-def has_begun(files: Files, folder: str) -> bool:
-    """Whether swaps of several queries that happen together have begun."""
-    return files.read(path_in(folder, _JOINED)) is not None
-
-
 def settle_all(files: Files, tables: Tables, held: HeldRecords, folder: str) -> None:
     """Complete the swaps of a target that have begun."""
-    path = path_in(folder, _JOINED)
-    if (joined := read_json(files, path, JoinedSwap)) is not None:
+    if (joined := joined_swap.read(files, folder)) is not None:
         _swap_together(files, tables, held, folder, joined)
-        files.remove(path)
+        joined_swap.remove(files, folder)
     for name in files.names(folder):
         settle(files, tables, held, checkpoint_folder(folder, name))
 
 
 def swap_together(files: Files, tables: Tables, held: HeldRecords, folder: str, joined: JoinedSwap) -> None:
-    files.write(path_in(folder, _JOINED), msgspec.json.encode(joined))
+    joined_swap.write(files, folder, joined)
     settle_all(files, tables, held, folder)
 
 

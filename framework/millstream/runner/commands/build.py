@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Protocol
 
@@ -17,15 +16,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.choosing import choose_queries
-from millstream.deployment.intents import FullRefresh
 from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
-from millstream.results import ModelResult, RunResults
+from millstream.physical.values import Query
+from millstream.results import RunResults
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
+from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
 from millstream.runner.commands.unfinished import unfinished
-from millstream.runner.commands.up_to_date import up_to_date
 from millstream.runner.commands.watch import Seen, watch
 from millstream.runner.deployment.apply import Applied
 from millstream.runner.deployment.failed_models import isolate, without
@@ -69,25 +67,18 @@ def build(
 ) -> RunResults:
     """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
     tests = tests or _NoTests()
-    began, now = time.monotonic(), datetime.now(timezone.utc)
-    if spark is None and (continuing := up_to_date(job, folder)):
-        if not tests.before():
-            return _run_results(job, now, began, _results(continuing, _not_built(continuing), {}))
-        outcomes, written = _nothing_new(continuing), dict.fromkeys(_topics(continuing), 0)
-        results = _run_results(job, now, began, _results(continuing, outcomes, written))
-        tests.after(results)
-        return results
+    began = Began.now()
     with ExitStack() as stack:
         requested = choose_queries(job.physical.queries, job.models)
         running = stack.enter_context(engine(job, requested, folder, tell, spark))
         queries = choose_queries(running.job.physical.queries, job.models)
         if not tests.before():
-            return _run_results(job, now, began, _results(queries, _not_built(queries), {}))
+            return results_of(job, began, queries, nothing_built(queries))
         deployment = planned(running, queries)
         applied = begin(running, queries, deployment)
         queries = [query for query in queries if chain(deployment, query.name)]
         started: list[StreamingQuery] = []
-        ends = running.kafka.ends(_topics(queries))
+        ends = running.kafka.ends(topics(queries))
         failed: set[str] = set()
 
         def work(query: Query) -> Outcome:
@@ -117,38 +108,9 @@ def build(
             write_manifest(running.files, running.checkpoints, job.manifest)
         written = _written(running, ends)
         # Without tests, and without the class cache for the next start.
-        results = _run_results(job, now, began, _results(queries, outcomes, written))
+        results = results_of(job, began, queries, Done(outcomes, written))
         tests.after(results)
         return results
-
-
-def _run_results(job: Job, now: datetime, began: float, results: Iterable[ModelResult]) -> RunResults:
-    return RunResults(
-        "build",
-        job.project.settings.name,
-        job.project.target.title,
-        now.isoformat(timespec="seconds"),
-        round(time.monotonic() - began, 3),
-        tuple(results),
-        full_refresh=isinstance(job.intent, FullRefresh),
-    )
-
-
-def _not_built(queries: Iterable[Query]) -> dict[str, Outcome]:
-    return {each.name: Outcome(each.name, "skipped", message="a unit test failed") for each in queries}
-
-
-def _nothing_new(queries: Iterable[Query]) -> dict[str, Outcome]:
-    return {
-        query.name: Outcome(query.name, "success", changed=None if query.maintaining is None else 0)
-        for query in queries
-    }
-
-
-def _topics(queries: Iterable[Query]) -> list[str]:
-    """Return the topics with a single writer."""
-    topics = [target.topic for query in queries for target in query.outputs if isinstance(target, SinkOutput)]
-    return [topic for topic in topics if topics.count(topic) == 1]
 
 
 def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
@@ -289,40 +251,3 @@ def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> Outcome:
     outcome = Outcome(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
     running.tell(Ended(outcome))
     return outcome
-
-
-def _results(
-    queries: Iterable[Query], outcomes: Mapping[str, Outcome], written: Mapping[str, int]
-) -> Iterable[ModelResult]:
-    for query in queries:
-        outcome = outcomes[query.name]
-        for target in query.outputs:
-            if isinstance(target, DeadLetters):
-                continue
-            tests = () if isinstance(target, ViewOutput) else target.tests
-            drops_by = {} if isinstance(target, ViewOutput) else target.drops_by
-            ids = {target.model, *(each.relation for each in query.sources), *tests}
-            left_out = outcome.counts.of(ids, drops_by)
-            problem = outcome.left_out.get(target.model) or outcome.problem
-            reads, failed = outcome.reads, outcome.failed
-            again = outcome.backfilled.get(target.model, {})
-            if target.model in outcome.left_out:
-                # The other models go on without it; it reads these records when it joins the query again.
-                reads, failed = dict.fromkeys(reads, 0), reads
-            yield ModelResult(
-                target.model,
-                "error" if target.model in outcome.left_out else outcome.status,
-                query.name,
-                outcome.rows + sum(outcome.failed.values()) + sum(again.values()),
-                outcome.seconds,
-                problem.message if problem else outcome.message,
-                reads,
-                written.get(target.topic) if isinstance(target, SinkOutput) else None,
-                outcome.changed,
-                left_out.skipped,
-                left_out.dead_letters,
-                left_out.tests,
-                failed,
-                again,
-                expired=sum(each.rows for each in outcome.expired if target.model in each.models),
-            )

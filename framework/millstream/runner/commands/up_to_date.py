@@ -17,7 +17,8 @@ from millstream.kafka.cluster import is_embedded
 from millstream.kafka.logs import logs_of
 from millstream.physical.values import Query, SourceRead
 from millstream.project.folders import checkpoints_of, folder_in, local_path
-from millstream.runner.checkpoints import splitting, swap
+from millstream.results import RunResults
+from millstream.runner.checkpoints import joined_swap, splitting
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import (
     checkpoint_folder,
@@ -27,11 +28,19 @@ from millstream.runner.checkpoints.files import (
     read_up_to,
     table_offsets,
 )
-from millstream.runner.engine import fitted
+from millstream.runner.commands.model_results import Began, nothing_new, results_of
+from millstream.runner.fitting import fitted
 from millstream.runner.spark.target_lock import target_lock
 from millstream.runner.values import Job
 from millstream.stores.files import LocalFiles
 from millstream.stores.local import local_tables, store_of
+
+
+def results_if_up_to_date(job: Job, folder: Path) -> RunResults | None:
+    """Return the results of a build that has nothing to do; None if it may have."""
+    began = Began.now()
+    queries = up_to_date(job, folder)
+    return results_of(job, began, queries, nothing_new(queries)) if queries else None
 
 
 def up_to_date(job: Job, folder: Path) -> list[Query] | None:
@@ -44,7 +53,7 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
         return None
     with target_lock(folder_in(folder, target), target.title):
         files = LocalFiles()
-        if splitting.has_begun(files, checkpoints) or swap.has_begun(files, checkpoints):
+        if splitting.has_begun(files, checkpoints) or joined_swap.has_begun(files, checkpoints):
             return None
         deployed = deployed_at(files, checkpoints)
         queries = _continuing(job, deployed)

@@ -13,7 +13,8 @@ from millstream.physical.lock import Lock
 from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints.deployed import deployed_at, never_started
-from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
+from millstream.runner.checkpoints.joined_swap import JoinedSwap
+from millstream.runner.checkpoints.swap import swap_together
 from millstream.runner.deployment.apply import Applied, begin_apply, end_apply
 from millstream.runner.deployment.no_longer_built import drop_no_longer_built
 from millstream.runner.deployment.prepare import reset

@@ -26,7 +26,7 @@ from millstream.runner.engine import Engine
 from millstream.runner.live.live_queries import LiveQueries
 from millstream.runner.live.progress_listener import Listener
 from millstream.runner.live.supervisor import SupervisedQuery
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.runner.queries.gate import Gate
 from millstream.runner.queries.start import start
 from millstream.runner.queries.tables import SNAPSHOT_SUFFIX

@@ -27,8 +27,9 @@ from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import pending_swap
 from millstream.runner.checkpoints.deployed import deployed_at, write_manifest
 from millstream.runner.checkpoints.files import last_done, read_up_to
+from millstream.runner.checkpoints.joined_swap import JoinedSwap
 from millstream.runner.checkpoints.splitting import split
-from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
+from millstream.runner.checkpoints.swap import swap_together
 from millstream.runner.deployment.apply import Applied, end_apply
 from millstream.runner.deployment.backfill import backfill
 from millstream.runner.deployment.prepare import check_record

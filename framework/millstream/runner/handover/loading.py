@@ -28,7 +28,8 @@ from millstream.project.values import Project
 from millstream.results import read_results
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import read_lock
-from millstream.runner.engine import Engine, fitted
+from millstream.runner.engine import Engine
+from millstream.runner.fitting import fitted
 from millstream.runner.handover.values import ProjectVersion
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.registry import uses_of_registry

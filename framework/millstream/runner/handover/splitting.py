@@ -13,7 +13,8 @@ from millstream.deployment.intents import Update
 from millstream.deployment.keeping import Kept, unfit
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.splitting import split
-from millstream.runner.engine import Engine, fitted
+from millstream.runner.engine import Engine
+from millstream.runner.fitting import fitted
 from millstream.runner.handover.loading import cannot_leave, fitted_to_run
 from millstream.runner.handover.taking_over import NEXT_BATCH, halted, take_over
 from millstream.runner.live.live_queries import LiveQueries

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.physical.values import Query
-from millstream.runner.queries.batches import Batch
+from millstream.runner.queries.batch import Batch
 from millstream.runner.queries.pace import FIRST, Observed, Pace, shared_out
 from millstream.runner.queries.reads import at_most, largest
 from millstream.runner.queries.start import QueryContext

@@ -13,7 +13,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from millstream.runner.queries.batches import Batch, batch_of
+from millstream.runner.queries.batch import Batch
+from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.row_tests import TestCounts
 
 Event = Batch | Literal["idle", "ended"]

@@ -26,7 +26,7 @@ from millstream.runner.engine import Engine
 from millstream.runner.live.consumer_offsets import Commits
 from millstream.runner.live.pacing import Pacing
 from millstream.runner.live.progress_listener import Listener
-from millstream.runner.queries.batches import Batch, Offsets, has_read
+from millstream.runner.queries.batch import Batch, Offsets, has_read
 from millstream.runner.queries.gate import Gate
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import QueryContext, start

@@ -4,55 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from msgspec import Struct
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
+from millstream.runner.queries.batch import Batch
 from millstream.runner.queries.counts import counts, logs_of, metrics_of, model_rows, observed, reasons
 from millstream.runner.queries.reads import OLDEST
-from millstream.runner.queries.results import Counts
 from millstream.runner.queries.row_tests import TestCounts
 from millstream.state_figures import OperatorState
 
-Offsets = Mapping[int, int]
-"""The next record to read, by partition."""
-
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topic in the description of Spark's KafkaMicroBatchStream."""
-
-
-class Batch(Struct, frozen=True):
-    """A completed micro-batch."""
-
-    number: int
-    rows: int
-    seconds: float
-    phases: dict[str, float] = {}
-    """Seconds by Spark's name of each phase: `addBatch`, `queryPlanning`, `walCommit`…"""
-    read: dict[str, dict[int, int]] = {}
-    """The offsets up to which each topic has been read."""
-    behind: dict[str, int] = {}
-    """The number of available records of each topic that are not read yet."""
-    watermark: str = ""
-    late: int = 0
-    """Rows that arrived after their window had closed."""
-    state_rows: int = 0
-    state_bytes: int = 0
-    operators: tuple[OperatorState, ...] = ()
-    counts: Counts = Counts()
-    metrics: dict[str, dict[str, list[float]]] = {}
-    """What the rows of the batch add to metrics; see `counts.Metrics`."""
-    logs: dict[str, tuple[int, list[str]]] = {}
-    """The logged rows; see `counts.Logs`."""
-    ages: tuple[int, ...] = ()
-    """How many records were how old when it began: two steps for each power of two of milliseconds."""
-    model_rows: dict[str, int] = {}
-    reasons: dict[str, int] = {}
-    """Dead letters by their reasons, without numbers and quoted texts."""
-    latency: float | None = None
-    """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
 
 
 def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch:
@@ -134,11 +97,3 @@ def _offsets(text: str | None, topic: str) -> dict[int, int]:
     found = json.loads(text) if text and text.startswith("{") else {}
     own = found.get(topic, {})
     return {int(number): offset for number, offset in own.items()}
-
-
-def has_read(batch: Batch, ends: Mapping[str, Offsets]) -> bool:
-    return all(
-        batch.read.get(topic, {}).get(number, 0) >= end
-        for topic, numbers in ends.items()
-        for number, end in numbers.items()
-    )

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from millstream.physical.meanings import digest
 from millstream.physical.values import Signature
-from millstream.stores.files import files_of, path_in, read_json, write_json
+from millstream.stores.files import path_in, read_json, write_json
+from millstream.stores.hadoop_files import files_of
 
 _FILE = "_millstream_computed.json"
 """In the folder of a checkpoint."""

@@ -20,7 +20,8 @@ from millstream.runner.queries.deliveries import Stores, deliver, sink_records, 
 from millstream.runner.queries.earlier_sql import has_records_of_earlier_sql
 from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
-from millstream.stores.files import files_of, path_in
+from millstream.stores.files import path_in
+from millstream.stores.hadoop_files import files_of
 from millstream.stores.spark import COMMITTED, KIND
 
 _BEFORE, _LAST, _DELETED = "_before", "_last", "_deleted"

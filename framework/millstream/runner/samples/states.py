@@ -1,4 +1,4 @@
-"""What stateful queries remember: sizes without Spark, and rows by Spark's reader of state stores."""
+"""What stateful queries remember: rows of states, by Spark's reader of state stores."""
 
 from __future__ import annotations
 
@@ -15,20 +15,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, DataType, StructType, TimestampType
 
-from millstream.deployment.records import Record
 from millstream.expressions import quoted
 from millstream.machine.jars import Progress
-from millstream.physical.values import Operator
-from millstream.project.folders import local_path
-from millstream.project.values import Project
-from millstream.runner.checkpoints.files import checkpoint_folder, last_done, records_in
-from millstream.runner.checkpoints.state_figures import read_figures
+from millstream.project.values import Target
 from millstream.runner.python.keyed import STATE, state_in
 from millstream.runner.queries.sent_again import POSITIONS
+from millstream.runner.samples.state_sizes import OperatorSize, State, sizes, states_of
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
-from millstream.state_figures import Restored, restore_seconds
-from millstream.stores.files import Files, LocalFiles, files_of
+from millstream.stores.files import Files
+from millstream.stores.hadoop_files import files_of
 from millstream.tables.values import Answer
 
 _QUALIFIED = re.compile(r"\b(?:source|model|seed)(?:\.\w+)+?\.(\w+)\b(?!\.)")
@@ -50,90 +46,12 @@ _OVERFLOW = "isEmpty"
 """What Spark keeps besides the sum of decimals."""
 
 
-class OperatorSize(Struct, frozen=True):
-    """The state of one operator after the last batch whose figures are known."""
-
-    query: str
-    id: int
-    operator: str
-    """What it does: aggregate, dedupe, join, …"""
-    models: tuple[str, ...]
-    rows: int | None
-    memory: int | None
-    disk: int
-    watermark: str
-    measured: str
-    """When rows and memory were measured."""
-    restore_seconds: float | None = None
-    """How long all stores together take to load it after a restart, by how long it took before."""
-    restored: Restored | None = None
-    """How it was loaded last."""
-    keys: int | None = None
-    """How many keys the state has; only known once it is read."""
-    oldest: str = ""
-    """The oldest time among keys that are windows, or that expire."""
-
-
-class _State(Struct, frozen=True):
-    query: str
-    id: int
-    operator: Operator
-    folder: str
-    record: Record
-
-
-def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
-    """Return the sizes of all states, as deployed."""
-    found = []
-    for state in _states(files, checkpoints):
-        figures = read_figures(files, checkpoint_folder(checkpoints, state.query), state.record.id)
-        known = figures is not None and state.id < len(figures.operators)
-        own = figures.operators[state.id] if figures is not None and known else None
-        restored = next(iter(figures.restored[state.id :]), None) if figures is not None else None
-        found.append(
-            OperatorSize(
-                query=state.query,
-                id=state.id,
-                operator=state.operator.kind,
-                models=tuple(each.partition(".")[2] for each in state.operator.models),
-                rows=own.rows if own else None,
-                memory=own.bytes if own else None,
-                disk=files.size(f"{state.folder}/state/{state.id}"),
-                watermark=_no_epoch(figures.watermark) if figures else "",
-                measured=figures.time if figures else "",
-                restore_seconds=restore_seconds(own.files, restored) if own and own.files else None,
-                restored=restored,
-            )
-        )
-    return found
-
-
-def _states(files: Files, checkpoints: str) -> Iterator[_State]:
-    """Yield the operators that have state: Spark numbers them in the order of the signature."""
-    for name, record in sorted(records_in(files, checkpoints).items()):
-        folder = checkpoint_folder(checkpoints, name).spark(record)
-        if last_done(files, folder) is not None:
-            for number, operator in enumerate(record.signature.operators):
-                if str(number) in files.names(f"{folder}/state"):
-                    yield _State(name, number, operator, folder, record)
-
-
-def _no_epoch(watermark: str) -> str:
-    return "" if watermark.startswith("1970-01-01T00:00:00") else watermark
-
-
 @contextmanager
-def reading(
-    project: Project, checkpoints: str, log: Path, progress: Progress | None
-) -> Iterator[StateReader]:
+def reading(target: Target, checkpoints: str, log: Path, progress: Progress | None) -> Iterator[StateReader]:
     """Start Spark to read states; a run of the target can continue."""
-    jars = jars_for(project.target, (), progress)
-    with running_spark(f"millstream {project.settings.name} state", project.target, jars, log) as spark:
+    jars = jars_for(target, (), progress)
+    with running_spark("millstream state", target, jars, log) as spark:
         yield StateReader(spark, files_of(checkpoints, spark), checkpoints)
-
-
-def local_files(checkpoints: str) -> Files | None:
-    return LocalFiles() if local_path(checkpoints) is not None else None
 
 
 class StateReader(Struct, frozen=True, eq=False):
@@ -148,7 +66,7 @@ class StateReader(Struct, frozen=True, eq=False):
 
     def counted(self, size: OperatorSize) -> OperatorSize:
         """Read a state to count its keys, and to find the oldest of those with a time."""
-        states = {(each.query, each.id): each for each in _states(self.files, self.checkpoints)}
+        states = {(each.query, each.id): each for each in states_of(self.files, self.checkpoints)}
         rows = self._rows(states[size.query, size.id])
         columns = [f.count_distinct(*(rows[quoted(name)] for name in _key_names(rows))).alias("keys")]
         if times := [time for name in rows.columns if (time := _time(rows, name)) is not None]:
@@ -159,7 +77,7 @@ class StateReader(Struct, frozen=True, eq=False):
     def rows(self, model: str, key: Sequence[str], limit: int | None) -> list[tuple[OperatorSize, Answer]]:
         """Return the rows of each state of a model, or those of a key: its values as texts, in order."""
         found = []
-        states = {(each.query, each.id): each for each in _states(self.files, self.checkpoints)}
+        states = {(each.query, each.id): each for each in states_of(self.files, self.checkpoints)}
         for size in self.sizes():
             if model not in size.models:
                 continue
@@ -177,7 +95,7 @@ class StateReader(Struct, frozen=True, eq=False):
             found.append((size, Answer(tuple(table.column_names), listed[:limit], more)))
         return found
 
-    def _rows(self, state: _State) -> DataFrame:
+    def _rows(self, state: State) -> DataFrame:
         """Return the rows of a state, with the user's names: the columns of keys first."""
         reader = self.spark.read.format("statestore").option("operatorId", state.id)
         match state.operator.kind:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,13 +14,11 @@ from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
 from millstream.machine.environment import for_spark
+from millstream.runner.spark.jvm_process import remember
 
 OPTIONS = "spark.driver.extraJavaOptions"
 _LAUNCHER = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"})
 """Only the launcher reads these (SparkSubmitCommandBuilder): it builds the JVM's command line from them."""
-_KILLED = 137
-_processes: list[subprocess.Popen[bytes]] = []
-"""The JVM of this process, also before PySpark can use it."""
 
 
 def start_jvm(
@@ -45,11 +42,6 @@ def start_jvm(
         return given
 
 
-def is_submitted() -> bool:
-    """Return whether spark-submit has started the JVM, and this process in it."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
-
-
 def own_class(session: SparkSession, name: str) -> Any:
     """Return a class of Millstream's own jar.
 
@@ -57,13 +49,6 @@ def own_class(session: SparkSession, name: str) -> Any:
     """
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
     return getattr(jvm, f"millstream.spark.{name}")
-
-
-def kill_jvm() -> None:
-    for each in _processes:
-        each.kill()
-    if is_submitted():
-        os._exit(_KILLED)  # its JVM ends with it
 
 
 def _ignore_signals() -> None:
@@ -84,7 +69,7 @@ def _small_environment(declared: Collection[str]) -> Iterator[None]:
     def started(*arguments: Any, env: Mapping[str, str], **options: Any) -> Any:
         options["preexec_fn"] = _ignore_signals
         process = popen(*arguments, env=for_spark(env, declared), **options)
-        _processes[:] = [process]
+        remember(process)
         return process
 
     gateway.Popen = started

@@ -31,7 +31,8 @@ from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log, worker_daemon
 from millstream.runner.spark.functions import EXTENSIONS
-from millstream.runner.spark.jvm import OPTIONS, is_submitted, start_jvm
+from millstream.runner.spark.jvm import OPTIONS, start_jvm
+from millstream.runner.spark.jvm_process import is_submitted
 from millstream.stores.registry import configured, declaration
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"

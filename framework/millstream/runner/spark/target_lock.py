@@ -19,7 +19,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.holders import Holder, holder_of, signed, this_process
 from millstream.machine.locks import opened, try_lock, wait_for_lock
 from millstream.project.folders import local_path
-from millstream.runner.spark.jvm import kill_jvm
+from millstream.runner.spark.jvm_process import kill_jvm
 from millstream.runner.spark.query_locks import LocalLocks, QueryLocks, Sign, Signs, local_holder
 from millstream.stores.files import Files
 

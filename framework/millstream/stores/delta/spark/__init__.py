@@ -16,7 +16,7 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import small, swap, table, versions
-from millstream.stores.files import files_of
+from millstream.stores.hadoop_files import files_of
 from millstream.stores.retention import Newest, with_retention
 from millstream.stores.spark import COMMITTED, KIND, Batch, Noted, StreamedTables, Version
 

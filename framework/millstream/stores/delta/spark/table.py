@@ -14,7 +14,8 @@ from millstream.expressions import literal, quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.stores.delta.spark import small
-from millstream.stores.files import files_of, read_json
+from millstream.stores.files import read_json
+from millstream.stores.hadoop_files import files_of
 from millstream.stores.retention import Limit, Newest, newest_time
 
 _APP = "spark.databricks.delta.write.txnAppId"

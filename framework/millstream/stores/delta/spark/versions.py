@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.stores.delta.spark.table import table_at
-from millstream.stores.files import files_of
+from millstream.stores.hadoop_files import files_of
 from millstream.stores.spark import MAINTAINED, Noted, Version
 
 _FEED = "delta.enableChangeDataFeed"

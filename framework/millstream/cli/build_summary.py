@@ -1,0 +1,44 @@
+"""The last line of a build, which counts models and tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from millstream.cli.diagnostics import count
+
+if TYPE_CHECKING:
+    from millstream.cli.output import Part
+    from millstream.results import RunResults
+    from millstream.tested import TestResult
+
+_WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
+
+
+def summary(
+    results: RunResults, tests: Collection[TestResult], seconds: float, *, up_to_date: bool = False
+) -> Part:
+    """Return the text and its style."""
+    models = Counter[str](each.status for each in results.results if each.id.startswith("model."))
+    ended = Counter[str](_BEFORE if each.unchanged else each.status for each in tests)
+    done = "up to date" if up_to_date else "built"
+    parts = [", ".join([f"{count(models['success'], 'model')} {done}", *said_wrong(models)])]
+    passed = [f"{ended[each]} {said}" for each, said in _PASSED.items() if ended[each]]
+    if listed := [*passed, *said_wrong(ended)]:
+        number, _, said = listed[0].partition(" ")
+        parts.append(", ".join([f"{count(int(number), 'test')} {said}", *listed[1:]]))
+    failed = models["error"] or ended["fail"] or ended["error"]
+    return f"{'; '.join(parts)}; {seconds:.1f} s", "bold red" if failed else "bold green"
+
+
+def said_wrong(statuses: Mapping[str, int]) -> list[str]:
+    """Say how many did not succeed, by what became of them."""
+    found = Counter(dict.fromkeys(_WRONG.values(), 0))
+    for status, said in _WRONG.items():
+        found[said] += statuses.get(status, 0)
+    return [f"{number} {said}" for said, number in found.items() if number]
+
+
+_BEFORE = "passed before"
+_PASSED = {"pass": "passed", _BEFORE: _BEFORE}

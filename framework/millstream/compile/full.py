@@ -1,0 +1,164 @@
+"""Compiles all models of a project, or takes those from the cache whose inputs are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from millstream import __version__
+from millstream.compile.assemble import manifest_function, other_nodes, seed_node, source_node, test_nodes
+from millstream.compile.cache import Cache, Memo
+from millstream.compile.checks import unstored_tests
+from millstream.compile.descriptions import inherit_descriptions
+from millstream.compile.follow_up_errors import broken_files, without_followups
+from millstream.compile.models import Models
+from millstream.compile.options import unknown_rules
+from millstream.compile.sql_tests import sql_tests
+from millstream.compile.topics import topic_problems
+from millstream.errors import Diagnostic
+from millstream.graph import Node, build_graph, find_cycles
+from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.native.obstacles import not_native
+from millstream.project.imports import Imported
+from millstream.project.load import load_files
+from millstream.project.values import Project, Settings, Target
+from millstream.text import Location
+
+Progress = Callable[[str, int, int], None]
+"""Called with the stage, the number of finished models, and the total."""
+Check = Callable[[Project, Compiled], Iterable[Diagnostic]]
+"""A further check of a project that compiles."""
+
+
+def compile_all(
+    root: Path,
+    settings: Settings,
+    target: Target,
+    variables: dict[str, Any],
+    diagnostics: list[Diagnostic],
+    cache: Cache,
+    progress: Progress | None,
+    check: Check | None,
+) -> tuple[Compiled, Cache, dict[str, str | None], Imported]:
+    memo = Memo(cache.files)
+    environment: dict[str, str | None] = {}
+    project, problems = load_files(root, settings, target, variables, memo, environment)
+    models = Models(project, cache.models, progress or (lambda *_: None), broken_files(problems))
+    models.render_all()
+    order, cycles = _order(models)
+    models.analyse_all(order)
+    tests, more, tests_sql = sql_tests(models)
+    diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
+    diagnostics += not_native(root, project.functions.values())
+    found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
+    found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
+    macros = {file.path for file in project.macros}
+    behind = models.renderer.library.paths_behind
+    calls = {each.file.path: behind(each.uses.names) for each in models.models.values() if each.diagnostics}
+    shown = without_followups(found, macros, calls, models.renderer.lost_macros)
+    compiled = Compiled(
+        _manifest(models, order, tests),
+        tuple(sorted(dict.fromkeys(shown), key=_by_cause(models, order))),
+        {model.id: model.sql for model in models.models.values()},
+        b"" if any(each.severity == "error" for each in found) else models.catalog(order),
+        sum(1 for model in models.models.values() if model.entry),
+        tests_sql,
+    )
+    if check is not None and not any(each.severity == "error" for each in found):
+        more = list(check(project, compiled))
+        compiled = msgspec.structs.replace(compiled, diagnostics=(*compiled.diagnostics, *more))
+    for model in models.models.values():
+        environment |= model.uses.env
+    imported = Imported(project.imported, project.libraries)
+    return compiled, Cache(models=models.entries(), files=memo.used), environment, imported
+
+
+def _by_cause(models: Models, order: list[str]) -> Callable[[Diagnostic], Any]:
+    """Order errors by cause: files that all models may use, then models after what they read, then YAML."""
+    paths = {
+        models.models[id_.removeprefix("model.")].file.path: index
+        for index, id_ in enumerate(order)
+        if id_.startswith("model.")
+    }
+
+    def position(found: Diagnostic) -> Any:
+        path = found.location.path if found.location else ""
+        described = found.code in {"MS402", "MS117"} and path not in paths
+        return (2 if described else path in paths), paths.get(path, 0), found.order, found.message
+
+    return position
+
+
+def _unknown_rules(target: Target) -> list[Diagnostic]:
+    setting = target.settings.get("optimization")
+    return [
+        Diagnostic("MS520", f"unknown rule '{name}'", target.location, remedy)
+        for name, remedy in (unknown_rules(setting) if setting else ())
+    ]
+
+
+def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
+    """Return the models in topological order, those of a cycle last, and the cycles."""
+    nodes: dict[str, Node] = {}
+    locations: dict[tuple[str, str], Location | None] = {}
+    for model in models.models.values():
+        depends = tuple(sorted({reference.id for reference in model.references}))
+        nodes[model.id] = Node(
+            id=model.id,
+            kind="model",
+            name=model.file.name,
+            path=model.file.path,
+            fqn=(model.file.name,),
+            depends_on=depends,
+        )
+        locations |= {(model.id, reference.id): reference.location for reference in model.references}
+    problems = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
+    if not problems:
+        return list(build_graph(nodes).order), []
+    problems = [_with_line(models, problem) for problem in problems]
+    return _order_despite_cycles(nodes), problems
+
+
+def _order_despite_cycles(nodes: dict[str, Node]) -> list[str]:
+    done: dict[str, None] = {}
+    pending = dict(nodes)
+    while pending:
+        ready = [i for i, node in pending.items() if not any(parent in pending for parent in node.depends_on)]
+        for id_ in ready or [next(iter(pending))]:
+            done[id_] = None
+            del pending[id_]
+    return list(done)
+
+
+def _with_line(models: Models, problem: Diagnostic) -> Diagnostic:
+    if problem.location is None or problem.location.path not in models.renderer.texts:
+        return problem
+    return msgspec.structs.replace(
+        problem, line=models.renderer.texts[problem.location.path].line(problem.location.line)
+    )
+
+
+def _manifest(models: Models, order: list[str], tests: list[ManifestNode]) -> Manifest:
+    project: Project = models.project
+    found: list[ManifestNode] = [
+        source_node(project, topic, models.relations[f"source.{topic.id}"])
+        for topic in project.sources.values()
+    ]
+    found += [
+        seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()
+    ]
+    analyzed = {model.id: model.node for model in models.models.values()}
+    found += [node for id_ in order if (node := analyzed.get(id_))]
+    found = [*inherit_descriptions(found), *test_nodes(project), *other_nodes(project), *tests]
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        millstream_version=__version__,
+        project=project.settings.name,
+        target=project.target.name,
+        nodes={node.id: node for node in sorted(found, key=lambda node: node.id)},
+        functions={name: manifest_function(project.functions[name]) for name in sorted(project.functions)},
+        selectors=project.selectors,
+    )

@@ -1,0 +1,117 @@
+"""Names rows and columns of models so that equal names mean equal values, however their SQL is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from millstream.expressions import Expression, Ref, render
+from millstream.meaning import Depths, function_digests, leaves_of
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Node, TableScan
+from millstream.plan.traits import traits_of
+from millstream.sql.durations import microseconds
+from millstream.sql.equivalence import Equivalence, leaf
+
+
+def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
+    """Return the names of two versions, which can be compared."""
+    names = Equivalence()
+    return EqualValues(old, names), EqualValues(new, names)
+
+
+class EqualValues(Depths):
+    """Meanings of columns as names of expressions, down to what is read from topics and tables."""
+
+    def __init__(self, catalog: Catalog, names: Equivalence) -> None:
+        seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
+        super().__init__(function_digests(catalog), {}, {}, leaves_of(catalog, seeds))
+        self._names = names
+
+    def model(self, root: Node, model: ModelSpec) -> object:
+        columns = {column.name.lower(): self.column(root, column.name) for column in root.columns}
+        extras = {name: self.of(root, expression) for name, expression in model.extras}
+        return self.rows(root), columns, extras
+
+    def of(self, node: Node, expression: Expression) -> str:
+        if expression.column:
+            return self.column(node, expression.column)
+        verbatim = [expression.functions, expression.reads, not expression.deterministic]
+        if any(verbatim) or any(ref.named or ref.fixed for ref in expression.refs):
+            names = [f"{ref.column} {ref.named} {ref.fixed}" for ref in expression.refs]
+            return leaf(f"{super().of(node, expression)} of {names}")
+
+        def ref(found: Ref) -> str:
+            return self.column(node, found.column)
+
+        return self._names.name(render(expression, ref), raises=expression.raises)
+
+    def column(self, node: Node, name: str) -> str:
+        return leaf(super().column(node, name))
+
+    def _follow(self, node: Node, name: str) -> tuple[Node, str]:
+        # The sides of a join may be the same relation: a column is that of its side.
+        while not isinstance(node, Binary) and (below := node.origin(name)) is not None:
+            node, name = below
+        return node, name
+
+    def _computed_by(self, below: Node, own_name: str) -> str:
+        match below:
+            case Binary():
+                joined = below.by_joined[own_name.lower()]
+                side = below.left if joined.side == "left" else below.right
+                return f"{joined.side} {self.column(side, joined.source)}"
+            case Expand():
+                return f"{super()._computed_by(below, own_name)} {self.rows(below.input)}"
+            case TableScan():
+                return f"{super()._computed_by(below, own_name)} {below.column(own_name).type}"
+            case Aggregate():
+                call = next((m for m in below.measures if m.name.lower() == own_name.lower()), None)
+                if call is None or call.condition is None:
+                    return super()._computed_by(below, own_name)
+                measured, condition = self.of(below.input, call.call), self.of(below.input, call.condition)
+                return self._names.filtered(measured, condition)
+            case _:
+                return super()._computed_by(below, own_name)
+
+    def _parts(self, node: Node) -> list[str]:
+        below = [self._rows[id(each)] for each in node.inputs]
+        match node:
+            case Binary():
+                return [
+                    *below,
+                    type(node).__name__,
+                    node.kind,
+                    *self._all_hold((node, each) for each in node.on),
+                ]
+            case Dedupe():
+                keys = sorted(self.column(node.input, key) for key in node.keys)
+                return [*below, "first of", *keys, _length(node.within), *self._late(node.input)]
+            case _:
+                return super()._parts(node)
+
+    def _late(self, node: Node) -> list[str]:
+        times = traits_of(node).watermarks
+        return sorted(f"{self.column(node, name)} delay {_length(delay)}" for name, delay in times)
+
+    def _filters(self, node: Filter) -> list[str]:
+        """Return the conditions of consecutive filters as one."""
+        listed: list[tuple[Node, Expression]] = []
+        at: Node = node
+        while isinstance(at, Filter) or at.one_to_one:
+            if isinstance(at, Filter):
+                listed += [(at.input, each) for each in at.conditions]
+            (at,) = at.inputs
+        return [self._rows[id(at)], *self._all_hold(listed)]
+
+    def _all_hold(self, conditions: Iterable[tuple[Node, Expression]]) -> Iterator[str]:
+        """Yield the name of several conditions over nodes, if there are any."""
+        listed = list(conditions)
+        if listed:
+            raises = any(each.raises for _, each in listed)
+            yield self._names.all_of((self.of(over, each) for over, each in listed), raises=raises)
+
+
+def _length(duration: str | None) -> str:
+    """Return a duration in microseconds, if it is one."""
+    found = microseconds(duration) if duration else ""
+    return str(duration) if isinstance(found, str) else f"{found} microseconds"

@@ -1,0 +1,25 @@
+"""Lists the files that a project is loaded from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from millstream.errors import Diagnostic
+from millstream.formats import SCHEMA_SUFFIXES
+from millstream.project.files import find_files
+from millstream.project.selectors_file import FILE as SELECTORS
+from millstream.project.settings import FILE
+from millstream.project.values import Settings
+
+SUFFIXES = (".sql", ".yml", ".yaml", ".py", ".csv")
+"""Suffixes of the files that a project is loaded from."""
+
+
+def project_files(root: Path, settings: Settings) -> tuple[list[str], list[Diagnostic]]:
+    """Return the paths of all files that a project is loaded from, whether they exist or not.
+
+    Also return why some can't be read.
+    """
+    problems: list[Diagnostic] = []
+    found = [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES, problems)]
+    return [*found, *find_files(root, settings.schema_paths, SCHEMA_SUFFIXES, problems)], problems

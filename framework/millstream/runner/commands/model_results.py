@@ -1,0 +1,104 @@
+"""The results of a build, model by model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+
+from msgspec import Struct
+
+from millstream.deployment.intents import FullRefresh
+from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
+from millstream.results import ModelResult, RunResults
+from millstream.runner.queries.results import Outcome
+from millstream.runner.values import Job
+
+
+class Began(Struct, frozen=True):
+    """When a build began."""
+
+    time: datetime
+    clock: float
+
+    @classmethod
+    def now(cls) -> Began:
+        return cls(datetime.now(timezone.utc), time.monotonic())
+
+
+class Done(Struct, frozen=True):
+    """What a build did."""
+
+    outcomes: Mapping[str, Outcome]
+    """By the name of the query."""
+    written: Mapping[str, int]
+    """How many records each topic with a single writer received, if that is known."""
+
+
+def nothing_new(queries: Sequence[Query]) -> Done:
+    """Return what a build does if all is up to date."""
+    outcomes = {
+        query.name: Outcome(query.name, "success", changed=None if query.maintaining is None else 0)
+        for query in queries
+    }
+    return Done(outcomes, dict.fromkeys(topics(queries), 0))
+
+
+def nothing_built(queries: Iterable[Query]) -> Done:
+    """Return what a build does if a unit test fails."""
+    return Done(
+        {each.name: Outcome(each.name, "skipped", message="a unit test failed") for each in queries}, {}
+    )
+
+
+def topics(queries: Iterable[Query]) -> list[str]:
+    """Return the topics with a single writer."""
+    topics = [target.topic for query in queries for target in query.outputs if isinstance(target, SinkOutput)]
+    return [topic for topic in topics if topics.count(topic) == 1]
+
+
+def results_of(job: Job, began: Began, queries: Iterable[Query], done: Done) -> RunResults:
+    return RunResults(
+        "build",
+        job.project.settings.name,
+        job.project.target.title,
+        began.time.isoformat(timespec="seconds"),
+        round(time.monotonic() - began.clock, 3),
+        tuple(_results(queries, done)),
+        full_refresh=isinstance(job.intent, FullRefresh),
+    )
+
+
+def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
+    for query in queries:
+        outcome = done.outcomes[query.name]
+        for target in query.outputs:
+            if isinstance(target, DeadLetters):
+                continue
+            tests = () if isinstance(target, ViewOutput) else target.tests
+            drops_by = {} if isinstance(target, ViewOutput) else target.drops_by
+            ids = {target.model, *(each.relation for each in query.sources), *tests}
+            left_out = outcome.counts.of(ids, drops_by)
+            problem = outcome.left_out.get(target.model) or outcome.problem
+            reads, failed = outcome.reads, outcome.failed
+            again = outcome.backfilled.get(target.model, {})
+            if target.model in outcome.left_out:
+                # The other models go on without it; it reads these records when it joins the query again.
+                reads, failed = dict.fromkeys(reads, 0), reads
+            yield ModelResult(
+                target.model,
+                "error" if target.model in outcome.left_out else outcome.status,
+                query.name,
+                outcome.rows + sum(outcome.failed.values()) + sum(again.values()),
+                outcome.seconds,
+                problem.message if problem else outcome.message,
+                reads,
+                done.written.get(target.topic) if isinstance(target, SinkOutput) else None,
+                outcome.changed,
+                left_out.skipped,
+                left_out.dead_letters,
+                left_out.tests,
+                failed,
+                again,
+                expired=sum(each.rows for each in outcome.expired if target.model in each.models),
+            )

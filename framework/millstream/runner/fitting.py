@@ -1,0 +1,43 @@
+"""Fits a job to what is deployed: groups that run, and states that must be kept."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
+from millstream.deployment.keeping import Kept, with_kept
+from millstream.deployment.records import Deployed
+from millstream.runner.values import Job
+from millstream.topology import physical_of
+
+
+class Fitted(Struct, frozen=True):
+    """A job that is planned on what is deployed."""
+
+    job: Job
+    kept: Kept | None = None
+
+    def changes(self, deployed: Deployed) -> bool:
+        """Whether records or groups of what is deployed must change before queries start."""
+        return self.kept is not None and bool(
+            self.kept.splits
+            or self.kept.running.records != deployed.records
+            or self.kept.running.lock != deployed.lock
+        )
+
+
+def fitted(job: Job, deployed: Deployed) -> Fitted:
+    """Plan the queries again if the deployed groups are others, or if what runs must be kept."""
+    match job.intent:
+        case Regroup():
+            return Fitted(job)
+        case FullRefresh() if job.models is None:
+            return Fitted(job)
+        case Update() | Apply() | FullRefresh():
+            pass
+    physical = job.physical
+    if deployed.lock is not None and deployed.lock != job.lock:
+        physical = physical_of(job.topology, deployed.lock)
+    kept = with_kept(job.topology, physical, deployed, job.intent, job.models)
+    return Fitted(replace(job, topology=kept.topology, physical=kept.physical, misfits=kept.misfits), kept)
