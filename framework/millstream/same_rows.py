@@ -27,6 +27,9 @@ class SameRows:
         self._old, self._new = old, new
         names = Equivalence()
         self._before, self._after = _Equivalent(old[0], names), _Equivalent(new[0], names)
+        if self._before.given == self._after.given:
+            # Models that are the same in both versions may share nodes: these are compared once.
+            self._after = self._before
         self._functions = _functions(old[0]) == _functions(new[0])
         self._known: dict[str, bool] = {}
 
@@ -78,7 +81,9 @@ class _Equivalent(Depths):
 
     def __init__(self, catalog: Catalog, names: Equivalence) -> None:
         seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
-        super().__init__(_functions(catalog), {}, {}, leaves_of(catalog, seeds))
+        self.given = _functions(catalog), leaves_of(catalog, seeds)
+        """All that names depend on besides nodes."""
+        super().__init__(self.given[0], {}, {}, self.given[1])
         self._names = names
 
     def model(self, root: Node, model: ModelSpec) -> object:
