@@ -16,7 +16,9 @@ from millstream.sql.equivalence import Equivalence, leaf
 def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
     """Return the names of two versions, which can be compared."""
     names = Equivalence()
-    return EqualValues(old, names), EqualValues(new, names)
+    before, after = EqualValues(old, names), EqualValues(new, names)
+    # Models that are the same in both versions may share nodes: these are compared once.
+    return before, before if before.given == after.given else after
 
 
 class EqualValues(Depths):
@@ -24,7 +26,9 @@ class EqualValues(Depths):
 
     def __init__(self, catalog: Catalog, names: Equivalence) -> None:
         seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
-        super().__init__(function_digests(catalog), {}, {}, leaves_of(catalog, seeds))
+        self.given = function_digests(catalog), leaves_of(catalog, seeds)
+        """All that names depend on besides nodes."""
+        super().__init__(self.given[0], {}, {}, self.given[1])
         self._names = names
 
     def model(self, root: Node, model: ModelSpec) -> object:

@@ -35,6 +35,7 @@ from millstream.plan.apart import with_own_nodes
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.catalog import Hints as CatalogHints
 from millstream.plan.from_sql.plan import Models, build_models
+from millstream.plan.from_sql.unchanged import Unchanged, unchanged_models
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.project.options import AT_LEAST_ONCE
 from millstream.results import RunResults
@@ -94,9 +95,10 @@ def written_plan(catalog: Catalog) -> Plan:
     return written_models(catalog).plan
 
 
-def written_models(catalog: Catalog) -> Models:
-    """Return the plan as written, with the root of each model."""
-    found = build_models(catalog)
+def written_models(catalog: Catalog, other: Topology | None = None) -> Models:
+    """Return the plan as written, with the root of each model; models that `other` has too have its nodes."""
+    same = unchanged_models(catalog, other.catalog, other.roots, other.written) if other else Unchanged()
+    found = build_models(catalog, unchanged=same)
     if found.problems:
         raise AssertionError(f"not reported by the compiler: {found.problems[0].message}")
     return found
@@ -104,26 +106,34 @@ def written_models(catalog: Catalog) -> Models:
 
 @collector_paused()
 def compiled_topology(
-    compiled: Compiled, results: RunResults | None = None, *, tests: bool = True
+    compiled: Compiled,
+    results: RunResults | None = None,
+    *,
+    tests: bool = True,
+    other: Topology | None = None,
 ) -> Topology:
     """Return the plan of a project without errors, with the optimizations of its target and models.
 
     `results` are those of the last build, for figures that YAML does not declare. Without `tests`, data tests
-    that warn or fail are not applied before rows are stored.
+    that warn or fail are not applied before rows are stored. `other` is a plan of another version: nodes of
+    models that are the same in both are taken from it, which saves time.
     """
     catalog = read_catalog(compiled)
     if not tests:
         models = {id_: spec.untested for id_, spec in catalog.models.items()}
         catalog = structs.replace(catalog, models=models)
-    found = topology_of(catalog)
+    found = topology_of(catalog, other=other)
     return with_figures(found, measured(results, found.written, hints_of(catalog)))
 
 
 def topology_of(
-    catalog: Catalog, apart: frozenset[str] = frozenset(), kept: QueryCache | None = None
+    catalog: Catalog,
+    apart: frozenset[str] = frozenset(),
+    kept: QueryCache | None = None,
+    other: Topology | None = None,
 ) -> Topology:
     """Return the plan of a catalog without figures of builds; models that are `apart` share nothing."""
-    written = written_models(catalog)
+    written = written_models(catalog, other)
     plan = with_own_nodes(written.plan, apart) if apart else written.plan
     optimization = catalog.target.get("optimization")
     rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
@@ -154,7 +164,7 @@ def with_figures(topology: Topology, figures: Measured) -> Topology:
 
 def with_apart(topology: Topology, models: frozenset[str]) -> Topology:
     """Return the plan in which some models have nodes and queries of their own."""
-    return with_figures(topology_of(topology.catalog, models, topology.kept), topology.measured)
+    return with_figures(topology_of(topology.catalog, models, topology.kept, topology), topology.measured)
 
 
 @collector_paused()

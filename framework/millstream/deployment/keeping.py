@@ -163,10 +163,9 @@ class _Written(Struct, frozen=True):
             known = lock == self.lock and not names
             physical = self.physical if known else physical_of(self.topology, lock, only)
             return Kept(self.topology, physical, running)
-        topology = topology_of(
-            with_specs(self.topology.catalog, specs), self.topology.apart, self.topology.kept
-        )
-        topology = with_figures(topology, self.topology.measured)
+        before = self.topology
+        topology = topology_of(with_specs(before.catalog, specs), before.apart, before.kept, before)
+        topology = with_figures(topology, before.measured)
         return Kept(topology, physical_of(topology, lock, only), running, tuple(same or ()))
 
     def _former(self, running: Deployed, rebuilt: Collection[str]) -> dict[str, ModelSpec]:

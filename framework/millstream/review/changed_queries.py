@@ -64,6 +64,7 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
     functions = settings.functions
     written = {output.model: output.input for output in topology.written.outputs}
     rows = Passing(written, Meanings(functions, written))
+    at_rest = _AtRest(topology, settings.seeds)
     found: dict[str, tuple[str, ...]] = {}
     for output in topology.plan.outputs:
         if output.model not in models:
@@ -77,25 +78,39 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
             *(f"{name} {functions.get(name, '')} {settings.libraries.get(name, {})}" for name in called),
             # A topic contains what its model wrote.
             *sorted(written[each].fingerprint for each in topics if each in written),
-            *_read_at_rest(written[output.model], topology, settings.seeds),
+            *at_rest.of(output.model),
         )
     references = reference_outputs(topology.plan, topology.catalog.references)
     return found | {output.model: (output.fingerprint,) for output in references}
 
 
-def _read_at_rest(root: Node, topology: Topology, seeds: Mapping[str, str]) -> list[str]:
-    """Return the content of all seeds and models that a model reads, directly or not, with their tests."""
-    outputs = {output.model: output for output in topology.written.outputs}
-    found: dict[str, str] = {}
-    waiting = [root]
-    while waiting:
-        for relation in {name for node in in_order((waiting.pop(),)) for name in _relations(node)}:
-            if relation in seeds:
-                found[relation] = seeds[relation]
-            elif relation in outputs and relation not in found:
-                found[relation] = outputs[relation].fingerprint
-                waiting.append(outputs[relation])
-    return sorted(f"{relation} {content}" for relation, content in found.items())
+class _AtRest:
+    """The content of all seeds and models that models read, directly or not, with their tests."""
+
+    def __init__(self, topology: Topology, seeds: Mapping[str, str]) -> None:
+        self._outputs = {output.model: output for output in topology.written.outputs}
+        self._seeds = seeds
+        self._own: dict[str, set[str]] = {}
+        """The relations that the SQL of each model reads."""
+
+    def of(self, model: str) -> list[str]:
+        found: dict[str, str] = {}
+        waiting = [self._read(model)]
+        while waiting:
+            for relation in waiting.pop():
+                if relation in self._seeds:
+                    found[relation] = self._seeds[relation]
+                elif relation in self._outputs and relation not in found:
+                    output = self._outputs[relation]
+                    found[relation] = output.fingerprint
+                    waiting.append(self._read(relation) | _relations(output))
+        return sorted(f"{relation} {content}" for relation, content in found.items())
+
+    def _read(self, model: str) -> set[str]:
+        if model not in self._own:
+            nodes = in_order((self._outputs[model].input,))
+            self._own[model] = {relation for node in nodes for relation in _relations(node)}
+        return self._own[model]
 
 
 def _relations(node: Node) -> set[str]:

@@ -33,7 +33,8 @@ from millstream.review.version import Version, with_plan
 def review(old: Version, new: Version, known: Statistics) -> Review:
     """Return what has changed between two versions; the newer one must compile."""
     cached_queries = load_queries(new.cache)
-    old, new = with_plan(old, cached_queries, use_cache=True), with_plan(new, cached_queries)
+    old = with_plan(old, cached_queries, use_cache=True)
+    new = with_plan(new, cached_queries, other=old)
     comparing = Nodes(old, new)
     nodes = comparing.changes()
     by_id = {each.id: each for each in nodes}

@@ -34,7 +34,8 @@ def deferred(runs: Deployed, old: Version | None, new: Version) -> Deferred:
     """Return what is read from production; `old` is the version that runs there, if it is known."""
     if old is None:
         return Deferred()
-    old, new = with_plan(old), with_plan(new)
+    old = with_plan(old)
+    new = with_plan(new, other=old)
     if not (old.topology and new.topology):
         return Deferred()
     changed = States(old, new)("modified") | _unfit(old.topology, new.topology)

@@ -20,7 +20,7 @@ class States:
 
     def __init__(self, old: Version, new: Version) -> None:
         self._old = with_plan(old)
-        self._new = with_plan(new)
+        self._new = with_plan(new, other=self._old)
 
     def __call__(self, value: str) -> frozenset[str]:
         before, after = self._old.manifest.nodes, self._new.manifest.nodes

@@ -51,10 +51,17 @@ def version_of(
     return Version(name, compiled, commit, root=root, cache=cache)
 
 
-def with_plan(version: Version, queries: QueryCache | None = None, *, use_cache: bool = False) -> Version:
+def with_plan(
+    version: Version,
+    queries: QueryCache | None = None,
+    *,
+    use_cache: bool = False,
+    other: Version | None = None,
+) -> Version:
     """Return a version with its plan, if it can have one; `queries` are cached queries.
 
-    With `use_cache`, the plan is loaded from the version's cache or saved there.
+    With `use_cache`, the plan is loaded from the version's cache or saved there. The plan has the nodes of
+    the `other` version's plan for models that are the same in both.
     """
     if version.less or version.topology:
         return version
@@ -62,7 +69,7 @@ def with_plan(version: Version, queries: QueryCache | None = None, *, use_cache:
     topology = load_plan(cache, version.compiled) if cache is not None else None
     if topology is None:
         # Without figures from builds, so that the review is the same on every machine.
-        topology = compiled_topology(version.compiled)
+        topology = compiled_topology(version.compiled, other=other.topology if other else None)
         if cache is not None:
             save_plan(cache, version.compiled, topology)
     return replace(version, topology=replace(topology, kept=queries))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, joined
 from millstream.formats import format_of
 from millstream.plan.from_sql.catalog import TopicSpec
-from millstream.plan.from_sql.reading import Unit, all_reads, below, units
+from millstream.plan.from_sql.reading import Unit, Units, all_reads
 from millstream.plan.nodes import (
     Decode,
     Filter,
@@ -42,18 +42,27 @@ _ON_NULL = re.compile(
 
 
 def with_good_records(
-    outputs: Sequence[Output], views: Iterable[Node], topics: Mapping[str, TopicSpec]
+    outputs: Sequence[Output],
+    views: Iterable[Node],
+    topics: Mapping[str, TopicSpec],
+    earlier: Mapping[str, Output] | None = None,
 ) -> tuple[Output, ...]:
-    """Return the outputs over records that are good for them; `views` are inlined, in topological order."""
-    stateful, stored = units(outputs, views)
-    by_root = {id(unit.root): unit for unit in stateful}
-    models = {output.model: unit for output, unit in zip(outputs, stored, strict=True)}
-    marking = _Marking([*stateful, *stored], topics)
+    """Return the outputs over records that are good for them; `views` are inlined, in topological order.
+
+    `earlier` are results for models that read the same in another plan, if no records are dropped.
+    """
+    units = Units(outputs, views)
+    marking = _Marking(units, topics)
+    known = (earlier or {}) if not marking.sources else {}
     found: list[Output] = []
-    for output, unit in zip(outputs, stored, strict=True):
-        whole = below(unit, by_root, models)
+    for output in outputs:
+        same = known.get(output.model)
+        if same is not None and same.input is output.input and same.materialization == output.materialization:
+            found.append(same)
+            continue
+        whole = units.below(output.model)
         fails = tuple(each for each in all_reads(whole).values() if _fails(each, topics))
-        own = marking.marked(unit) if marking.sources else output
+        own = marking.marked(units.stored(output.model)) if marking.sources else output
         assert isinstance(own, Output)
         found.append(replace(own, reads=fails, good=marking.names(whole)))
     return tuple(found)
@@ -67,8 +76,7 @@ def _fails(reads: ReadColumns, topics: Mapping[str, TopicSpec]) -> bool:
 class _Marking:
     """Copies the nodes of units with filters of their own; what is equal is copied once."""
 
-    def __init__(self, found: Sequence[Unit], topics: Mapping[str, TopicSpec]) -> None:
-        self.units = {id(unit.root): unit for unit in found}
+    def __init__(self, units: Units, topics: Mapping[str, TopicSpec]) -> None:
         self.sources = {
             id_: topic
             for id_, topic in topics.items()
@@ -83,6 +91,8 @@ class _Marking:
         """The same for the nodes below these."""
         self.copies: dict[object, Node] = {}
         self.roots: dict[int, Node] = {}
+        found = units.all if self.sources else ()
+        self.units = {id(unit.root): unit for unit in found}
         for unit in found:
             self._find(unit)
 

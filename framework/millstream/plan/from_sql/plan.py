@@ -12,6 +12,7 @@ from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.good_records import with_good_records
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
+from millstream.plan.from_sql.unchanged import Unchanged
 from millstream.plan.from_sql.values import Surroundings
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
 from millstream.plan.traits import KnownTraits, Mode, Traits
@@ -40,15 +41,19 @@ def build_plan(
     return found.plan, found.problems
 
 
-def build_models(catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None) -> Models:
-    """Return the plan as written, with the root of each model."""
-    building = _Building(catalog, stand_ins or {})
+def build_models(
+    catalog: Catalog,
+    stand_ins: Mapping[str, StandIn] | None = None,
+    unchanged: Unchanged = Unchanged(),  # noqa: B008 - a value
+) -> Models:
+    """Return the plan as written, with the root of each model; `unchanged` models are not built again."""
+    building = _Building(catalog, stand_ins or {}, unchanged)
     return Models(building.plan(), building.roots, building.problems)
 
 
 def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
     """Return the traits of each model as its readers see it."""
-    building = _Building(catalog, {})
+    building = _Building(catalog, {}, Unchanged())
     return {
         id_: traits_for_readers(spec, building.traits.of(building.roots[id_]))
         for id_, spec in catalog.models.items()
@@ -81,9 +86,10 @@ def zone_of(catalog: Catalog) -> str:
 
 
 class _Building:
-    def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn]) -> None:
+    def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn], unchanged: Unchanged) -> None:
         self.catalog = catalog
         self.stand_ins = stand_ins
+        self.unchanged = unchanged
         self.around = Surroundings(
             self.provide, self.can_rest, catalog.keyed, self.relayed, catalog.store_of, zone_of(catalog)
         )
@@ -103,6 +109,10 @@ class _Building:
         return stand_in.model.materialization.at_rest if stand_in else self.catalog.can_rest(relation)
 
     def _add(self, model: ModelSpec) -> None:
+        if (root := self.unchanged.roots.get(model.id)) is not None:
+            self.roots[model.id] = root
+            self.read.update(filter(self._is_inlined, model.reads))
+            return
         # Each model has its own leaves; the optimizer decides what is shared.
         self.leaves = {}
         found = build_model(model, self.around, self.traits)
@@ -116,9 +126,12 @@ class _Building:
             return None
         return sink_node(relay_of(model, self.catalog), self.traits.of(self.roots[relation]))
 
-    def provide(self, relation: str, at_rest: bool) -> Node:
+    def _is_inlined(self, relation: str) -> bool:
         model = self.catalog.models.get(relation)
-        if model is not None and model.materialization.inlined:
+        return model is not None and model.materialization.inlined
+
+    def provide(self, relation: str, at_rest: bool) -> Node:
+        if self._is_inlined(relation):
             self.read.add(relation)
             return self.roots[relation]
         key = (relation, at_rest)
@@ -155,7 +168,7 @@ class _Building:
         if self.problems:
             return Plan(tuple(outputs))
         views = [self.roots[model] for model in self.catalog.models if model in self.read]
-        return Plan(with_good_records(outputs, views, self.catalog.topics))
+        return Plan(with_good_records(outputs, views, self.catalog.topics, self.unchanged.outputs))
 
 
 def _given(stand_in: StandIn, *, at_rest: bool) -> Node:

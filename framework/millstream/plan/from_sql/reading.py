@@ -30,26 +30,39 @@ class Unit(Struct, frozen=True, eq=False):
     """The `id`s of these roots."""
 
 
-def units(outputs: Sequence[Output], views: Iterable[Node]) -> tuple[list[Unit], list[Unit]]:
-    """Return the views with state, and the outputs; a view comes after those that it reads."""
-    stateful: dict[int, Unit] = {}
-    for view in views:
-        if any(_keeps_state(node) for node in in_order((view,), stateful)):
-            stateful[id(view)] = _unit(view, stateful)
-    return list(stateful.values()), [_unit(output, stateful) for output in outputs]
+class Units:
+    """The units of a plan; that of a stored model is found when it is needed."""
 
+    def __init__(self, outputs: Sequence[Output], views: Iterable[Node]) -> None:
+        """Find the views with state among `views`, which are inlined, in topological order."""
+        self._outputs = {output.model: output for output in outputs}
+        self._views: dict[int, Unit] = {}
+        """Views with state, each after those that it reads."""
+        self._stored: dict[str, Unit] = {}
+        for view in views:
+            if any(_keeps_state(node) for node in in_order((view,), self._views)):
+                self._views[id(view)] = _unit(view, self._views)
 
-def below(output: Unit, views: Mapping[int, Unit], models: Mapping[str, Unit]) -> list[Unit]:
-    """Return a model with all views with state and models of topics that it reads."""
-    found: dict[int, Unit] = {}
-    waiting = [output]
-    while waiting:
-        unit = waiting.pop()
-        if id(unit) not in found:
-            found[id(unit)] = unit
-            waiting += [views[each] for each in unit.below]
-            waiting += [models[relation] for relation in unit.reads if relation in models]
-    return list(found.values())
+    def stored(self, model: str) -> Unit:
+        if model not in self._stored:
+            self._stored[model] = _unit(self._outputs[model], self._views)
+        return self._stored[model]
+
+    @property
+    def all(self) -> list[Unit]:
+        return [*self._views.values(), *map(self.stored, self._outputs)]
+
+    def below(self, model: str) -> list[Unit]:
+        """Return a stored model with all views with state and models of topics that it reads."""
+        found: dict[int, Unit] = {}
+        waiting = [self.stored(model)]
+        while waiting:
+            unit = waiting.pop()
+            if id(unit) not in found:
+                found[id(unit)] = unit
+                waiting += [self._views[each] for each in unit.below]
+                waiting += [self.stored(relation) for relation in unit.reads if relation in self._outputs]
+        return list(found.values())
 
 
 def all_reads(found: Iterable[Unit]) -> Found:
