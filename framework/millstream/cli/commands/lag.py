@@ -40,9 +40,10 @@ def command(common: Common, choice: Choice, *, partitions: bool, watch: bool) ->
     """Show how far queries are behind their topics.
 
     For each query and topic: the number of records that it has not processed yet, and the age of the
-    oldest one. It works while `run` or `build` runs, and when nothing runs; it starts no JVM. What a query
-    has read is in its checkpoint, or, if checkpoints are not on this machine, in the offsets that `run`
-    commits to Kafka. A query that never ran has all records of its topics to read.
+    oldest one. It works while `run` or `build` runs, and when nothing runs. It starts no Spark, but the local
+    broker, if that is stopped. What a query has read is in its checkpoint, or, if checkpoints are not on this
+    machine, in the offsets that `run` commits to Kafka. A query that never ran has all records of its topics
+    to read.
     """
     root = root_of(common)
     _, job, _ = compiled_job(common, root, choice, Changes())
