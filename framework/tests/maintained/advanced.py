@@ -189,11 +189,14 @@ def inner(draw, outer, outer_table, known, depth=0):
         f"{outer}.{a} in (select {alias_}.{b} {source} where 1 = 1{where} group by {alias_}.{b} having count(*) > 1)",
         f"(exists (select 1 {source} where {equal}{where}) or {draw(conditions(outer, outer_table))})",
         f"(select count(*) {source} where {equal}{where}) <= 1",
+        # Without a comparison, a change concerns all rows.
+        f"exists (select 1 {source} where 1 = 1{where})",
+        f"(select count(*) {source} where 1 = 1{where}) <= 2",
     ]
     if numbers and of_kind(outer_table, "n"):
         mine, number = draw(st.sampled_from(of_kind(outer_table, "n"))), draw(st.sampled_from(numbers))
         choices.append(
-            f"{outer}.{mine} >= (select {draw(st.sampled_from(['max', 'min', 'avg']))}({alias_}.{number}) {source} where {equal}{where})"
+            f"{outer}.{mine} >= (select {draw(st.sampled_from(['max', 'min', 'avg']))}({alias_}.{number}) {source} where {draw(st.sampled_from([equal, '1 = 1']))}{where})"
         )
     return draw(st.sampled_from(choices)), reads
 
@@ -234,7 +237,23 @@ def subqueries(draw, name, known):
     )
 
 
+@st.composite
+def counts_of_counts(draw, name, known):
+    """Return a table whose key is the result of an aggregate."""
+    clause, sources, reads = draw(joined(known, ("join", "left join")))
+    _, keys, _ = draw(groups(sources))
+    source, table = draw(st.sampled_from(sources))
+    column = draw(st.sampled_from([c for c, kind in table.columns.items() if kind in "nt"]))
+    call = draw(st.sampled_from(["count", "max"]))
+    having = " having count(*) > 1" if draw(st.integers(0, 3)) == 0 else ""
+    inner_sql = f"select {call}({source}.{column}) as n from {clause} group by {', '.join(keys)}{having}"
+    kind = "n" if call == "count" else table.columns[column]
+    sql = f"select t.n, count(*) as m from ({inner_sql}) as t group by t.n"
+    return Made(name, {"n": kind, "m": "n"}, ("n",), sql, reads=tuple(reads))
+
+
 FORMS = {
+    "counts of counts": counts_of_counts,
     "window": windows,
     "window of groups": grouped_windows,
     "set operation": set_operations,

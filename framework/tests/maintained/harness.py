@@ -124,6 +124,8 @@ class Maintained:
             now = self._frame(self.rows[relation].values(), self.columns[relation])
             now.createOrReplaceTempView(view_of("now", index))
             feed = changes.get(relation)
+            earlier = as_before(self.rows[relation].values(), feed or [])
+            self._frame(earlier, self.columns[relation]).createOrReplaceTempView(view_of("before", index))
             views(
                 self.spark,
                 index,
@@ -170,6 +172,7 @@ class InDuckDB(Maintained):
             now, feed = self.rows[relation].values(), changes.get(relation, [])
             self._table(view_of("now", index), relation, now)
             self._table(view_of("changed", index), relation, [row[:-1] for row in feed])
+            self._table(view_of("before", index), relation, as_before(now, feed))
             before = [row[:-1] for row in feed if row[-1] in {"update_preimage", "delete"}]
             self._table(view_of("either", index), relation, [*now, *before])
             weighted = [(*row[:-1], -1 if row[-1] in {"update_preimage", "delete"} else 1) for row in feed]
@@ -177,18 +180,16 @@ class InDuckDB(Maintained):
         model, maintenance = plan.target.model, plan.maintenance
         self._table(STORED, model, self.rows[model].values())
         kept, sql = f"select * from {STORED}", maintenance.whole
-        parts = [
-            each.sql for each in maintenance.touched if changed_inputs and each.relation in changed_inputs
-        ]
-        if parts:
-            self._create(TOUCHED, "\nunion\n".join(f"({part})" for part in parts))
+        touching = maintenance.touching(changed_inputs or ())
+        if touching:
+            self._create(TOUCHED, touching)
             sql = maintenance.restricted
             on = " and ".join(
                 f"s.{name} <=> t.{touched_column(index)}" for index, name in enumerate(maintenance.by)
             )
             kept += f" as s left semi join {TOUCHED} as t on {on}"
         self._create(STORED_TOUCHED, kept)
-        if parts and maintenance.weighted:
+        if touching and maintenance.weighted:
             self._create("_weighted", maintenance.weighted)
             unsure = self._run(f"select count(*) from _weighted where {UNSURE}").fetchone()[0]
             self.weighted.append(not unsure)
@@ -241,6 +242,17 @@ def changed(before, after):
     if after is None:
         return [(*before, "delete")]
     return [(*before, "update_preimage"), (*after, "update_postimage")]
+
+
+def as_before(rows, feed):
+    """Return rows without the changes that were made to them."""
+    found = list(rows)
+    for *row, kind in reversed(feed):
+        if kind in {"insert", "update_postimage"}:
+            found.remove(tuple(row))
+        else:
+            found.append(tuple(row))
+    return found
 
 
 def ordered(rows):

@@ -107,6 +107,15 @@ FORMS = {
     "a subquery in HAVING": ({"k": "t", "n": "n"}, "select x.k, count(*) as n from {t0} as x group by x.k having exists (select 1 from {t1} as y where y.k = x.k)"),
     "a CTE in a subquery": ({"id": "n"}, "with c as (select y.k, y.v from {t1} as y where y.r > 0) select x.id from {t0} as x where x.k in (select c.k from c)"),
     "the best in a subquery": ({"id": "n"}, "select x.id from {t0} as x where x.id in (select y.v from {t1} as y qualify row_number() over (partition by y.k order by y.id) = 1)"),
+    "a value for all rows": ({"id": "n"}, "select x.id from {t0} as x where x.v >= (select max(y.v) from {t1} as y)"),
+    "a value in each row": ({"id": "n", "n": "n", "m": "n"}, "select x.id, (select count(*) from {t1} as y where y.v > 0) as n, (select max(z.r) from {t2} as z) as m from {t0} as x"),
+    "exists for all rows": ({"x_id": "n", "y_id": "n"}, "select x.id as x_id, y.id as y_id from {t0} as x left join {t1} as y on x.r = y.r where exists (select 1 from {t2} as z where z.v > 1)"),
+    "a value for all groups": ({"k": "t", "s": "n"}, "select x.k, sum(x.v) as s from {t0} as x group by x.k having sum(x.v) >= (select avg(y.v) from {t0} as y)"),
+    "a value of a CTE": ({"k": "t", "s": "n"}, "with c as (select x.k, sum(x.v) as s from {t0} as x group by x.k) select c.k, c.s from c where c.s = (select max(d.s) from c as d)"),
+    "a value of a join": ({"id": "n"}, "select x.id from {t0} as x where x.v > (select count(*) from {t1} as y join {t2} as z on y.r = z.r)"),
+    "how often each count occurs": ({"n": "n", "m": "n"}, "select t.n, count(*) as m from (select x.k, count(x.v) as n from {t0} as x left join {t1} as y on x.r = y.r group by x.k) as t group by t.n"),
+    "how often each count occurs of some": ({"n": "n", "m": "n"}, "select t.n, count(*) as m from (select x.k, x.r, max(x.v) as n from {t0} as x group by x.k, x.r having count(*) < 2) as t group by t.n"),
+    "a join by a maximum": ({"m": "n", "id": "n"}, "select t.m, y.id from (select x.k, max(x.v) as m from {t0} as x group by x.k) as t join {t1} as y on y.v = t.m group by t.m, y.id"),
     "a union of joins": ({"i": "n", "k": "t"}, "select x.id as i, y.k from {t0} as x join {t1} as y on x.r = y.r union select z.r as i, z.k from {t2} as z"),
 }  # fmt: skip
 KEYS_OF = {
@@ -127,6 +136,11 @@ KEYS_OF = {
     "a value for each row": ("id",),
     "a comparison with a value": ("k",),
     "a subquery in HAVING": ("k",),
+    "a value in each row": ("id",),
+    "a value for all groups": ("k",),
+    "a value of a CTE": ("k",),
+    "how often each count occurs": ("n",),
+    "how often each count occurs of some": ("n",),
 }
 
 

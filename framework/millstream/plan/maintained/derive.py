@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from millstream.expressions import Read, quoted
 from millstream.plan.maintained.names import Names, NotDerivedError, Relation, relations_of, resolved
-from millstream.plan.maintained.restricted import filtered, is_plain, restricted
+from millstream.plan.maintained.restricted import Reading, filtered, is_plain, restricted
 from millstream.plan.maintained.simplified import window_keys
 from millstream.plan.maintained.touched import relaxed
 from millstream.plan.maintained.weighted import weighted
@@ -32,8 +34,14 @@ def derive(
     split = query.at_rest or query
     names = Names(relations, split.ctes)
     body = split.body
-    by = _touched_keys(body, window_keys(body, names), names, required=False)
-    by = by or _touched_keys(body, keys, names)
+    try:
+        by = _by(body, keys, names)
+    except NotDerivedError as error:
+        names = replace(names, compares=True)
+        try:
+            by = _by(body, keys, names)
+        except NotDerivedError:
+            raise error from None
     found = relaxed(body, by, names)
     renamed = ", ".join(f"{quoted(name)} as {touched_column(index)}" for index, name in enumerate(by))
     select = f"select {renamed} from"
@@ -41,9 +49,14 @@ def derive(
     pairs = [(name, touched_column(index)) for index, name in enumerate(by)]
     whole = in_full(query, relations)
     plain = is_plain(body, names)
-    rows = restricted(body, pairs, names) if plain else filtered(whole.whole, pairs)
+    rows = restricted(body, pairs, Reading(names)) if plain else filtered(whole.whole, pairs)
     by_weights = weighted(body, keys, names) if weights else ""
     return Maintenance(whole.relations, whole.whole, tuple(by), touched, rows, by_weights)
+
+
+def _by(body: Body, keys: Sequence[str], names: Names) -> list[str]:
+    by = _touched_keys(body, window_keys(body, names), names, required=False)
+    return by or _touched_keys(body, keys, names)
 
 
 def _touched_keys(body: Body, keys: Sequence[str], names: Names, *, required: bool = True) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref, replace_columns
+from millstream.expressions import Expression, Ref, quoted, replace_columns
 from millstream.plan.nodes import Column
 from millstream.sql.query import Body, Cte, Derived, From, Generated, OpaqueBody, Scan, Select, Union
 from millstream.types import Type
@@ -35,6 +35,8 @@ class Names(Struct, frozen=True):
     relations: Mapping[str, Relation]
     """The inputs, by id."""
     ctes: Mapping[str, Body]
+    compares: bool = False
+    """Whether what the SQL computes before and after a change may be compared, which reads more rows."""
 
     def body(self, given: From) -> Body | None:
         """Return the query of a relation; None if it is an input of the model."""
@@ -66,7 +68,7 @@ class Names(Struct, frozen=True):
     def type(self, given: From, column: str) -> Type:
         body, source = self.body(given), self.source(given, column)
         if body is not None:
-            return _type(body, source)
+            return type_of(body, source)
         assert isinstance(given.input, Scan)
         columns = self.relations[given.input.relation].columns
         return next(each.type for each in columns if each.name == source)
@@ -83,13 +85,13 @@ def outputs(body: Body) -> tuple[str, ...]:
             raise opaque(body)
 
 
-def _type(body: Body, name: str) -> Type:
+def type_of(body: Body, name: str) -> Type:
     position = [each.lower() for each in outputs(body)].index(name.lower())
     match body:
         case Select():
             return body.items[position].expression.type
         case Union():
-            return body.types[position] if body.types else _type(body.sides[0], name)
+            return body.types[position] if body.types else type_of(body.sides[0], name)
         case OpaqueBody():
             raise opaque(body)
 
@@ -115,6 +117,13 @@ def resolved(query: Select, name: str) -> Expression:
 def contains(expression: Expression, starts: Iterable[int]) -> bool:
     """Return whether something that is written at one of these offsets is part of an expression."""
     return any(expression.start <= start < expression.stop for start in starts)
+
+
+def renamed_columns(given: From, names: Names) -> str:
+    pairs = zip(names.sources(given), given.columns, strict=False)
+    return ", ".join(
+        quoted(source) if source == name else f"{quoted(source)} as {quoted(name)}" for source, name in pairs
+    )
 
 
 def scanned(body: Body, names: Names) -> Iterator[str]:

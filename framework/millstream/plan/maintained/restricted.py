@@ -7,6 +7,9 @@ part in these. The same keys are looked up in each input that is compared with t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
 
 from millstream.expressions import Expression, Ref, quoted, render
 from millstream.plan.maintained.names import (
@@ -15,10 +18,10 @@ from millstream.plan.maintained.names import (
     equality,
     opaque,
     outputs,
+    renamed_columns,
     resolved,
 )
 from millstream.plan.maintained.outer import HIDDEN, nullable
-from millstream.plan.maintained.touched import renamed_columns
 from millstream.plan.nodes.maintenance import TOUCHED, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
 from millstream.types import Type
@@ -30,18 +33,27 @@ _KEYS = "_millstream_keys"
 _JOINS = {None: "cross join", "semi": "left semi join", "anti": "left anti join"}
 
 
-def restricted(body: Body, by: Keys, names: Names) -> str:
+class Reading(Struct, frozen=True):
+    """Which rows of the inputs are read, and for which keys."""
+
+    names: Names
+    at: Literal["now", "before"] = "now"
+    touched: str = TOUCHED
+    """The touched keys: a view, or SQL in parentheses."""
+
+
+def restricted(body: Body, by: Keys, read: Reading) -> str:
     """Return the SQL of a query with all of its columns, and only the rows with touched keys."""
     match body:
         case Select():
-            return _select(body, by, names)
+            return _select(body, by, read)
         case Union():
             first = [each.lower() for each in outputs(body)]
             positions = [(first.index(name.lower()), touched) for name, touched in by]
             sides = []
             for side in body.sides:
                 own = outputs(side)
-                sql = restricted(side, [(own[position], touched) for position, touched in positions], names)
+                sql = restricted(side, [(own[position], touched) for position, touched in positions], read)
                 sides.append(f"({sql})")
             return f"\nunion{'' if body.distinct else ' all'}\n".join(sides)
         case OpaqueBody():
@@ -67,13 +79,13 @@ def filtered(sql: str, by: Keys) -> str:
     return f"select * from (\n{sql}\n) as _millstream_rows left semi join {TOUCHED} as {_KEYS} on {on}"  # noqa: S608 -- names are quoted
 
 
-def _select(query: Select, by: Keys, names: Names) -> str:
+def _select(query: Select, by: Keys, read: Reading) -> str:
     keys = [(resolved(query, name), touched) for name, touched in by]
-    pushed = _pushed(query, keys, names)
-    lines = ["".join(_from(query, pushed, names))]
+    pushed = _pushed(query, keys, read.names)
+    lines = ["".join(_from(query, pushed, read))]
     if keys:
         on = " and ".join(f"{_KEYS}.{touched} <=> ({render(each)})" for each, touched in keys)
-        lines.append(f"left semi join {TOUCHED} as {_KEYS} on {on}")
+        lines.append(f"left semi join {read.touched} as {_KEYS} on {on}")
     if query.where:
         lines.append("where " + _all(query.where))
     distinct = "distinct " if query.distinct else ""
@@ -94,9 +106,9 @@ def _all(conditions: Sequence[Expression]) -> str:
     return " and ".join(f"({render(each)})" for each in conditions)
 
 
-def _from(query: Select, pushed: Mapping[str, list[tuple[str, str]]], names: Names) -> Iterator[str]:
+def _from(query: Select, pushed: Mapping[str, list[tuple[str, str]]], read: Reading) -> Iterator[str]:
     for index, each in enumerate(query.relations):
-        source = _source(each, pushed.get(each.alias, []), names)
+        source = _source(each, pushed.get(each.alias, []), read)
         if not index:
             yield f"from {source}"
             continue
@@ -105,22 +117,23 @@ def _from(query: Select, pushed: Mapping[str, list[tuple[str, str]]], names: Nam
         yield f"\n{'inner join' if kind == 'cross join' and on else kind} {source}{on}"
 
 
-def _source(given: From, keys: list[tuple[str, str]], names: Names) -> str:
+def _source(given: From, keys: list[tuple[str, str]], read: Reading) -> str:
+    names = read.names
     body = names.body(given)
     if body is not None:
         own = [(names.source(given, name), touched) for name, touched in keys]
-        sql = restricted(body, [pair for pair in own if _is_key(body, pair[0], names)], names)
+        sql = restricted(body, [pair for pair in own if _is_key(body, pair[0], names)], read)
         pairs = zip(outputs(body), given.columns, strict=False)
         renamed = ", ".join(f"{quoted(source)} as {quoted(name)}" for source, name in pairs)
         return f"(select {renamed} from ({sql})) as {quoted(given.alias)}"  # noqa: S608 -- names are quoted
     assert isinstance(given.input, Scan)
-    view = view_of("now", names.relations[given.input.relation].index)
+    view = view_of(read.at, names.relations[given.input.relation].index)
     sql = f"select {renamed_columns(given, names)} from {view}"  # noqa: S608 -- names are quoted
     if keys:
         on = " and ".join(
             f"{_KEYS}.{touched} <=> {view}.{quoted(names.source(given, name))}" for name, touched in keys
         )
-        sql += f" left semi join {TOUCHED} as {_KEYS} on {on}"
+        sql += f" left semi join {read.touched} as {_KEYS} on {on}"
     return f"({sql}) as {quoted(given.alias)}"
 
 

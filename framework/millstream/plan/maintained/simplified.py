@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, replace_columns
 from millstream.plan.maintained.names import Names, NotDerivedError, contains, outputs, resolved, scanned
+from millstream.plan.maintained.versions import can_differ
 from millstream.sql.query import OUTER, Body, Derived, From, Item, Select, Subquery, Union
 from millstream.types import BOOLEAN
 
@@ -170,7 +171,7 @@ def _inner(subquery: Subquery, body: Body, alias: str, around: Expression | None
             name = f"{_PART}_{len(items)}"
             items.append(Item(name, Expression((own,), names.type(given, own.column), atomic=True)))
             on.append(_compared(theirs, sign, Ref(name, alias)))
-        body = Select(
+        made: Body = Select(
             tuple(items),
             tuple(replace(each, on=_independent(each.on)) for each in body.relations),
             _independent(body.where),
@@ -178,13 +179,17 @@ def _inner(subquery: Subquery, body: Body, alias: str, around: Expression | None
             start=body.start,
             stop=body.stop,
         )
+    else:
+        made = body
     if not on:
-        raise NotDerivedError(_EVERY, subquery.start, subquery.stop)
-    if _reads_outer(body):
+        if not names.compares or _reads_outer(body) or not can_differ(body, names):
+            raise NotDerivedError(_EVERY, subquery.start, subquery.stop)
+        made = body
+    if _reads_outer(made):
         why = "this subquery reads the enclosing query elsewhere than in its own WHERE"
         raise NotDerivedError(why, subquery.start, subquery.stop)
     return From(
-        alias, Derived(body), outputs(body), "semi", tuple(on), start=subquery.start, stop=subquery.stop
+        alias, Derived(made), outputs(made), "semi", tuple(on), start=subquery.start, stop=subquery.stop
     )
 
 

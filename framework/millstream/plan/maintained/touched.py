@@ -21,11 +21,14 @@ from millstream.plan.maintained.names import (
     opaque,
     outputs,
     relations_of,
+    renamed_columns,
     resolved,
 )
-from millstream.plan.maintained.outer import always, has_no_effect, is_possible, nullable
+from millstream.plan.maintained.outer import HIDDEN, always, has_no_effect, is_possible, nullable
+from millstream.plan.maintained.restricted import is_plain
 from millstream.plan.maintained.simplified import simplified
-from millstream.plan.nodes.maintenance import Touching, view_of
+from millstream.plan.maintained.versions import differing, in_both, with_groups
+from millstream.plan.nodes.maintenance import Touching, touched_column, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
 from millstream.types import has_equality
 
@@ -43,11 +46,44 @@ def relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
         case Select() if body.windows or body.sets or body.subqueries:
             return relaxed(simplified(body, columns, names), columns, names)
         case Select():
-            return _Select(body, names).relaxed(columns)
+            return _of_rows(body, columns, names)
         case Union():
             return _union(body, columns, names)
         case OpaqueBody():
             raise opaque(body)
+
+
+def _of_rows(query: Select, columns: Sequence[str], names: Names) -> Relaxed:
+    try:
+        return _Select(query, names).relaxed(columns)
+    except NotDerivedError as error:
+        if not names.compares or not query.keys or not is_plain(query, names):
+            raise
+        return _of_groups(query, columns, names, error)
+
+
+def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: NotDerivedError) -> Relaxed:
+    """Return columns that are only known of whole groups, as these are before and after the changes."""
+    named, groups = with_groups(query)
+    known: list[str] = []
+    for each in groups:
+        try:
+            _Select(named, names).relaxed([*known, each])
+        except NotDerivedError:
+            continue
+        known.append(each)
+    if not known:
+        raise unknown
+    by = [(name, touched_column(index)) for index, name in enumerate(known)]
+    items = ", ".join(f"{quoted(name)} as {touched}" for name, touched in by)
+    changed = (
+        Touching(
+            each.relation,
+            in_both(named, columns, names, by, f"(\nselect {items} from (\n{each.sql}\n)\n)"),
+        )
+        for each in _Select(named, names).relaxed(known).changed
+    )
+    return Relaxed(in_both(query, columns, names), tuple(changed))
 
 
 def _union(body: Union, columns: Sequence[str], names: Names) -> Relaxed:
@@ -113,6 +149,11 @@ class _Select:
                 for sql in self._patterns("changed", alias, columns, expressions, read):
                     yield relation, sql
             return
+        if self._concerns_all(given):
+            for each in differing(body, self.names):
+                for sql in self._patterns(each.sql, alias, columns, expressions, read):
+                    yield each.relation, sql
+            return
         # A query in FROM is read for what its own changed rows contribute.
         wanted = self._read_columns(alias, expressions)
         for each in relaxed(body, [self.names.source(given, name) for name in wanted], self.names).changed:
@@ -166,9 +207,10 @@ class _Select:
             placed.update(map(id, ready))
             source = self._relation(alias, how if alias == anchor else None, expressions)
             on = " and ".join(f"({render(c)})" for c in ready)
-            lines.append(
-                f"from {source}" if alias == order[0] else f"join {source}" + (f" on {on}" if on else "")
-            )
+            if alias == order[0]:
+                lines.append(f"from {source}")
+            else:
+                lines.append(f"join {source} on {on}" if on else f"cross join {source}")
         rest = [c for c in conditions if id(c) not in placed]
         if rest:
             lines.append("where " + " and ".join(f"({render(c)})" for c in rest))
@@ -229,6 +271,9 @@ class _Select:
 
     def _linked(self, anchor: str, targets: frozenset[str], missing: frozenset[str]) -> list[str]:
         """Return the relations that connect the anchor with the others, each after one that it joins."""
+        if self._concerns_all(self.by_alias[anchor]) and targets:
+            first = min(targets, key=self.place.__getitem__)
+            return [anchor, *self._linked(first, targets, missing)]
         present = self._present(anchor, targets, missing)
         edges = [relations_of(c) for c in self._conditions(present) if len(relations_of(c)) > 1]
         reached: dict[str, str | None] = {anchor: None}
@@ -254,6 +299,10 @@ class _Select:
                 at = reached[at]
             order += reversed(path)
         return order
+
+    def _concerns_all(self, given: From) -> bool:
+        """Return whether a relation decides about all rows alike: a subquery without a comparison."""
+        return self.names.compares and given.join in HIDDEN and not given.on
 
     def _present(self, anchor: str, targets: frozenset[str], missing: frozenset[str]) -> frozenset[str]:
         """Return the relations that a row certainly has if it has the anchor and the targets.
@@ -296,6 +345,8 @@ class _Select:
         body = self.names.body(given)
         if body is None:
             return self._scan(given, "changed" if how == "changed" else "either")
+        if self._concerns_all(given):
+            return f"(\n{how}\n) as {quoted(alias)}"
         wanted = self._read_columns(alias, expressions)
         sources = [self.names.source(given, name) for name in wanted]
         sql = how or relaxed(body, sources, self.names).either
@@ -307,10 +358,3 @@ class _Select:
         index = self.names.relations[given.input.relation].index
         view = view_of("changed" if kind == "changed" else "either", index)
         return f"(select {renamed_columns(given, self.names)} from {view}) as {quoted(given.alias)}"  # noqa: S608 -- names are quoted
-
-
-def renamed_columns(given: From, names: Names) -> str:
-    pairs = zip(names.sources(given), given.columns, strict=False)
-    return ", ".join(
-        quoted(source) if source == name else f"{quoted(source)} as {quoted(name)}" for source, name in pairs
-    )

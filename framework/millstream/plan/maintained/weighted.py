@@ -10,8 +10,7 @@ import re
 from collections.abc import Sequence
 
 from millstream.expressions import called_function, quoted, render
-from millstream.plan.maintained.names import Names
-from millstream.plan.maintained.touched import renamed_columns
+from millstream.plan.maintained.names import Names, renamed_columns
 from millstream.plan.nodes.maintenance import STORED_TOUCHED, UNSURE, WEIGHT, view_of
 from millstream.sql.query import Body, Measure, Scan, Select
 from millstream.types import BIGINT, Decimal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
@@ -13,9 +14,9 @@ STORED_TOUCHED = "_millstream_stored_touched"
 """The view of the stored rows with touched keys."""
 WEIGHT, UNSURE = "_millstream_weight", "_millstream_unsure"
 
-View = Literal["now", "either", "changed", "weighted"]
-"""Of an input: its rows now; these and the changed ones as they were; the changed ones before and after;
-these with `WEIGHT`, -1 before and 1 after."""
+View = Literal["now", "before", "either", "changed", "weighted"]
+"""Of an input: its rows now; its rows before the changes; those now and the changed ones as they were; the
+changed ones before and after; these with `WEIGHT`, -1 before and 1 after."""
 
 
 def view_of(kind: View, index: int) -> str:
@@ -49,3 +50,13 @@ class Maintenance(Struct, frozen=True):
     """Computes only the rows with touched keys, which are in the view `TOUCHED`."""
     weighted: str = ""
     """Computes them from changes and stored rows, if that is exact; `UNSURE` ones need `restricted`."""
+
+    def reads_before(self, relation: str) -> bool:
+        """Whether all rows of an input as they were are read, which may be of an old version."""
+        view = view_of("before", self.relations.index(relation))
+        return any(view in each.sql for each in self.touched)
+
+    def touching(self, changed: Collection[str]) -> str:
+        """Return SQL for the keys that changes of some inputs touch; empty if there are none."""
+        parts = dict.fromkeys(each.sql for each in self.touched if each.relation in changed)
+        return "\nunion\n".join(f"({part})" for part in parts)

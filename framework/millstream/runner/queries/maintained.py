@@ -73,9 +73,9 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
     """
     stored, touched = session.table(STORED), None
     with ExitStack() as kept:
-        parts = [each.sql for each in plan.maintenance.touched if changed and each.relation in changed]
-        if parts:
-            keys = kept.enter_context(evaluated(session.sql("\nunion\n".join(f"({part})" for part in parts))))
+        touching = plan.maintenance.touching(changed or ())
+        if touching:
+            keys = kept.enter_context(evaluated(session.sql(touching)))
             keys.rows.createOrReplaceTempView(TOUCHED)
             touched = keys.count()
             if not touched:
@@ -179,6 +179,8 @@ def maintained(
                 own.note(session, plan.target, noted.number, note)
                 return
             _inputs(session, plan, tables, now, {relation: feed.rows for relation, feed in feeds.items()})
+            if before is not None and changed:
+                _inputs_before(session, plan, tables, before)
             own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
             found = kept.enter_context(differences(session, plan, changed))
             name = plan.target.model.partition(".")[2]
@@ -247,6 +249,19 @@ def _inputs(
             rows = tables.versioned(relation).rows_at(session, relation, now[relation].number)
             rows.createOrReplaceTempView(view_of("now", index))
         views(session, index, feeds.get(relation))
+
+
+def _inputs_before(session: SparkSession, plan: Maintaining, tables: Tables, before: Note) -> None:
+    """Create the views of the inputs as the table reflects them, where they are read for touched keys."""
+    for index, read in enumerate(plan.inputs):
+        relation = read.relation
+        if not plan.maintenance.reads_before(relation):
+            continue
+        if relation in before.versions:
+            rows = tables.versioned(relation).rows_at(session, relation, before.versions[relation].number)
+        else:
+            rows = session.table(view_of("now", index))
+        rows.createOrReplaceTempView(view_of("before", index))
 
 
 def views(session: SparkSession, index: int, feed: DataFrame | None) -> None:

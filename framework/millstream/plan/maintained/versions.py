@@ -1,0 +1,54 @@
+"""SQL over the rows before the changes, and over those after them.
+
+What an aggregate gives is unknown until it is computed. Where rows are known by such a value, or compared
+with it, both versions of it are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Ref, quoted
+from millstream.plan.maintained.names import Names, outputs, scanned, type_of
+from millstream.plan.maintained.restricted import Keys, Reading, is_plain, restricted
+from millstream.plan.nodes.maintenance import TOUCHED, Touching
+from millstream.sql.query import Body, Item, Select
+from millstream.types import has_equality
+
+_GROUP = "_millstream_group"
+
+
+def with_groups(query: Select) -> tuple[Select, list[str]]:
+    """Return an aggregate with its group keys as further columns, and their names."""
+    keys = query.keys or ()
+    named = [
+        Item(f"{_GROUP}_{index}", Expression((Ref(key.name),), key.expression.type, atomic=True))
+        for index, key in enumerate(keys)
+    ]
+    return replace(query, items=(*query.items, *named)), [each.name for each in named]
+
+
+def in_both(body: Body, columns: Sequence[str], names: Names, by: Keys = (), touched: str = TOUCHED) -> str:
+    """Return columns of the rows that a query gives before and after the changes, for touched keys."""
+    listed = ", ".join(map(quoted, columns))
+    readings = (Reading(names, "now", touched), Reading(names, "before", touched))
+    return "\nunion\n".join(f"select {listed} from (\n{restricted(body, by, each)}\n)" for each in readings)  # noqa: S608 -- names are quoted
+
+
+def differing(body: Body, names: Names) -> Iterator[Touching]:
+    """Yield, for each input, the rows that a query gives either before the changes or after them."""
+    now, before = (restricted(body, (), Reading(names, at)) for at in ("now", "before"))
+    sql = "\nunion all\n".join(
+        f"(select * from (\n{one}\n) except all select * from (\n{other}\n))"  # noqa: S608 -- no text of users
+        for one, other in ((now, before), (before, now))
+    )
+    for relation in dict.fromkeys(scanned(body, names)):
+        if not relation.startswith("seed."):
+            yield Touching(relation, sql)
+
+
+def can_differ(body: Body, names: Names) -> bool:
+    """Return whether `differing` rows can be computed."""
+    return is_plain(body, names) and all(has_equality(type_of(body, name)) for name in outputs(body))
