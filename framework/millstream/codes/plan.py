@@ -121,9 +121,9 @@ MS542 Columns next to a function with state
 MS543 It is unknown which rows of a table a change touches
     A table over tables is kept equal to its SQL: the changed rows of its inputs determine which keys are
     touched, and only the rows with these keys are computed again. This needs a key whose columns are known
-    before aggregates and window functions are computed, joins and subqueries that compare columns by `=`, and
-    window functions with PARTITION BY. With `refresh='full'`, all rows are computed for each change, by any
-    SQL; only the differences are stored.
+    before the aggregates and window functions of the outer SELECT are computed, joins that compare columns by
+    `=`, and window functions with PARTITION BY. With `refresh='full'`, all rows are computed for each change,
+    by any SQL; only the differences are stored.
 MS544 An option does not apply to a table over tables
     Such a table is kept equal to its SQL. `order_by`, `delete_when`, `retention`, `dedupe`, `watermark`,
     `emit` and `state` are for rows that arrive one by one; write conditions and choices in the SQL.

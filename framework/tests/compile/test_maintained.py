@@ -46,13 +46,15 @@ DERIVED = {
     "a subquery": (config("type"), f"select type, count(*) as n from {ORDER} where type in (select path from {VISIT}) group by type", ("type",)),
     "a subquery without a table": (config("user_id"), f"select user_id from {ORDER} where type in (select path from {VISIT}) and amount > (select 1)", ("user_id",)),
     "exists": (config("user_id"), f"select o.user_id from {ORDER} as o where exists (select 1 from {VISIT} as v where v.path = o.type)", ("user_id",)),
+    "a subquery of all rows": (config("user_id"), f"select user_id, amount from {ORDER} where amount > (select avg(amount) from {ORDER})", ("user_id",)),
+    "how often each count occurs": (config("n"), f"select n, count(*) as types from (select type, count(*) as n from {ORDER} group by type) group by n", ("n",)),
+    "a part of the key that is counted": (config(["type", "n"]), f"select t.type, t.n from (select type, count(*) as n from {ORDER} group by type) as t", ("type",)),
     "a union": (config("k"), f"select type as k from {ORDER} union select path as k from {VISIT}", ("k",)),
 }  # fmt: skip
 REFUSED = {
     "all rows": (config("n"), f"select count(*) as n from {ORDER}", "it is unknown which rows of 'm' a change touches: 'n' is the result of an aggregate"),
     "a constant": (config("id"), f"select 'all' as id, count(*) as n from {ORDER}", "every change touches all rows: the key is a constant"),
     "a cross join": (config(["user_id", "visitor"]), f"select o.user_id, v.visitor from {ORDER} as o cross join {VISIT} as v", "this join has no comparison by ="),
-    "a subquery of all rows": (config("user_id"), f"select user_id, amount from {ORDER} where amount > (select avg(amount) from {ORDER})", "a change of what this subquery reads could touch every row"),
     "another comparison in a subquery": (config("user_id"), f"select o.user_id from {ORDER} as o where exists (select 1 from {VISIT} as v where v.path > o.type)", "a change of what this subquery reads could touch every row"),
     "a subquery with an outer column in ON": (config("user_id"), f"select o.user_id from {ORDER} as o where o.user_id in (select v.visitor from {VISIT} as v where length(v.path) = (select max(w.amount) from {ORDER} as w where w.type = o.type))", "is not analyzed"),
     "a window of all rows": (config("user_id"), f"select user_id, rank() over (order by amount) as place from {ORDER}", "a window function without PARTITION BY reads all rows"),
