@@ -133,6 +133,9 @@ MS545 A table over tables needs a store with a change feed
 MS546 A table over tables calls a function that gives other values each time
     `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
     not stay equal to its SQL. Compute such a value where a row is first stored, and read its column.
+MS548 An option is for tables over tables
+    `refresh` says how a table is kept equal to its SQL over other tables. A table that reads a stream is
+    updated row by row. `every` limits how often `run` computes a table with `refresh='full'`.
 MS547 A metric that can't be computed
     A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
     a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and

@@ -129,6 +129,7 @@ def model_spec(
         options={key: config[key] for key in _PASSED_ON if config.get(key) is not None},
         latency=config.get("latency"),
         priority=config.get("priority") or "normal",
+        every=config.get("every"),
         extras=extras,
         checks=checks,
         metrics=metrics,

@@ -125,6 +125,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
             "weights: add changes to counts and exact sums, without reading the input"
         ),
     ] = None
+    every: Annotated[
+        Duration | None,
+        about("table with refresh='full': how often `run` computes it, if something changed"),
+    ] = None
     emit: Annotated[
         Literal["on_change", "on_close"] | None, about("windows: each change, or one final row")
     ] = None

@@ -5,6 +5,7 @@ from support.runs import job_of
 from support.written import project
 
 from millstream.compile import compile_project
+from millstream.runner.queries.service import Service, service_of
 
 ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type from {{ source('shop', 'events') }}"
 VISITS = "{{ config(materialized='table', unique_key='visitor') }} select visitor, path from {{ source('shop', 'hits') }}"
@@ -140,3 +141,34 @@ def test_a_store_without_a_change_feed_is_refused(tmp_path):
     (root / "profiles.yml").write_text(POSTGRES)
     found = [each for each in compile_project(root).diagnostics if each.code == "MS545"]
     assert [each.help for each in found] == ["give 'm' store: delta", "give 'orders' store: delta"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sql", "message"),
+    [
+        ("refresh='full'", "select user_id as k, count(*) as n from {{ source('shop', 'events') }} group by user_id", "'m' reads events row by row"),
+        ("refresh='weights'", "select a as k, count(*) as n from {{ ref('letters') }} group by a", "'m' reads only seeds"),
+        ("every='1 minute'", f"select type as k, count(*) as n from {ORDER} group by type", "'m' has no refresh='full'"),
+        ("every='1 minute', refresh='weights'", f"select type as k, count(*) as n from {ORDER} group by type", "'m' has no refresh='full'"),
+    ],
+)  # fmt: skip
+def test_options_that_only_tables_over_tables_have(tmp_path, options, sql, message):
+    root = compiled(tmp_path, config("k", f", {options}") + sql)
+    (root / "seeds").mkdir(exist_ok=True)
+    (root / "seeds/letters.csv").write_text("a\nx\n")
+    (problem,) = compile_project(root).diagnostics
+    assert problem.code == "MS548"
+    assert message in problem.message
+
+
+def test_how_often_a_table_is_computed_in_full_changes_nothing_else(tmp_path):
+    full = f"select user_id, amount from {ORDER} order by amount limit 3"
+    found = []
+    for number, options in enumerate((", refresh='full'", ", refresh='full', every='10 minutes'")):
+        job = job_of(compiled(tmp_path / str(number), config("user_id", options) + full))
+        (query,) = (each for each in job.physical.queries if each.maintaining is not None)
+        found.append((query, service_of(query, job.catalog, job.project.target)))
+    (before, usual), (after, own) = found
+    assert before == after
+    assert usual == Service(None, 1)
+    assert own == Service(None, 1, "10 minutes")

@@ -77,6 +77,8 @@ class ModelSpec(Struct, frozen=True, dict=True):
     """The time within which a run shall store what a record gives."""
     priority: Priority = "normal"
     """Of its batches in a run."""
+    every: str | None = None
+    """The least time between two full computations of its table in a run."""
     extras: tuple[tuple[str, Expression], ...] = ()
     """SQL of its options: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()

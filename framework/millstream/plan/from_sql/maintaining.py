@@ -50,6 +50,24 @@ def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
     )
 
 
+def misplaced_option(spec: ModelSpec, around: Surroundings) -> PlanProblem | None:
+    """Return what is wrong with an option that says how a table over tables is computed."""
+    stored = spec.materialization
+    refresh = stored.refresh if isinstance(stored, Table) else None
+    if spec.every and refresh != "full":
+        message = (
+            f"'every' says how often all rows of a table are computed: '{spec.name}' has no refresh='full'"
+        )
+        return PlanProblem(spec.id, "MS548", message, "set refresh='full', or remove 'every'", option="every")
+    if refresh and not can_be_maintained(spec, around):
+        read = [each for each in inputs_of(spec) if not around.can_rest(each)]
+        names = ", ".join(each.rpartition(".")[2] for each in read)
+        why = f"'{spec.name}' reads {names} row by row" if read else f"'{spec.name}' reads only seeds"
+        message = f"'refresh' is for tables over tables: {why}"
+        return PlanProblem(spec.id, "MS548", message, "remove 'refresh'", option="refresh")
+    return None
+
+
 def inputs_of(spec: ModelSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.relation for p in spec.query.text if isinstance(p, Read)))
 

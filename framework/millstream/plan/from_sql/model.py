@@ -11,7 +11,12 @@ from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
-from millstream.plan.from_sql.maintaining import build_maintained, can_be_maintained, needs_rows_at_rest
+from millstream.plan.from_sql.maintaining import (
+    build_maintained,
+    can_be_maintained,
+    misplaced_option,
+    needs_rows_at_rest,
+)
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
@@ -49,6 +54,8 @@ def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Bu
 
     A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
     """
+    if problem := misplaced_option(spec, around):
+        return replace(_streamed(spec, around, known), problems=[problem])
     found = None
     if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
         found = _streamed(spec, around, known)

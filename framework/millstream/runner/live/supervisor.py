@@ -269,13 +269,15 @@ class SupervisedQuery:
             if self._stopping.is_set():
                 return None
             spark = self._running.spark
-            match Passes() if self._rebuilds else self._trigger:
+            every = self._running.service(self.query).every
+            trigger = Every(every) if every else self._trigger
+            match Passes() if self._rebuilds else trigger:
                 case RealTime() if not query.realtime:
                     self._streaming = start_realtime(spark, query, context, listener)
                 case RealTime():
                     self._streaming = start(spark, query, context, listener, **Every(DEFAULT).options)
-                case Every() | Passes() as trigger:
-                    self._streaming = start(spark, query, context, listener, **trigger.options)
+                case (Every() | Passes()) as chosen:
+                    self._streaming = start(spark, query, context, listener, **chosen.options)
             if self._pacing is not None:
                 self._pacing.begin(self._streaming)
             return self._streaming

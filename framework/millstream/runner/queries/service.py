@@ -1,4 +1,4 @@
-"""What the models of a query expect of it while it runs: a time for its results, and a priority."""
+"""What the models of a query expect of it while it runs: when its results are there, and a priority."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ class Service(Struct, frozen=True):
     latency: float | None
     """The seconds within which results shall be stored."""
     priority: int
+    every: str | None = None
+    """The trigger of its own, if the run has an interval or none."""
 
 
 def service_of(query: Query, catalog: Catalog, target: Target) -> Service:
@@ -24,4 +26,5 @@ def service_of(query: Query, catalog: Catalog, target: Target) -> Service:
     return Service(
         min((milliseconds(each) / 1000 for each in given if each), default=None),
         max((PRIORITIES.index(each.priority) for each in models), default=PRIORITIES.index("normal")),
+        next((each.every for each in models if each.every), None),  # such a table has a query of its own
     )
