@@ -16,8 +16,8 @@ from statistics import median
 
 import pytest
 from support.commands import Run, descendants, succeed
-from support.committed import committed
-from support.exactly_once import Traffic, check_once, once, write_models
+from support.exactly_once import Traffic, write_models
+from support.many_records import check_each_once
 from support.prometheus import scraped
 from support.runs import create_topics
 from support.shops import Shop
@@ -199,9 +199,7 @@ def test_nothing_is_lost_and_memory_does_not_grow(shop):
         assert code == 0
         say(f"{traffic.count:,} records; memory {watch.grown():.2f} times that before the middle")
         succeed(shop.root, "build")
-    check_once(shop, traffic, CHOSEN)
-    good = {(number,) for number in range(noted, traffic.count) if not traffic.bad(number)}
-    once(committed(shop.bootstrap, "noted"), good, "id")
+    check_each_once(shop.bootstrap, traffic.count, bad, noted)
     if LONG:
         assert watch.grown() < 1.15
         assert EXPECTED <= watch.ended.keys() == watch.began.keys(), (watch.began, watch.ended)
