@@ -4,7 +4,7 @@ import time
 
 import pytest
 from support.running import running
-from support.runs import create_topics, table_rows
+from support.runs import table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -20,7 +20,6 @@ TOP = f"""
 
 
 def test_a_run_waits_between_full_computations(shop, first_spark):
-    create_topics(shop.bootstrap, "events", partitions=1)
     shop.model("totals", TOTALS)
     shop.model("top", TOP)
 
