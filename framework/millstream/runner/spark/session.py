@@ -180,8 +180,11 @@ def stop_spark(spark: SparkSession) -> None:
 
 
 def _stop(spark: SparkSession) -> None:
+    stores = state_stores(spark)
     try:
-        state_stores(spark).stop()
+        # `stop` holds a lock that the thread's work needs, and would wait for that for 5 minutes.
+        stores.stopMaintenanceTaskWithoutLock()
+        stores.stop()
     finally:
         spark.stop()
 
