@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,11 +99,12 @@ def command(
         console(common.style, sys.stderr).print(text, f"\n\n{summarize(deployment)}\n", sep="")
     if deployment.rebuilds and not yes and not confirmed("Apply?"):
         return finish(common.style, text="nothing was changed")
+    began = time.monotonic()  # without the time for the answer
     intent = Apply(untouched(deployment.review, compiled), accept_differences, accepted_by(job.intent))
     job = structs.replace(job, intent=intent)
     if run is not None:
         return _ask(common, compiled, job, run, intent, tests)
-    return build_and_test(common, root, compiled, job, _ALL, diagnostics, tests)
+    return build_and_test(common, root, compiled, job, _ALL, diagnostics, tests, began)
 
 
 def _run_of(root: Path, job: Job) -> Run | None:

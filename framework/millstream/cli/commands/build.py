@@ -58,11 +58,11 @@ def command(common: Common, choice: Choice, changes: Changes, tests: TestChoice)
 
 
 def build_models(common: Common, choice: Choice, changes: Changes, tests: TestChoice) -> int:
-    root = root_of(common)
+    began, root = time.monotonic(), root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=not tests.no_tests)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
-    return build_and_test(common, root, compiled, job, choice, diagnostics, tests)
+    return build_and_test(common, root, compiled, job, choice, diagnostics, tests, began)
 
 
 def build_and_test(
@@ -73,6 +73,7 @@ def build_and_test(
     choice: Choice,
     diagnostics: Sequence[Diagnostic],
     tests: TestChoice,
+    began: float,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
     from millstream.cli.build_summary import summary
@@ -82,7 +83,6 @@ def build_and_test(
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
 
-    began = time.monotonic()
     with ending_well(), closing(TestsOfBuild(common, compiled, job, choice, tests)) as tested:
         built = _built(common, job, root, tested)
     folder = root / job.project.settings.target_path
