@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from millstream.results import RunResults
     from millstream.tested import TestResult
 
+_BEFORE = "passed before"
+_PASSED = {"pass": "passed", _BEFORE: _BEFORE}
 _WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
 
 
@@ -38,7 +40,3 @@ def said_wrong(statuses: Mapping[str, int]) -> list[str]:
     for status, said in _WRONG.items():
         found[said] += statuses.get(status, 0)
     return [f"{number} {said}" for said, number in found.items() if number]
-
-
-_BEFORE = "passed before"
-_PASSED = {"pass": "passed", _BEFORE: _BEFORE}

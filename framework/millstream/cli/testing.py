@@ -18,6 +18,7 @@ from millstream.project.settings import read_settings
 if TYPE_CHECKING:
     from millstream.manifest import Compiled
     from millstream.tested import TestResults
+    from millstream.testing.variants import Options
 
 
 def selected(
@@ -32,6 +33,14 @@ def selected(
     kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
     nodes = compiled.manifest.nodes
     return frozenset(id_ for id_ in selection.ids if nodes[id_].kind in kinds), list(selection.diagnostics)
+
+
+def options_of(common: Common) -> Options:
+    """Return the options that the project is compiled with for tests."""
+    from millstream.testing.variants import Options
+
+    profiles = str(common.profiles_dir) if common.profiles_dir else None
+    return Options(common.target, common.vars, profiles, common.environment)
 
 
 def run_tests(
@@ -49,12 +58,8 @@ def run_tests(
     from millstream.tested import TestResults, read_test_results, with_earlier_results, write_test_results
     from millstream.testing.plugin.project_tests import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
-    from millstream.testing.variants import Options
 
-    profiles = str(common.profiles_dir) if common.profiles_dir else None
-    reporter = Reporter(
-        TestRequest(Options(common.target, common.vars, profiles, common.environment), ids, strict)
-    )
+    reporter = Reporter(TestRequest(options_of(common), ids, strict))
     began, now = time.monotonic(), datetime.now(timezone.utc)
     settings, _ = read_settings(root)
     style = common.style

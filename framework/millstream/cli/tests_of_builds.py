@@ -145,9 +145,12 @@ class TestsOfBuild:
         return _Tests("data test", nodes, contents_of(self._job.project, self._compiled, nodes))
 
     def _selected(self, kind: Literal["unit_test", "test"]) -> list[ManifestNode]:
-        selection = select_nodes(self._common, self._compiled, self._choice, with_tests=True)
         nodes = self._compiled.manifest.nodes
-        return [nodes[id_] for id_ in sorted(selection.ids) if nodes[id_].kind == kind]
+        return [nodes[id_] for id_ in self._ids if nodes[id_].kind == kind]
+
+    @cached_property
+    def _ids(self) -> list[str]:
+        return sorted(select_nodes(self._common, self._compiled, self._choice, with_tests=True).ids)
 
     def _only_reads_production(self, node: ManifestNode) -> bool:
         """Whether an environment reads all that is tested from production, which tests it."""
@@ -173,13 +176,10 @@ class TestsOfBuild:
 
     @cached_property
     def _session(self) -> TestSession:
+        from millstream.cli.testing import options_of
         from millstream.testing.building import session_of_build
-        from millstream.testing.variants import Options
 
-        common = self._common
-        profiles = str(common.profiles_dir) if common.profiles_dir else None
-        options = Options(common.target, common.vars, profiles, common.environment)
-        session = session_of_build(Path(self._job.project.root), options)
+        session = session_of_build(Path(self._job.project.root), options_of(self._common))
         self._stack.callback(session.close)
         return session
 

@@ -145,8 +145,7 @@ def _ask(
                 finished = ask(run, version, intent, progress.handle)
                 result = {"running": to_builtins(finished)}
                 text = _told(finished, "Rolled back" if intent is None else "Applied")
-                if not tests.no_tests:
-                    tested.test_rows()
+                tested.test_rows()
     result |= {"tests": to_builtins(tested.results)} if tested.results else {}
     if intent is not None:
         result |= {"compared": to_builtins(progress.compared)}

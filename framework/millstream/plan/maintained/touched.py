@@ -66,13 +66,14 @@ def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: Not
     """Return columns that are only known of whole groups, as these are before and after the changes."""
     named, groups = with_groups(query)
     known: list[str] = []
+    found: Relaxed | None = None
     for each in groups:
         try:
-            _Select(named, names).relaxed([*known, each])
+            found = _Select(named, names).relaxed([*known, each])
         except NotDerivedError:
             continue
         known.append(each)
-    if not known:
+    if found is None:
         raise unknown
     by = [(name, touched_column(index)) for index, name in enumerate(known)]
     items = ", ".join(f"{quoted(name)} as {touched}" for name, touched in by)
@@ -81,7 +82,7 @@ def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: Not
             each.relation,
             in_both(named, columns, names, by, f"(\nselect {items} from (\n{each.sql}\n)\n)"),
         )
-        for each in _Select(named, names).relaxed(known).changed
+        for each in found.changed
     )
     return Relaxed(in_both(query, columns, names), tuple(changed))
 
