@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient, NewTopic
 from support.runs import create_topics
 
 from millstream.broker import broker_folder_of, keep_broker, stop_broker
@@ -27,9 +27,13 @@ def stopped(tmp_path_factory):
     root = tmp_path_factory.mktemp("ends")
     broker = keep_broker(root)
     try:
-        create_topics(broker.address, *TOPICS, partitions=3)
+        create_topics(broker.address, *(topic for topic in TOPICS if topic != "rolled"), partitions=3)
         admin = AdminClient({"bootstrap.servers": broker.address})
-        _limit_segments(admin, "rolled")
+        # A limit that is set later may reach the broker after the records.
+        (made,) = admin.create_topics(
+            [NewTopic("rolled", 3, 1, config={"segment.bytes": str(1 << 20)})]
+        ).values()
+        made.result(10)
         dice = Random(7)
         producer = Producer(
             {"bootstrap.servers": broker.address, "compression.type": "lz4", "linger.ms": 1, "log_level": 0}
@@ -37,7 +41,8 @@ def stopped(tmp_path_factory):
         for number in range(3000):
             for topic in ("events", "a-b.c_1", *(("few",) if number < 5 else ())):
                 producer.produce(topic, key=str(dice.random()), value=b"x" * dice.randrange(300))
-            producer.produce("rolled", value=os.urandom(2000), partition=number % 3)
+            # Three segments each, so that two are left if the broker has removed the one with deleted records only.
+            producer.produce("rolled", value=os.urandom(3000), partition=number % 3)
             producer.poll(0)
         assert producer.flush(30) == 0
         committed = Producer({"bootstrap.servers": broker.address, "transactional.id": "one", "log_level": 0})
@@ -57,13 +62,6 @@ def stopped(tmp_path_factory):
         yield root, told, ids
     finally:
         stop_broker(root, force=True)
-
-
-def _limit_segments(admin, topic):
-    entry = ConfigEntry("segment.bytes", str(1 << 20), incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-    for future in admin.incremental_alter_configs([resource]).values():
-        future.result(10)
 
 
 def _delete(admin, topic, before):
