@@ -19,7 +19,7 @@ from millstream.deployment.choosing import choose_queries
 from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
-from millstream.results import RunResults
+from millstream.results import RunResults, TableChanges
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
@@ -135,6 +135,7 @@ class _Try:
     def __init__(self, query: Query) -> None:
         self.seen = Seen({each.topic: each.relation for each in query.sources if each.topic})
         self.counts = Counts()
+        self.changes = TableChanges()
         self.checkpoint = ""
         self.backfilled: dict[str, dict[str, int]] = {}
 
@@ -227,6 +228,7 @@ def _once(
         raise
     finally:
         tried.counts = tried.seen.counts + context.stores.test_counts.all()
+        tried.changes = context.stores.test_counts.changes()
         streaming.stop()
     if Swap((query.name,)) in stages:
         swap(running, query)
@@ -242,7 +244,7 @@ def _once(
         counts=tried.counts,
         backfilled=tried.backfilled,
         expired=expired_states(query, tried.seen.expired),
-        changed=sum(context.stores.changed) if query.maintaining is not None else None,
+        changes=tried.changes if query.maintaining is not None else None,
         left_out=left_out | dict(context.left_out),
     )
 

@@ -68,8 +68,6 @@ class Stores(Struct, frozen=True):
     raised: list[MillstreamError] = field(default_factory=list)
     """Errors that refused a batch, since Spark passes on only their text."""
     test_counts: TestCounts = field(default_factory=TestCounts)
-    changed: list[int] = field(default_factory=list)
-    """How many rows of a table over tables each batch inserted, updated or deleted."""
 
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
