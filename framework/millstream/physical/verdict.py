@@ -61,6 +61,10 @@ def verdict(old: Signature, new: Signature) -> Verdict:
     states = list(_mixed(old, new))
     mixed = tuple(dict.fromkeys(model for _, models in states for model in models))
     rows = [(model, why) for model, why in _outdated(old, new) if model not in mixed]
+    changes = {*old.changes, *new.changes}
+    if before := tuple(why for model, why in rows if model in changes):
+        # The row before a change would not be the one that was sent.
+        return Verdict("rebuild", before)
     kind: Kind = "mixed" if states else "stored" if rows else "same"
     reasons = (*(why for why, _ in states), *(why for _, why in rows))
     return Verdict(kind, reasons, mixed, tuple(model for model, _ in rows))
