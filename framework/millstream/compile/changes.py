@@ -20,7 +20,7 @@ from millstream.plan.traits import traits_of
 from millstream.project.checks import Lines
 from millstream.stores.registry import STORES, declaration
 
-_IN_JSON = "emit: changes writes JSON as Debezium does"
+_IN_JSON = "emit='changes' writes JSON as Debezium does"
 
 
 def problems_of_changes(models: Models, catalog: bytes) -> list[Diagnostic]:
