@@ -1,6 +1,8 @@
 """The records of a sink that sends changes, compared with an envelope that Python builds."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +53,16 @@ def test_a_record_has_the_row_before_and_after(spark, first, tombstones):
         own = [each.value and json.loads(each.value) for each in sent if each.topic == name]
         assert own == expected(before, after, first=first, tombstones=tombstones)
         assert {bytes(each.key) for each in sent} == {b"1"}
+
+
+GUIDE = (Path(__file__).parents[3] / "docs/maintained.md").read_text()
+
+
+def test_the_record_of_the_guide_has_these_fields():
+    (text,) = re.findall("```json\n(.*?)```", GUIDE, re.DOTALL)
+    shown, (record,) = json.loads(text), expected(None, NEW, first=False, tombstones=True)
+    assert [*shown] == [*record]
+    assert [*shown["source"]] == [*record["source"]]
 
 
 def test_the_fields_are_those_of_a_record():

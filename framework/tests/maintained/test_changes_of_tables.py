@@ -1,8 +1,10 @@
 """Sinks that send changes: a reader that applies them to a dict has the table, and each row before is the one it had."""
 
 import json
+from decimal import Decimal
 
 import duckdb
+import jsonschema
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from deltalake import DeltaTable
@@ -11,8 +13,12 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
 from maintained.test_topics_of_tables import KINDS, LATEST, Events, build, kill
+from millstream.compile import compile_project
 from millstream.deployment.intents import FullRefresh, Update
+from millstream.docs.formats import written_as
+from millstream.docs.material import gather
 from millstream.errors import MillstreamError
+from millstream.kafka.readings import of_sink, show_record
 from millstream.physical.verdict import Accepted
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
@@ -112,6 +118,21 @@ def check(shop, reader):
     assert reader.at <= newest
 
 
+def check_description(shop):
+    """Check that all records are as AsyncAPI says, and that they can be shown."""
+    compiled = compile_project(shop.root)
+    document = json.loads(written_as("asyncapi", gather(shop.root, compiled, "target", plan=False)))
+    for name in ("large", "often"):
+        schema = document["components"]["schemas"][f"model_{name}"]
+        reading = of_sink(compiled.manifest.nodes[f"model.{name}"])
+        for message in received(shop.bootstrap, name):
+            shown = show_record(message, reading)
+            assert shown.wrong == {}
+            if message.value() is not None:
+                jsonschema.validate(json.loads(message.value()), schema)
+                assert shown.value == json.loads(message.value(), parse_float=Decimal)
+
+
 @pytest.fixture
 def readers(shop):
     for name, sql in MODELS.items():
@@ -141,6 +162,7 @@ def test_a_reader_of_changes_has_the_table_after_each_batch(shop, first_spark, r
     assert {"r", "c", "u", "d"} <= set(readers[0].ops)
     assert set(readers[1].ops) <= {"r", "c", "u", "d"}
     assert readers[0].ops.count("tombstone") >= readers[0].ops.count("d") > 0
+    check_description(shop)
     # Nothing changes, and nothing that the sink selects.
     counts = [len(each.ops) for each in readers]
     build(shop, first_spark)
