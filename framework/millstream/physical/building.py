@@ -312,6 +312,7 @@ def _target(output: Output) -> Target:
                 drops_by(output),
                 sink.changes,
                 sink.tombstones,
+                any(check.keeps_out for check in output.checks),
             )
         case Table() as table:
             options, drops = table.settings | output.options, drops_by(output)

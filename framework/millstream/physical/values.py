@@ -77,6 +77,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     """Its records are changes of rows, with the row before and after."""
     tombstones: bool = True
     """If so, a record without a value follows each delete."""
+    keeps_out: bool = False
+    """A row that fails a data test is not sent: the record that its key had before stays."""
 
 
 class TableOutput(Struct, frozen=True, tag="table"):

@@ -48,6 +48,8 @@ def follow_table(
     (source,), how = query.sources, query.deliver
     assert isinstance(how, PerBatch)
     keys = tables.keys(source.relation)
+    sinks = [each for each in query.outputs if isinstance(each, SinkOutput)]
+    doubtful = [each.topic for each in sinks if each.keeps_out]
 
     def each_batch(feed: DataFrame, number: int) -> None:
         session = feed.sparkSession
@@ -62,7 +64,7 @@ def follow_table(
             if compared:
                 computed(_rows_before(found.rows)).createOrReplaceTempView(how.view)
                 if (sent := sink_records(session, how)) is not None:
-                    only = _only_changed(sent, first=first)
+                    only = _only_changed(sent, doubtful=doubtful, first=first)
                     if query.sends_changes:
                         batch = _described(found.rows, _started(session, checkpoint, number), first=first)
                         only = _as_changes(only, query, tables, batch)
@@ -136,10 +138,11 @@ def _recorded(session: SparkSession, checkpoint: str, number: int) -> list[dict[
     return [json.loads(line) for line in content.decode().splitlines()[1:]]
 
 
-def _only_changed(before: DataFrame, *, first: bool) -> Only:
+def _only_changed(before: DataFrame, *, doubtful: Sequence[str], first: bool) -> Only:
     """Return a function that drops records that readers have: equal ones, and tombstones of absent keys.
 
-    `HAD` has the contents of the record before, if there was one.
+    `HAD` has the contents of the record before, if there was one. `doubtful` topics may have a record even if
+    there was none.
     """
 
     def only_changed(records: DataFrame) -> DataFrame:
@@ -150,7 +153,7 @@ def _only_changed(before: DataFrame, *, first: bool) -> Only:
         same_key = (f.col("topic") == f.col("_topic")) & f.col("key").eqNullSafe(f.col("_key"))
         joined = records.join(had, same_key, "left")
         tombstone, known = f.col("value").isNull(), f.col(HAD).isNotNull()
-        needed: Column = known | f.lit(first)
+        needed: Column = known | f.lit(first) | f.col("topic").isin(*doubtful)
         same = known & f.struct(*contents).eqNullSafe(f.col(HAD))
         return joined.where(f.when(tombstone, needed).otherwise(~same)).select(*records.columns, HAD)
 
