@@ -35,7 +35,7 @@ from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.failures import is_slow_start
 from millstream.runner.queries.results import Counts, Outcome, expired_states, sum_of_expired
-from millstream.runner.queries.row_tests import TestCounts
+from millstream.runner.queries.row_tests import CountsByBatch
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
@@ -227,14 +227,14 @@ def _once(
             raise context.stores.raised[-1] from None
         raise
     finally:
-        tried.counts = tried.seen.counts + context.stores.test_counts.all()
-        tried.changes = context.stores.test_counts.changes()
+        tried.counts = tried.seen.counts + context.stores.counted.all()
+        tried.changes = context.stores.counted.changes()
         streaming.stop()
     if Swap((query.name,)) in stages:
         swap(running, query)
     record = running.record(query)
     if (last := streaming.lastProgress) is not None and record is not None:
-        batch = batch_of(last, TestCounts())
+        batch = batch_of(last, CountsByBatch())
         write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
     return Outcome(
         query.name,

@@ -11,14 +11,14 @@ from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress
 from millstream.runner.queries.batch import Batch
 from millstream.runner.queries.counts import counts, logs_of, metrics_of, model_rows, observed, reasons
 from millstream.runner.queries.reads import OLDEST
-from millstream.runner.queries.row_tests import TestCounts
+from millstream.runner.queries.row_tests import CountsByBatch
 from millstream.state_figures import OperatorState
 
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topic in the description of Spark's KafkaMicroBatchStream."""
 
 
-def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch:
+def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
     read: dict[str, dict[int, int]] = {}
     behind: dict[str, int] = {}
     for source in progress.sources:
@@ -26,7 +26,7 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         if found is not None:
             _add_offsets(found[1], source, read, behind)
     states = progress.stateOperators
-    own = test_counts.take(progress.batchId)
+    own = counted.take(progress.batchId)
     return Batch(
         number=progress.batchId,
         rows=progress.numInputRows,

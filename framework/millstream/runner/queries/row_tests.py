@@ -44,8 +44,8 @@ class BatchCounts(Struct, frozen=True):
     """Of tables over tables."""
 
 
-class TestCounts:
-    """Counts of failing rows by the number of their batch, so that a repeated batch counts once."""
+class CountsByBatch:
+    """What batches have counted, by their numbers, so that a repeated batch counts once."""
 
     def __init__(self) -> None:
         self._by_batch: dict[int, Mapping[str, Any]] = {}

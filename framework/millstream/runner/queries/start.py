@@ -36,7 +36,7 @@ from millstream.runner.queries import reads as reading
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.maintained import Differences
 from millstream.runner.queries.reads import Ranges
-from millstream.runner.queries.row_tests import CHANGES, TestCounts
+from millstream.runner.queries.row_tests import CHANGES, CountsByBatch
 from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.table_changes import follow_table
 from millstream.runner.queries.tables import Tables
@@ -133,14 +133,14 @@ def _maintained(
 
     def each_batch(batch: DataFrame, number: int) -> None:
         # The numbers of its transactions are not those of Spark's batches.
-        own = TestCounts()
+        own = CountsByBatch()
         stores = replace(
             context.stores,
             identity=MAINTAINED,
             again=None,
             records=lambda _: None,
             distinct=True,
-            test_counts=own,
+            counted=own,
         )
 
         def stored(rows: DataFrame, transaction: int, found: Differences) -> None:
@@ -150,7 +150,7 @@ def _maintained(
                 deliver(how, stores)(rows, transaction)
 
         done = maintained.maintain(plan, context.tables, batch.sparkSession, rows_of, stored)
-        context.stores.test_counts.add(number, {**own.merged(), f"{CHANGES} {plan.target.model}": done})
+        context.stores.counted.add(number, {**own.merged(), f"{CHANGES} {plan.target.model}": done})
 
     return each_batch
 

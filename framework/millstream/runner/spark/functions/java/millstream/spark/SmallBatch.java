@@ -78,9 +78,10 @@ public final class SmallBatch {
     return stored == null ? local : stored.count();
   }
 
-  /** Returns the only number that was observed under a name while the query ran. */
+  /** Returns the only number that was observed under a name while the query ran; Spark drops plans without rows. */
   public long observed(String name) {
-    return execution.observedMetrics().apply(name).getLong(0);
+    Option<Row> found = execution.observedMetrics().get(name);
+    return found.isDefined() ? found.get().getLong(0) : 0;
   }
 
   public void close() {
