@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from millstream.formats.format import Fields
+from collections.abc import Sequence
+
+from millstream.expressions import Piece, joined
+from millstream.formats.format import Fields, Item
+from millstream.formats.sql import TIMES, has_times, row
 from millstream.types import BIGINT, STRING, Field, Row
 
 AFTER = "after"
@@ -21,13 +25,19 @@ _SOURCE = Row((
 ))  # fmt: skip
 
 
+def encode_row(items: Sequence[Item]) -> tuple[Piece, ...]:
+    """Return the SQL of a row in a change: unlike in other records, fields that are NULL are there."""
+    times = f", {TIMES}" if any(has_times(each.type) for _, each in items) else ""
+    return joined(("to_json(", *row(items), f", map('ignoreNullFields', 'false'{times}))"))
+
+
 def envelope(columns: Fields) -> Fields:
     """Return the fields of a record about rows with these columns."""
-    row = Row(tuple(columns))
+    whole = Row(tuple(columns))
     return (
-        Field("before", row),
-        Field(AFTER, row),
-        Field("op", STRING, nullable=False),
+        Field("before", whole),
+        Field(AFTER, whole),
         Field("source", _SOURCE, nullable=False),
+        Field("op", STRING, nullable=False),
         Field("ts_ms", BIGINT, nullable=False),
     )

@@ -217,7 +217,7 @@ def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
         for stops, text in misfits(type_, after[1], shown):
             yield "breaking" if stops else "note", text
         if after[2] and not nullable:
-            omitted = now.kind == "topic" and format_of(now.format).omits_null
+            omitted = now.kind == "topic" and format_of(now.format).omits_null and not now.changes
             yield "breaking", f"`{shown}` can be NULL now{', and is then omitted' if omitted else ''}"
     for name, (shown, type_, _) in now.columns.items():
         if now.kind == "topic" and name not in was.columns and shown not in renamed.values():

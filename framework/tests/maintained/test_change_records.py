@@ -11,7 +11,7 @@ from millstream.runner.queries.change_records import FollowedBatch, change_recor
 from millstream.types import BIGINT, STRING, Field
 
 SCHEMA = "topic string, key binary, value binary, _had struct<value: binary>"
-OLD, NEW = '{"id":1,"text":"a \\"quoted\\" ü"}', '{"id":1}'
+OLD, NEW = '{"id":1,"text":"a \\"quoted\\" ü"}', '{"id":1,"text":null}'
 CASES = {
     "a new row": (None, NEW),
     "another row": (OLD, NEW),
@@ -30,7 +30,7 @@ def expected(before, after, *, first, tombstones):
         "ts_ms": 5, "snapshot": "true" if op == "r" else "false", "db": "shop", "table": "latest", "lsn": 7,
     }  # fmt: skip
     rows = {"before": before and json.loads(before), "after": after and json.loads(after)}
-    value = {**rows, "op": op, "source": source, "ts_ms": 9}
+    value = {**rows, "source": source, "op": op, "ts_ms": 9}
     return [value, None] if op == "d" and tombstones else [value]
 
 

@@ -39,11 +39,20 @@ def of_columns(columns: Sequence[ManifestColumn]) -> dict[str, Any]:
 
 
 def of_changes(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a change of such a row."""
+    """Return the schema of a change of such a row, in which NULL is written."""
     properties = {field.name: of_type(field.type) for field in envelope(())}
-    either = {name: row | {"type": ["object", "null"]} for name in ("before", AFTER)}
+    fields = {
+        name: each if name in row.get("required", ()) else _or_null(each)
+        for name, each in row["properties"].items()
+    }
+    whole = _or_null({"type": "object", "properties": fields, "required": [*fields]})
+    either = {"before": whole, AFTER: whole}
     op = {"op": {"type": "string", "enum": [CREATED, UPDATED, DELETED, READ]}}
     return {"type": "object", "properties": properties | either | op, "required": [*properties]}
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return schema | {"type": [schema["type"], "null"]} if "type" in schema else schema
 
 
 def of_text(text: str) -> dict[str, Any]:

@@ -64,9 +64,8 @@ def change_records(
     change = f.concat(
         _text('{"before":'), f.coalesce(before, _text("null")),
         _text(',"after":'), f.coalesce(value, _text("null")),
-        _text(',"op":"'), kind.cast("binary"),
-        _text('","source":'), from_table,
-        _text(f',"ts_ms":{batch.started}}}'),
+        _text(',"source":'), from_table,
+        _text(',"op":"'), kind.cast("binary"), _text(f'","ts_ms":{batch.started}}}'),
     )  # fmt: skip
     changed, tombstone = _record(records, change), _record(records, value)
     sent = f.array(changed)
