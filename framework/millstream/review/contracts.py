@@ -246,7 +246,7 @@ def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
         yield "note", f"the values of key `{', '.join(changed)}` change: {what} under old values stay"
 
 
-_RECORDS = {False: "rows", True: "changes, with the rows before and after"}
+_RECORDS = {False: "rows", True: "changes with the rows before and after"}
 
 
 def _topic(was: Contract, now: Contract) -> Findings:

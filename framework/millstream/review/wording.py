@@ -103,7 +103,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
 
 
 def _records(sink: Sink) -> str:
-    return "changes, with the rows before and after" if sink.changes else "rows"
+    return "changes with the rows before and after" if sink.changes else "rows"
 
 
 _FATES = {
