@@ -9,13 +9,13 @@ import jsonschema
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from deltalake import DeltaTable
-from support.runs import built, headers, problems, received, statuses, table_rows
+from support.runs import built, headers, job_of, problems, received, statuses, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
 from maintained.test_topics_of_tables import KINDS, LATEST, Events, build, kill
 from millstream.compile import compile_project
-from millstream.deployment.intents import FullRefresh, Update
+from millstream.deployment.intents import Apply, Update
 from millstream.docs.formats import written_as
 from millstream.docs.material import gather
 from millstream.errors import MillstreamError
@@ -23,6 +23,7 @@ from millstream.kafka.readings import of_sink, show_record
 from millstream.physical.verdict import Accepted
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
+from millstream.runner.deployment.roll_back import roll_back
 from millstream.stores.delta.folder import delta_folder
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
@@ -182,7 +183,9 @@ def test_an_edit_needs_a_rebuild_which_sends_all_rows_again(shop, first_spark, r
     shop.model("large", LARGE.replace("upper(user)", "lower(user)"))
     with pytest.raises(MillstreamError, match="MS870"):
         built(shop.root, first_spark, intent=Update(accepted=Accepted(everything=True)))
-    build(shop, first_spark, "large", intent=FullRefresh())
+    build(shop, first_spark, intent=Apply({}))
+    with pytest.raises(MillstreamError, match="MS888"):
+        roll_back(job_of(shop.root), shop.root / ".millstream", lambda _: None, first_spark)
     wanted = {str(row["id"]).encode(): row | {"user": row["user"].lower()} for row in expected(shop, "large")}
     before = len(reader.ops)
     assert reader.read().rows == wanted
