@@ -80,8 +80,8 @@ public final class SmallBatch {
 
   /** Returns the only number that was observed under a name while the query ran; Spark drops plans without rows. */
   public long observed(String name) {
-    Option<Row> found = execution.observedMetrics().get(name);
-    return found.isDefined() ? found.get().getLong(0) : 0;
+    Row found = CollectionConverters.asJava(execution.observedMetrics()).get(name);
+    return found == null ? 0 : found.getLong(0);
   }
 
   public void close() {
