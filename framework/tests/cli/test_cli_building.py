@@ -8,8 +8,7 @@ from millstream.cli.build_summary import summary
 from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Memory, Operator, Query, Signature, SinkOutput, ToKafka
-from millstream.results import ModelResult, RunResults
-from millstream.results import TableChanges
+from millstream.results import ModelResult, RunResults, TableChanges
 from millstream.runner.queries.results import (
     Counts,
     ExpiredState,
