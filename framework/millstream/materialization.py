@@ -29,6 +29,8 @@ HANDLED_SUFFIX = ".handled"
 """Of the topic, next to one with dead letters, that records which of them were replayed or dropped."""
 LONGEST_TOPIC = 249
 """How many characters the name of a topic has at most in Kafka."""
+CHANGES = "changes"
+"""As `emit` of a sink: each record has the row before and after a change."""
 REGISTRY = "registry"
 """As the schema of a sink: what the registry has under its subject."""
 
@@ -73,8 +75,8 @@ class _Kind(Struct, frozen=True):
         return model
 
     @classmethod
-    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Return options with defaults that depend on other options."""
+    def completed(cls, given: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """Return options with those that depend on others."""
         return given
 
     def _given(self, *names: str) -> dict[str, Any]:
@@ -133,6 +135,10 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     producer: dict[str, Any] = {}
     guarantee: str | None = None
     """By default, that of the target."""
+    changes: bool = False
+    """Its records are changes of rows, with the row before and after."""
+    tombstones: bool = True
+    """If so, a record without a value follows each delete."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 
@@ -209,10 +215,11 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
         return functions_of(self.encoding, self.key_encoding)
 
     @classmethod
-    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def completed(cls, given: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
         """Let the id of a schema of the registry precede what is written by it."""
         framings = {part: "confluent" for part in ("", "key_") if given.get(f"{part}schema") == REGISTRY}
-        return {f"{part}framing": framing for part, framing in framings.items()} | given
+        found = {f"{part}framing": framing for part, framing in framings.items()} | given
+        return found | ({"changes": True} if config.get("emit") == CHANGES else {})
 
     def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
         return self.topic
@@ -272,12 +279,13 @@ else:
 def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
     """Return what a model of this name and configuration stores."""
     kind = KINDS.get(config.get("materialized") or "", View)
-    given = {option: value for option in kind.__struct_fields__ if (value := config.get(option))}
+    options = {option: config.get(option) for option in kind.__struct_fields__}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value or value is False}
     if kind.key_option in given:
         given[kind.key_option] = columns_named(given[kind.key_option])
     if kind.name_option:
         given.setdefault(kind.name_option, name)
-    return kind(**kind.completed(given))
+    return kind(**kind.completed(given, config))
 
 
 def columns_named(given: str | list[str] | None) -> tuple[str, ...]:

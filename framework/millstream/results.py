@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from millstream import __version__
 from millstream.decoding import from_json
@@ -33,6 +34,29 @@ class Fates(Struct, frozen=True):
     """Of a batch that did not complete, and not written; the next build reads them again."""
 
 
+class TableChanges(Struct, frozen=True):
+    """What a table over tables did to follow its inputs."""
+
+    touched: int = 0
+    """Keys that changes of inputs touched; none if all rows were computed."""
+    computed: int = 0
+    """Rows that its SQL gave: those with touched keys, or all."""
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    @property
+    def stored(self) -> int:
+        return self.inserted + self.updated + self.deleted
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        return {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted}
+
+    def __add__(self, other: TableChanges) -> TableChanges:
+        return TableChanges(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
 class ModelResult(Struct, frozen=True):
     """The result of one model, or of a reference topic that is stored as a table."""
 
@@ -49,6 +73,8 @@ class ModelResult(Struct, frozen=True):
     """Records written to its topic; None if it has none, or shares it."""
     rows_changed: int | None = None
     """Rows of a table over tables that were inserted, updated or deleted; None for other models."""
+    changes: TableChanges | None = None
+    """The same in detail."""
     skipped: dict[str, int] = {}
     """Skipped records: by source, those that could not be decoded; by the model's id, those on which a
     function failed."""

@@ -44,6 +44,16 @@ RUN_METRICS = (
     _counter("rows", "Rows read."),
     _counter("batches", "Completed micro-batches."),
     _counter("model_rows", "Rows computed for a model with a query or a topic of its own.", "model"),
+    _counter("touched_keys", "Keys of a table over tables that changes of its inputs touched.", "model"),
+    _counter(
+        "computed_rows", "Rows that a table over tables computed: those with touched keys, or all.", "model"
+    ),
+    _counter(
+        "changed_rows",
+        "Rows of a table over tables that were changed: inserted, updated or deleted.",
+        "model",
+        "change",
+    ),
     _counter("late_rows", "Rows that arrived after their window had closed."),
     _counter("expired_rows", "Rows of the state of a stateful step that expired.", "step"),
     _counter("failures", "Failures that stopped a query."),

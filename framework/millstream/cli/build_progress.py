@@ -215,8 +215,8 @@ def expired_rows(states: Iterable[ExpiredState]) -> Iterator[str]:
 
 def _number(outcome: Outcome, query: Query | None) -> tuple[int, str]:
     """Return the number that a query's line shows, and what it counts."""
-    if outcome.changed is not None:
-        return outcome.changed, "rows changed"
+    if outcome.changes is not None:
+        return outcome.changes.stored, "rows changed"
     if query is not None and not query.stored:
         return sum(outcome.counts.dead_letters.values()), "dead letters"
     return outcome.rows, "rows read"

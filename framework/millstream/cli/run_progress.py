@@ -24,6 +24,7 @@ from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Watcher
 from millstream.physical.values import Query
+from millstream.results import TableChanges
 from millstream.runner.queries.results import ExpiredState, expired_states, sum_of_expired
 from millstream.runner.values import (
     Applying,
@@ -198,10 +199,13 @@ class RunProgress:
             self._restored(name, restored)
         expired = expired_states(self._queries[name], [each.expired for each in batch.operators])
         self._expired = sum_of_expired((*self._expired, *expired))
-        if not batch.rows and not expired:
+        changes = [each for each in batch.changes.values() if each.computed or each.stored]
+        if not (batch.rows or expired or changes):
             return
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
         text = f"{name}: {count(batch.rows, 'row')} in {batch.seconds:.1f} s, {rate:,.0f}/s"
+        for each in changes:
+            text = f"{name}: {_table_changes(each)} in {batch.seconds:.1f} s"
         if lag := sum(batch.behind.values()):
             text += f", lag {lag:,}"
         if failures := sum(batch.counts.tests.values()):
@@ -255,3 +259,9 @@ class RunProgress:
     def view(self) -> Group:
         seen = self._watcher.all()
         return self._live.shown(seen, self._stage) if seen else Group(Text(self._stage, "dim"))
+
+
+def _table_changes(changes: TableChanges) -> str:
+    touched = count(changes.touched, "key") if changes.touched else "all keys"
+    stored = ", ".join(f"{rows:,} {kind}" for kind, rows in changes.by_kind.items() if rows)
+    return f"{touched} touched, {count(changes.computed, 'row')} computed, {stored or 'nothing stored'}"

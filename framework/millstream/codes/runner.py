@@ -154,10 +154,11 @@ MS886 The rebuilt table differs outside the edited columns
 MS887 Nothing to roll back
     `apply --rollback` restores what the last `apply` replaced. There was no apply on this target, or it was
     already rolled back.
-MS888 A rollback would count rows twice
-    The last `apply` sent rows to a topic again, and the older version of a model with state reads that topic:
-    continuing from its old offsets, it would count them once more. Check out the older version and `apply`
-    it.
+MS888 A rollback would not fit what was sent since
+    The last `apply` sent rows to a topic again. If the older version of a model with state reads that topic,
+    it would count them once more from its old offsets. If the older version of a sink with `emit='changes'`
+    wrote the topic, the rows before its changes would not be those that readers have. Check out the older
+    version and `apply` it.
 MS899 A model without state
     `state get` and `state export` read what a stateful query remembers: of an aggregate, a dedupe, a join of
     streams or a keyed function. The model has none of these, or was not built on this target yet.

@@ -34,6 +34,14 @@ MS556 Two topics differ only in `.` and `_`
 MS557 The header's name is reserved
     Headers that start with `millstream.` are written by Millstream itself: the position or batch of a record,
     and the origin of a dead letter. A header of a model can't have such a name.
+MS688 The row before a change is unknown
+    With `emit='changes'`, each record of a sink has the row before and after a change. Both are computed from
+    the row of the table that the sink selects from. So it selects from one table, looks up nothing but seeds,
+    and its SQL gives the same values each time, without Python functions. A data test can't keep rows out of
+    it. Events have no row before; the rows of an aggregate have one if they are stored as a table.
+MS689 An option does not fit `emit: changes`
+    `emit='changes'` is for sinks. Their records are JSON as Debezium writes it, in which the rows before and
+    after a change are embedded: other formats, and schemas of rows, do not fit.
 MS680 A reference table needs no `deduplicate`
     A reference table has the newest row of each key: a record that is sent again replaces a row by an equal
     one. `deduplicate: position` is for topics of events, those without `table: true`.

@@ -123,7 +123,7 @@ def model_spec(
         query=query,
         columns=_columns(relation),
         materialization=materialization_of(name, config),
-        emit=config.get("emit") or "on_change",
+        emit="on_close" if config.get("emit") == "on_close" else "on_change",
         dedupe=(columns_named(dedupe["keys"]), dedupe.get("within")) if dedupe else None,
         watermark=(watermark["column"], watermark["delay"]) if watermark else None,
         options={key: config[key] for key in _PASSED_ON if config.get(key) is not None},

@@ -11,6 +11,7 @@ import msgspec
 from millstream import __version__
 from millstream.compile.assemble import manifest_function, other_nodes, seed_node, source_node, test_nodes
 from millstream.compile.cache import Cache, Memo
+from millstream.compile.changes import problems_of_changes
 from millstream.compile.checks import unstored_tests
 from millstream.compile.descriptions import inherit_descriptions
 from millstream.compile.follow_up_errors import broken_files, without_followups
@@ -59,11 +60,14 @@ def compile_all(
     behind = models.renderer.library.paths_behind
     calls = {each.file.path: behind(each.uses.names) for each in models.models.values() if each.diagnostics}
     shown = without_followups(found, macros, calls, models.renderer.lost_macros)
+    catalog = b"" if any(each.severity == "error" for each in found) else models.catalog(order)
+    if catalog and (more := problems_of_changes(models, catalog)):
+        found, shown, catalog = [*found, *more], [*shown, *more], b""
     compiled = Compiled(
         _manifest(models, order, tests),
         tuple(sorted(dict.fromkeys(shown), key=_by_cause(models, order))),
         {model.id: model.sql for model in models.models.values()},
-        b"" if any(each.severity == "error" for each in found) else models.catalog(order),
+        catalog,
         sum(1 for model in models.models.values() if model.entry),
         tests_sql,
     )

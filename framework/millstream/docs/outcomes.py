@@ -80,6 +80,11 @@ def _counted(result: ModelResult) -> Iterator[Fact]:
     yield Fact("rows read by its query", f"{result.rows_read:,}")
     if result.rows_changed is not None:
         yield Fact("rows changed", f"{result.rows_changed:,}")
+    if (changes := result.changes) is not None and changes.computed:
+        yield Fact("keys touched", f"{changes.touched:,}" if changes.touched else "all")
+        yield Fact("rows computed", f"{changes.computed:,}")
+        kinds = (f"{rows:,} {kind}" for kind, rows in changes.by_kind.items())
+        yield Fact("rows stored", ", ".join(kinds))
     if result.rows_written is not None:
         yield Fact("records written", f"{result.rows_written:,}")
     for name, counts in (("skipped", result.skipped), ("dead letters", result.dead_letters)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.explain.names import plain
+from millstream.materialization import Sink
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
@@ -44,6 +45,8 @@ def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
                 yield "key", ", ".join(node.keys)
             if node.topic:
                 yield "topic", node.topic
+            if isinstance(node.materialization, Sink) and node.materialization.changes:
+                yield "records", "each change, with the rows before and after"
         case Opaque():
             yield "not understood", "; ".join(node.reasons)
     yield "mode", mode_text(traits)

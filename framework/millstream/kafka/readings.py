@@ -10,6 +10,7 @@ from confluent_kafka import Message
 from msgspec import Struct
 
 from millstream.formats import KEY, Encoding, format_of
+from millstream.formats.changes import envelope
 from millstream.formats.format import Fields, Format
 from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.values import UnfitError, from_json, utf8
@@ -69,7 +70,7 @@ def of_sink(node: ManifestNode) -> Reading:
     value_columns = sink.value_columns([field.name for field in fields])
     fields = tuple(field for field in fields if field.name in value_columns)
     key = written_key(sink.key_encoding, parts) if parts else KeyFormat(KEY, STRING)
-    return Reading(sink.topic, sink.encoding, fields, key)
+    return Reading(sink.topic, sink.encoding, tuple(envelope(fields)) if sink.changes else fields, key)
 
 
 def _type(text: str) -> Type:

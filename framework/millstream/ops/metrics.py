@@ -17,8 +17,8 @@ from millstream.ops.seen import QueryStatus, TimeHistogram, Watcher, steps_of
 from millstream.run_metrics import BY_NAME, LATENCIES, RunMetric
 from millstream.runner.queries.batch import Batch
 
-Values = Callable[[QueryStatus], Mapping[str, float]]
-"""The values of a query by the metric's own label; without one, a single value."""
+Values = Callable[[QueryStatus], Mapping[str, float] | Mapping[tuple[str, str], float]]
+"""The values of a query by the metric's own label, or labels; without one, a single value."""
 
 
 class Identity(Struct, frozen=True):
@@ -60,6 +60,11 @@ _OF_QUERIES: dict[str, Values] = {
     "rows": _single(lambda seen: seen.rows),
     "batches": _single(lambda seen: seen.batches),
     "model_rows": lambda seen: seen.model_rows,
+    "touched_keys": lambda seen: {model: each.touched for model, each in seen.changes.items()},
+    "computed_rows": lambda seen: {model: each.computed for model, each in seen.changes.items()},
+    "changed_rows": lambda seen: {
+        (model, kind): rows for model, each in seen.changes.items() for kind, rows in each.by_kind.items()
+    },
     "late_rows": _single(lambda seen: seen.late),
     "expired_rows": lambda seen: seen.expired,
     "failures": _single(lambda seen: seen.failures),
@@ -101,7 +106,8 @@ class _Run(Collector):
             own = len(BY_NAME[name].labels)
             for seen in statuses:
                 for label, value in values(seen).items():
-                    family.add_metric([seen.query, label][:own], float(value))
+                    labels = (label,) if isinstance(label, str) else label
+                    family.add_metric([seen.query, *labels][:own], float(value))
             yield family
         for name, histogram in _HISTOGRAMS.items():
             yield _histogram(BY_NAME[name], {seen.query: histogram(seen) for seen in statuses})

@@ -16,6 +16,7 @@ from prometheus_client.core import Metric
 from millstream.errors import Diagnostic
 from millstream.ops.meters import MeterValues
 from millstream.physical.values import meters_of
+from millstream.results import TableChanges
 from millstream.run_metrics import LATENCIES
 from millstream.runner.queries.batch import Batch, Offsets
 from millstream.runner.values import (
@@ -70,6 +71,8 @@ class QueryStatus(Struct):
     restored: dict[str, float] = field(default_factory=dict)
     """Seconds in which the state of each stateful step was loaded last."""
     model_rows: Counter[str] = field(default_factory=Counter)
+    changes: dict[str, TableChanges] = field(default_factory=dict)
+    """What tables over tables did, by model."""
     reasons: Counter[str] = field(default_factory=Counter)
     durations: TimeHistogram = field(default_factory=TimeHistogram)
     latencies: TimeHistogram = field(default_factory=TimeHistogram)
@@ -209,6 +212,8 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
         }
     )
     seen.model_rows.update(batch.model_rows)
+    for model, each in batch.changes.items():
+        seen.changes[model] = seen.changes.get(model, TableChanges()) + each
     seen.reasons.update(batch.reasons)
     if batch.rows:
         seen.durations.add(batch.seconds)
@@ -231,5 +236,5 @@ def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
     copied.expired, copied.restored = Counter(seen.expired), dict(seen.restored)
     copied.model_rows, copied.reasons = Counter(seen.model_rows), Counter(seen.reasons)
     copied.durations, copied.latencies = seen.durations.copied(), seen.latencies.copied()
-    copied.left_out = dict(seen.left_out)
+    copied.left_out, copied.changes = dict(seen.left_out), dict(seen.changes)
     return copied

@@ -20,6 +20,7 @@ from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.format_functions import decoders, encoders
 from millstream.physical.former import input_without_rows, is_former, of_models
+from millstream.physical.grouping import sends_changes
 from millstream.physical.guarantee import sends_exactly_once
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.maintaining import maintaining_functions, maintaining_of
@@ -209,6 +210,7 @@ def build(
         signatures.stored(live),
         tuple(source.topic for source in reads),
         settings.spark | _isolation(settings, reads),
+        changes=tuple(each.model for each in live if sends_changes(each)),
     )
     query = Query(
         name=recipe.name,
@@ -308,6 +310,9 @@ def _target(output: Output) -> Target:
                 meters,
                 log,
                 drops_by(output),
+                sink.changes,
+                sink.tombstones,
+                any(check.keeps_out for check in output.checks),
             )
         case Table() as table:
             options, drops = table.settings | output.options, drops_by(output)

@@ -11,7 +11,7 @@ from millstream.physical.branches import Branch
 from millstream.physical.common_rows import trunk
 from millstream.physical.emit.names import node_name
 from millstream.physical.values import Grouping, Kind, Separation
-from millstream.plan.nodes import Decode, Node
+from millstream.plan.nodes import Decode, Node, Output
 from millstream.plan.nodes.order import in_order
 
 
@@ -46,6 +46,8 @@ def group(listed: list[Branch], grouping: Grouping, homes: Mapping[str, str] | N
         key: Key
         options = _own(branch), _writer(branch)
         alone = grouping == "off" or (branch.states and grouping == "stateless")
+        # A model that joins a query is run over rows that change meanwhile.
+        alone = alone or sends_changes(branch.output)
         if alone or not branch.scans:
             key = "single", (branch.model,)
         elif not branch.states:
@@ -62,6 +64,11 @@ def group(listed: list[Branch], grouping: Grouping, homes: Mapping[str, str] | N
     if grouping != "off":
         separations += _separations(groups, roots)
     return Grouped(tuple(_split(groups, separations)), tuple(separations))
+
+
+def sends_changes(output: Output) -> bool:
+    """Return whether a model sends changes of rows, with the row before and after."""
+    return isinstance(output.materialization, Sink) and output.materialization.changes
 
 
 def _own(branch: Branch) -> str:
@@ -169,6 +176,8 @@ def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separati
 
 
 def _reason(one: Branch, other: Branch) -> str:
+    if sends_changes(one.output) or sends_changes(other.output):
+        return "emit='changes' needs each change from the first row on, and so a query of its own"
     if _own(one) != _own(other):
         return f"its option 'group' is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, all_of, literal, replace_columns
 from millstream.formats import format_of
+from millstream.formats.changes import encode_row
 from millstream.formats.keys import written_key
 from millstream.materialization import POSITION, Sink
 from millstream.optimizer.cost import is_free
@@ -68,7 +69,7 @@ def _value(draft: Draft, output: Output) -> Expression:
     sink = sink_of(output)
     names = [name for name in output.names if name != ENCODED_KEY]
     items = [(name, draft.items[name]) for name in sink.value_columns(names)]
-    encoded = format_of(sink.encoding).spark.encode(items)
+    encoded = encode_row(items) if sink.changes else format_of(sink.encoding).spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
     return _unless_deleted(draft, composed([each for _, each in items], pieces, BINARY))
 

@@ -201,7 +201,8 @@ def _reads_only(node: Node, columns: frozenset[str], state: Aggregate, keys: fro
 
 def _written(sink: Sink) -> str:
     key = sink.key_encoding
-    return digest(f"{sink.encoding.written}, keys {key.written if key else None}")
+    changes = ", changes" if sink.changes else ""
+    return digest(f"{sink.encoding.written}, keys {key.written if key else None}{changes}")
 
 
 def states_in(order: Iterable[Node]) -> list[Node]:

@@ -73,6 +73,12 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     log: RowLog | None = None
     drops_by: dict[str, str] = {}
     """The column by which it drops the bad records of a source, if there is only one."""
+    changes: bool = False
+    """Its records are changes of rows, with the row before and after."""
+    tombstones: bool = True
+    """If so, a record without a value follows each delete."""
+    keeps_out: bool = False
+    """A row that fails a data test is not sent: the record that its key had before stays."""
 
 
 class TableOutput(Struct, frozen=True, tag="table"):
@@ -233,6 +239,8 @@ class Signature(Struct, frozen=True):
     """The settings that can change results: those of Spark, and isolation levels. Older records have none."""
     former: tuple[Operator, ...] = ()
     """States that only former models read: their rows don't matter, but they must stay where they are."""
+    changes: tuple[str, ...] = ()
+    """The models whose records have the row before each change, as it was sent."""
 
     @property
     def stateful(self) -> bool:
@@ -322,6 +330,11 @@ class Query(Struct, frozen=True):
     def follows_table(self) -> bool:
         """Whether its rows are those of one table, as they change."""
         return self.maintaining is None and len(self.sources) == 1 and not self.sources[0].topic
+
+    @property
+    def sends_changes(self) -> bool:
+        """Whether its records are changes of rows, with the row before and after."""
+        return any(isinstance(each, SinkOutput) and each.changes for each in self.outputs)
 
     @property
     def outputs(self) -> tuple[Target, ...]:

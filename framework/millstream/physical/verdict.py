@@ -60,10 +60,14 @@ def verdict(old: Signature, new: Signature) -> Verdict:
         return Verdict("rebuild", reasons)
     states = list(_mixed(old, new))
     mixed = tuple(dict.fromkeys(model for _, models in states for model in models))
-    rows = [(model, why) for model, why in _outdated(old, new) if model not in mixed]
+    rows = [each for each in _outdated(old, new) if each[0] not in mixed]
+    changes = {*old.changes, *new.changes}
+    if causes := [cause for model, cause, _ in rows if model in changes]:
+        needed = "the row before a change must be the one that was sent"
+        return Verdict("rebuild", tuple(f"{cause}; {needed}" for cause in causes))
     kind: Kind = "mixed" if states else "stored" if rows else "same"
-    reasons = (*(why for why, _ in states), *(why for _, why in rows))
-    return Verdict(kind, reasons, mixed, tuple(model for model, _ in rows))
+    reasons = (*(why for why, _ in states), *(f"{cause}; {effect}" for _, cause, effect in rows))
+    return Verdict(kind, reasons, mixed, tuple(model for model, _, _ in rows))
 
 
 def _mixed(old: Signature, new: Signature) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -77,8 +81,9 @@ def _mixed(old: Signature, new: Signature) -> Iterator[tuple[str, tuple[str, ...
             yield f"{now.name}: {', '.join(changed)}; existing state was computed before", now.models
 
 
-def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str]]:
-    """Yield the models of which stored rows differ from those of a new build, and why."""
+def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
+    """Yield the models of which stored rows differ from those of a new build, the cause and the effect."""
+    stay = "stored rows stay unchanged"
     session = [] if old.stateful else list(_session(old, new))
     for name, was, now in _both(old, new):
         model = now.model
@@ -86,16 +91,16 @@ def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str]]:
             continue  # a maintained table: all of its rows are computed again
         changed = [*session, *([] if was.depends is None else changes(was.depends, now.depends or ()))]
         if was.rows != now.rows:
-            yield model, f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"
+            yield model, f"{name}: the SQL that computes its rows changed", stay
         elif changed:
-            yield model, f"{name}: {', '.join(changed)}; stored rows stay unchanged"
+            yield model, f"{name}: {', '.join(changed)}", stay
         elif was.encoding and now.encoding and was.encoding != now.encoding:
-            why = "its records have another format; those of keys without new rows stay as they are"
-            yield model, f"{name}: {why}"
+            effect = "those of keys without new rows stay as they are"
+            yield model, f"{name}: its records have another format", effect
         elif is_longer(was.retention, now.retention):
             kept = f"kept for {now.retention}" if now.retention else "kept forever"
-            why = f"rows are {kept} instead of {was.retention}; rows that were removed stay removed"
-            yield model, f"{name}: {why}"
+            cause = f"rows are {kept} instead of {was.retention}"
+            yield model, f"{name}: {cause}", "rows that were removed stay removed"
 
 
 def _session(old: Signature, new: Signature) -> Iterator[str]:

@@ -11,7 +11,7 @@ from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.errors import Diagnostic, did_you_mean
-from millstream.materialization import KINDS
+from millstream.materialization import CHANGES, KINDS
 from millstream.project import dbt
 from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
 from millstream.project.kafka_places import check_options
@@ -193,6 +193,13 @@ def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
                 message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
                 remedy = f"set materialized='{word}', or remove '{name}'"
                 found.append(_diagnostic(own[name], message, remedy, "MS121"))
+    if config.emit == CHANGES and config.materialized != "sink" and "emit" in own:
+        message = f"emit='{CHANGES}' is for a sink, but this model is a {config.materialized}"
+        remedy = "remove it: a sink that selects from this model can have it"
+        found.append(_diagnostic(own["emit"], message, remedy, "MS689"))
+    if config.emit != CHANGES and config.materialized == "sink" and "tombstones" in own:
+        message = f"'tombstones' needs emit='{CHANGES}'"
+        found.append(_diagnostic(own["tombstones"], message, f"set emit='{CHANGES}', or remove it", "MS121"))
     if config.guarantee == EXACTLY_ONCE and "producer" in own:
         for name, value in (config.producer or {}).items():
             if prevents_transactions(name, value):

@@ -130,7 +130,15 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         about("table with refresh='full': how often `run` computes it, if something changed"),
     ] = None
     emit: Annotated[
-        Literal["on_change", "on_close"] | None, about("windows: each change, or one final row")
+        Literal["on_change", "on_close", "changes"] | None,
+        about(
+            "windows: each change, or one final row; sink over a table: changes: "
+            "the row before and after each change, as Debezium writes it"
+        ),
+    ] = None
+    tombstones: Annotated[
+        bool | None,
+        about("sink with emit: changes: a record without a value follows each delete, by default true"),
     ] = None
     watermark: Annotated[WatermarkConfig | None, about("how late rows may be: {column, delay}")] = None
     dedupe: Annotated[DedupeConfig | None, about("drop repeated keys: {keys: [...], within: 1 hour}")] = None

@@ -35,6 +35,8 @@ class Contract(Struct, frozen=True):
     key_format: str = ""
     """In words: `avro (confluent)`."""
     options: Mapping[str, Any] = {}
+    changes: bool = False
+    """Its records are changes of rows."""
     upsert: bool = False
     deletes: bool = False
     """It has tombstones, or rows are deleted."""
@@ -126,6 +128,7 @@ def contracts(version: Version) -> dict[str, Contract]:
             columns=columns,
             keys=stored.keys,
             format=stored.format if isinstance(stored, Sink) else DEFAULT_FORMAT,
+            changes=isinstance(stored, Sink) and stored.changes,
             key_format=_key_format(stored),
             options=node.config,
             upsert=mode == "upsert",
@@ -214,7 +217,7 @@ def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
         for stops, text in misfits(type_, after[1], shown):
             yield "breaking" if stops else "note", text
         if after[2] and not nullable:
-            omitted = now.kind == "topic" and format_of(now.format).omits_null
+            omitted = now.kind == "topic" and format_of(now.format).omits_null and not now.changes
             yield "breaking", f"`{shown}` can be NULL now{', and is then omitted' if omitted else ''}"
     for name, (shown, type_, _) in now.columns.items():
         if now.kind == "topic" and name not in was.columns and shown not in renamed.values():
@@ -243,6 +246,9 @@ def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
         yield "note", f"the values of key `{', '.join(changed)}` change: {what} under old values stay"
 
 
+_RECORDS = {False: "rows", True: "changes with the rows before and after"}
+
+
 def _topic(was: Contract, now: Contract) -> Findings:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
@@ -251,6 +257,9 @@ def _topic(was: Contract, now: Contract) -> Findings:
         after, before = now.options.get(option) or default, was.options.get(option) or default
         if after != before:
             yield "breaking", f"`{option}` is {after} instead of {before}"
+    if was.changes != now.changes:
+        one, other = _RECORDS[now.changes], _RECORDS[was.changes]
+        yield "breaking", f"its records are {one} instead of {other}"
     if was.key_format != now.key_format:
         yield "breaking", f"the format of its key is {now.key_format} instead of {was.key_format}"
     if was.upsert != now.upsert:

@@ -88,6 +88,8 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
         ("the format of its key is {}", was_key, now_key),
     )
+    if before.topic and after.topic:
+        contract += _differences(("its records are {}", _records(before), _records(after)))
     if _order(old, new) != _order(new, old):
         contract.append("the order of its columns changed")
     configs = _differences(
@@ -98,6 +100,10 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     configs += options_sentences(was.settings | old.options, now.settings | new.options)
     configs += _check_sentences(old, new)
     return {"relation": relation, "contract": contract, "configs": configs}
+
+
+def _records(sink: Sink) -> str:
+    return "changes with the rows before and after" if sink.changes else "rows"
 
 
 _FATES = {

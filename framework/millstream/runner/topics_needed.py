@@ -20,7 +20,7 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
             match target:
                 case SinkOutput(topic=topic, options=options):
                     config = {name: str(value) for name, value in (options.get("topic_config") or {}).items()}
-                    if query.output_mode == "update":
+                    if query.output_mode == "update" and not target.changes:
                         # Only the newest record of a key counts.
                         config = {"cleanup.policy": "compact"} | config
                     defaults = _ANY_TIME if options.get("timestamp") else {}

@@ -22,8 +22,8 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.registry import STORES, declaration, part
 
-KIND, COMMITTED = "_change_type", "_commit_version"
-"""The columns of `StreamedTables.feed`."""
+KIND, COMMITTED, COMMITTED_AT = "_change_type", "_commit_version", "_commit_timestamp"
+"""The columns of `StreamedTables.feed`, next to those of the table."""
 MAINTAINED = "millstream/maintained"
 """The writer of differences of maintained tables."""
 
@@ -96,8 +96,8 @@ class StreamedTables(SparkTables, Protocol):
     def feed(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         """Return a stream of the rows that changed, each as it was and as it is, in no order.
 
-        `KIND` is as in `changed_rows`; `COMMITTED` is the number of the version that changed the row. The
-        stream begins with the rows that the table has, as inserts.
+        `KIND` is as in `changed_rows`; `COMMITTED` is the number of the version that changed the row, and
+        `COMMITTED_AT` its time. The stream begins with the rows that the table has, as inserts.
         """
 
     def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from millstream.cli.build_summary import summary
 from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Memory, Operator, Query, Signature, SinkOutput, ToKafka
-from millstream.results import ModelResult, RunResults
+from millstream.results import ModelResult, RunResults, TableChanges
 from millstream.runner.queries.results import (
     Counts,
     ExpiredState,
@@ -81,7 +81,8 @@ def test_what_expired_is_shown_by_state(capfd):
 
 
 def test_a_table_over_tables_shows_how_many_of_its_rows_changed(capfd):
-    (line,) = lines_of(capfd, QUERY, Outcome("events_topics", "success", 0, 1.0, changed=3))
+    changes = TableChanges(inserted=1, updated=2)
+    (line,) = lines_of(capfd, QUERY, Outcome("events_topics", "success", 0, 1.0, changes=changes))
     assert line.split() == ["✓", "plain", "3", "rows", "changed", "1.0", "s"]
 
 

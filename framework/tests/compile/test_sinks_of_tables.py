@@ -6,6 +6,7 @@ from support.written import project
 
 from millstream.physical.values import PerBatch
 from millstream.physical.verdict import verdict
+from millstream.runner.topics_needed import written_topics
 
 ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type from {{ source('shop', 'events') }}"
 SUMS = "{{ config(materialized='table', unique_key='type') }} select type, sum(amount) as total from {{ ref('orders') }} group by type"
@@ -50,3 +51,34 @@ def test_records_are_compared_with_those_before_only_if_these_can_be_computed_ag
     tmp_path, condition, repeatable
 ):
     assert query(tmp_path, OUT.replace("total > 1", condition)).repeatable == repeatable
+
+
+def test_an_edit_of_a_sink_that_sends_changes_needs_a_rebuild(tmp_path):
+    changes = OUT.replace("key='type'", "key='type', emit='changes'")
+    before = query(tmp_path, changes)
+    assert (before.follows_table, before.repeatable, before.sends_changes) == (True, True, True)
+    edits = {
+        changes.replace("total > 1", "total > 2"): "rebuild",
+        OUT: "rebuild",
+        changes.replace(" where", "\nwhere"): "same",
+    }
+    for edited, kind in edits.items():
+        after = query(tmp_path, edited)
+        assert verdict(before.signature, after.signature).kind == kind
+        assert verdict(after.signature, before.signature).kind == kind
+
+
+def test_a_sink_that_sends_changes_shares_no_query_and_its_topic_is_not_compacted(tmp_path):
+    changes = OUT.replace("key='type'", "key='type', emit='changes'")
+    models = {"orders": ORDERS, "sums": SUMS, "out": OUT, "changed": changes}
+    models["read"] = (
+        "{{ config(materialized='table', unique_key='type') }} select type, total from {{ ref('changed') }}"
+    )
+    queries = job_of(project(tmp_path, models)).physical.queries
+    own = next(each for each in queries if "model.changed" in each.stored)
+    assert [*own.stored] == ["model.changed"]
+    config = {each.name: each.config for each in written_topics(queries)}
+    assert config == {"out": {"cleanup.policy": "compact"}, "changed": {}}
+    # A reader takes the row after each change from the records.
+    (source,) = next(each for each in queries if "model.read" in each.stored).sources
+    assert (source.topic, str(source.columns[0].type)) == ("changed", "struct<type:string,total:bigint>")

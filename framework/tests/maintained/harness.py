@@ -197,8 +197,8 @@ class InDuckDB(Maintained):
         names = ", ".join(self.names[model])
         self._create(NEW, f"select {names} from ({sql})")
         rows = self._run(differences_sql(plan.target)).fetchall()
-        assert all(row[-1] in {None, 1} for row in rows), "two rows with the same key"
-        return [row[:-1] for row in rows]
+        assert all(row[-2] in {None, 1} for row in rows), "two rows with the same key"
+        return [row[:-2] for row in rows]
 
     def _table(self, name, relation, rows, more=""):
         self._run(f"create or replace table {name} ({self.columns[relation]}{more})")

@@ -1,12 +1,13 @@
 """What the change feed of a table adds up to: its rows come in no order."""
 
+from datetime import datetime
 from itertools import permutations
 
 import pytest
 
 from millstream.runner.queries.table_changes import net_changes
 
-SCHEMA = "id int, v string, _change_type string, _commit_version bigint"
+SCHEMA = "id int, v string, _change_type string, _commit_version bigint, _commit_timestamp timestamp"
 CASES = {
     "inserted, then updated": (
         [(1, "a", "insert", 5), (1, "a", "update_preimage", 6), (1, "b", "update_postimage", 6)],
@@ -24,18 +25,24 @@ CASES = {
 }
 
 
+def committed(version):
+    return datetime(2026, 1, 1, 0, version)  # noqa: DTZ001 -- Spark returns local times
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_changes_of_a_row_add_up_in_any_order(spark, case):
     rows, expected = CASES[case]
     orders = list(permutations(rows))
     # Each order is another key, so that one query checks all.
-    feed = [(number, *row[1:]) for number, order in enumerate(orders) for row in order]
+    feed = [(number, *row[1:], committed(row[3])) for number, order in enumerate(orders) for row in order]
     found = net_changes(spark.createDataFrame(feed, SCHEMA), ("id",), first=False).collect()
     made = [(r._before and r._before.v, r._last.v, r._deleted) for r in found]
+    assert all((r._version, r._time) == (rows[-1][3], committed(rows[-1][3])) for r in found)
     assert made == ([] if expected is None else [expected] * len(orders))
 
 
 def test_rows_that_came_and_went_are_deletes_if_the_topic_may_have_them(spark):
     rows, _ = CASES["inserted, then deleted"]
-    (found,) = net_changes(spark.createDataFrame(rows, SCHEMA), ("id",), first=True).collect()
+    feed = [(*row, committed(row[3])) for row in rows]
+    (found,) = net_changes(spark.createDataFrame(feed, SCHEMA), ("id",), first=True).collect()
     assert (found._before, found._last.v, found._deleted) == (None, "a", True)

@@ -137,6 +137,24 @@ def test_after_an_accepted_edit_each_changed_row_replaces_the_record_of_the_earl
     assert newest(received(shop.bootstrap, "large")) == {}
 
 
+def test_a_row_that_a_test_kept_out_is_deleted_with_the_record_that_it_had(shop, first_spark):
+    shop.model("latest", LATEST)
+    shop.model("large", LARGE)
+    shop.write(
+        "models/large.yml",
+        """
+        models: [{name: large, columns: [{name: kind, tests: [
+          {accepted_values: {values: [a], severity: drop}}
+        ]}]}]
+        """,
+    )
+    for kind in ("a", "b", "gone"):
+        shop.send(*(("x", {"id": number, "kind": kind, "value": 2.0}) for number in range(2)))
+        build(shop, first_spark)
+        kept = {} if kind == "gone" else {b"0": "a", b"1": "a"}
+        assert {key: row["kind"] for key, row in newest(received(shop.bootstrap, "large")).items()} == kept
+
+
 @pytest.mark.parametrize("moment", ["before", "during", "after"])
 def test_a_killed_build_leaves_a_topic_that_the_next_one_continues(shop, first_spark, moment):
     for name, sql in {"latest": LATEST, "kinds": KINDS, "large": LARGE, "often": OFTEN}.items():

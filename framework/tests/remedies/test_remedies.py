@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
+import remedies_of_changes
 import remedies_of_plans
 import remedies_of_sql
 import remedies_of_state
@@ -25,7 +26,7 @@ from millstream.testing.session import TestSession
 pytestmark = SPARK_WARNINGS
 
 PACKAGE = Path(__file__).parents[2] / "millstream"
-STATE = remedies_of_state.CASES | remedies_of_plans.CASES
+STATE = remedies_of_state.CASES | remedies_of_plans.CASES | remedies_of_changes.CASES
 CASES = STATE | remedies_of_sql.CASES
 WITH_ROWS = {name: case for name, case in STATE.items() if case.steps}
 QUICK = {

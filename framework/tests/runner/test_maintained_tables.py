@@ -8,6 +8,7 @@ from support.runs import built, problems, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.project.load import load_project
+from millstream.results import TableChanges
 from millstream.stores.delta.folder import delta_folder
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
@@ -51,6 +52,16 @@ def changed(results):
     return {each.id.partition(".")[2]: each.rows_changed for each in results.results}
 
 
+def of(results, name):
+    return next(each.changes for each in results.results if each.id == f"model.{name}")
+
+
+def of_delta(root, name):
+    """Return what Delta itself counted of the last commit."""
+    counted = DeltaTable(place(root, name)).history(1)[0]["operationMetrics"]
+    return {kind: int(counted[f"num_target_rows_{kind}"]) for kind in ("inserted", "updated", "deleted")}
+
+
 def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark):
     for name, sql in {"latest": LATEST, "kinds": KINDS, "sizes": SIZES, "first": FIRST, "out": OUT}.items():
         shop.model(name, sql)
@@ -61,6 +72,7 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     assert kinds(shop.root) == {"x": (2, 3.0, 2), "y": (2, 2.0, 1)}
     assert sizes(shop.root) == {2: 4}
     assert changed(results) == {"latest": None, "kinds": 2, "sizes": 1, "first": 2, "out": None}
+    assert of(results, "kinds") == TableChanges(touched=0, computed=2, inserted=2)
     assert sorted(row["id"] for row in table_rows(shop.root, "model.first")) == [1, 3]
     # An update moves a row to another group, a delete removes a group.
     shop.send(event(2, "b", "y", 3.0), event(1, "a", "gone"), event(5, "d", "z"))
@@ -69,6 +81,10 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     assert kinds(shop.root) == {"y": (3, 3.0, 2), "z": (1, 1.0, 1)}
     assert sizes(shop.root) == {3: 3, 1: 1}
     assert changed(results) == {"latest": None, "kinds": 3, "sizes": 3, "first": 4, "out": None}
+    assert of(results, "kinds") == TableChanges(touched=3, computed=2, inserted=1, updated=1, deleted=1)
+    assert of(results, "first") == TableChanges(touched=0, computed=2, inserted=2, deleted=2)
+    for name in ("kinds", "sizes", "first"):
+        assert of(results, name).by_kind == of_delta(shop.root, name)
     assert sorted(row["id"] for row in table_rows(shop.root, "model.first")) == [2, 5]
     # Its readers get the same differences.
     records = received(shop.bootstrap, "out")

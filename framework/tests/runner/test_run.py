@@ -178,6 +178,12 @@ def check_values(value):
     assert value('millstream_process_rss_bytes{process="jvm"}') > 1e8
     assert value('millstream_test_passed{test="row_count_totals"}') == 0
     assert value("count({__name__=~'shop_only.*'})") is None
+    assert value('millstream_changed_rows_total{model="spread",change="inserted"}') == 2
+    assert value('millstream_changed_rows_total{model="spread",change="deleted"}') == 0
+    assert value('millstream_touched_keys_total{model="spread"}') >= 1
+    assert value('millstream_computed_rows_total{model="spread"}') >= 2
+    # The same rows, as a metric of the project counts them.
+    assert value("shop_changes_total") == value("sum(millstream_changed_rows_total)")
 
 
 EMPTY = {
@@ -219,8 +225,23 @@ def check_alerts(prometheus):
     assert fires == {"MillstreamTestFailed": ["row_count_totals"]}
 
 
+SPREAD = """
+    {{ config(materialized='table', unique_key='high') }}
+    select total > 2.5 as high, count(*) as users from {{ ref('totals') }} group by total > 2.5
+"""
+
+
+QUERIES = ("totals", "spread", "events_topics")
+
+
+def inserted(run):
+    changes = (each.batch.changes for each in run.of(Batched) if each.query == "spread")
+    return sum(each["spread"].inserted for each in changes)
+
+
 def test_probes_and_metrics(shop, first_spark):
     shop.model("totals", TOTALS)
+    shop.model("spread", SPREAD)
     shop.send(event(1), event(2))
 
     def got(path):
@@ -244,6 +265,7 @@ def test_probes_and_metrics(shop, first_spark):
         """
         metrics:
           - {name: spent, model: totals, type: counter, expression: sum(total), dimensions: [user]}
+          - {name: changes, model: spread, type: counter, expression: count(*)}
           - {name: highest, model: totals, type: gauge, expression: max(total)}
           - {name: seen, model: plain, type: meter, expression: count(*), dimensions: [kind, user], most: 2}
           - {name: sizes, model: plain, type: histogram, expression: value, buckets: [1, 5], where: id > 1}
@@ -271,8 +293,9 @@ def test_probes_and_metrics(shop, first_spark):
     ):
         assert got("/readyz")[0] == 503
         run.until(lambda: rows_of(run, "totals") == 2 and rows_of(run, "events_topics") == 2)
+        run.until(lambda: inserted(run) == 1)
         ready = json.loads(got("/readyz")[1])
-        assert ready == {"good": True, "queries": {"totals": True, "events_topics": True}, "reasons": {}}
+        assert ready == {"good": True, "queries": dict.fromkeys(QUERIES, True), "reasons": {}}
         metrics = got("/metrics")[1]
         run.until(lambda: run.of(Machine))
         assert 'millstream_rows_total{query="totals"} 2.0' in metrics
@@ -284,6 +307,7 @@ def test_probes_and_metrics(shop, first_spark):
         shop.send(event(3, "another", value=7.0, kind="y"), event(4, "third", value=3.0, kind="y"))
         run.until(lambda: tested(run, passed=False))
         run.until(lambda: rows_of(run, "totals") == 4 and rows_of(run, "events_topics") == 4)
+        run.until(lambda: inserted(run) == 2)
         material = gather(shop.root, compile_project(shop.root), "target", plan=False)
         with scraped(address, written_as("alerts", material)) as prometheus:
             check_values(prometheus)

@@ -62,6 +62,14 @@ def test_a_query_runs_once(spark):
         )
 
 
+@pytest.mark.parametrize("rows", [0, 7, 20_000])
+def test_what_a_query_observes_is_known_afterwards(spark, rows):
+    counted = spark.range(rows).observe("seen", f.count("*").alias("seen"))
+    few = counted.join(spark.range(5).withColumnRenamed("id", "other"), f.expr("id = other"), "full")
+    with evaluated(few.where("id < 3 or id is null or id > 10")) as found:
+        assert found.observed("seen") == rows
+
+
 def test_settings_are_those_of_before(spark):
     spark.conf.set("spark.sql.shuffle.partitions", "7")
     names = (

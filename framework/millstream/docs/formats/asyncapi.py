@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from millstream.docs.formats.json_schema import of_columns, of_text
+from millstream.docs.formats.json_schema import of_changes, of_columns, of_text
 from millstream.docs.material import Material
 from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.manifest import Manifest, ManifestColumn, ManifestNode
@@ -55,7 +55,7 @@ def asyncapi(material: Material) -> str:
         },
         "components": {
             "messages": {topic.name: _message(topic) for topic in topics},
-            "schemas": {topic.name: of_columns(_value(topic)) for topic in topics},
+            "schemas": {topic.name: _payload(topic) for topic in topics},
         },
     }
     return msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode()
@@ -68,6 +68,11 @@ def _topics(manifest: Manifest) -> Iterator[_Topic]:
             yield _Topic(node, str(node.config.get("topic") or node.name), key, "receive")
         elif isinstance(sink := node.materialization, Sink):
             yield _Topic(node, sink.topic, sink.key[0] if len(sink.key) == 1 else "", "send")
+
+
+def _payload(topic: _Topic) -> dict[str, Any]:
+    row, sink = of_columns(_value(topic)), topic.node.materialization
+    return of_changes(row) if isinstance(sink, Sink) and sink.changes else row
 
 
 def _value(topic: _Topic) -> tuple[ManifestColumn, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from millstream.formats.changes import AFTER, CREATED, DELETED, READ, UPDATED, envelope
 from millstream.manifest import ManifestColumn
 from millstream.types import Array, Decimal, Map, Row, Simple, Type, TypeSyntaxError, parse_type
 
@@ -35,6 +36,23 @@ def of_columns(columns: Sequence[ManifestColumn]) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     required = [column.name for column in columns if not column.nullable]
     return schema | ({"required": required} if required else {})
+
+
+def of_changes(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a change of such a row, in which NULL is written."""
+    properties = {field.name: of_type(field.type) for field in envelope(())}
+    fields = {
+        name: each if name in row.get("required", ()) else _or_null(each)
+        for name, each in row["properties"].items()
+    }
+    whole = _or_null({"type": "object", "properties": fields, "required": [*fields]})
+    either = {"before": whole, AFTER: whole}
+    op = {"op": {"type": "string", "enum": [CREATED, UPDATED, DELETED, READ]}}
+    return {"type": "object", "properties": properties | either | op, "required": [*properties]}
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return schema | {"type": [schema["type"], "null"]} if "type" in schema else schema
 
 
 def of_text(text: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         return root
     if not spec.keys:
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
-        key = f"config({option}={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
+        key = f"config({option}={written_keys(traits.keys)})" if traits.keys else _FIXED.format(option)
         name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
         message = f"{name} gets {row} again when it changes, but has no {option}"
         keeper = "it" if isinstance(stored, Table) else "a reader"
@@ -46,7 +46,7 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
         because = f"; {problem}" if problem else ""
         message = f"{option} {', '.join(spec.keys)} does not identify these rows: {each}{because}"
-        all_of_them = f"use these columns: config({option}={_written(traits.keys)})"
+        all_of_them = f"use these columns: config({option}={written_keys(traits.keys)})"
         remedy = all_of_them if traits.keys else _FIXED.format(option)
         builder.problem("MS518", message, remedy, option=option)
         return root
@@ -63,7 +63,7 @@ def checked_keys(builder: Builder, root: Node) -> Node:
 _FIXED = "select a constant as its key: select 'all' as id, … and config({}='id')"
 
 
-def _written(keys: tuple[str, ...]) -> str:
+def written_keys(keys: tuple[str, ...]) -> str:
     """Return columns as written in an option."""
     quoted = ", ".join(f"'{key}'" for key in keys)
     return quoted if len(keys) == 1 else f"[{quoted}]"

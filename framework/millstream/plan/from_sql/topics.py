@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, quoted
-from millstream.formats import format_of
+from millstream.formats import DEFAULT, format_of
+from millstream.formats.changes import AFTER
 from millstream.formats.keys import written_key
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
@@ -17,6 +18,7 @@ from millstream.plan.nodes import (
     RAW,
     Column,
     Decode,
+    Filter,
     Item,
     Node,
     Project,
@@ -26,7 +28,7 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits
-from millstream.types import Field
+from millstream.types import BOOLEAN, Field, Row
 
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
@@ -102,16 +104,43 @@ def _with_key(node: Decode, model: ModelSpec, sink: Sink, label: str) -> Node:
             parts = {name: Expression((Ref(name),), key.type, nullable=key.nullable)}
         case _:
             name, key = _WHOLE_KEY, Column(_WHOLE_KEY, written.type)
-            parts = {each.name: _part(each) for each in keys}
+            parts = {each.name: _field(_WHOLE_KEY, each) for each in keys}
     whole = replace(node, key=key, key_type=written.type, key_format=written.encoding, label="")
     plain = {column.name: column.expression for column in whole.fields}
     items = tuple(Item(c.name, parts.get(c.name) or plain[c.name]) for c in model.columns)
     return Project(input=whole, items=items, label=label)
 
 
-def _part(key: Column) -> Expression:
-    pieces: tuple[Piece, ...] = (Ref(_WHOLE_KEY), f".{quoted(key.name)}")
-    return Expression(pieces, key.type, nullable=key.nullable)
+def _field(whole: str, column: Column) -> Expression:
+    pieces: tuple[Piece, ...] = (Ref(whole), f".{quoted(column.name)}")
+    return Expression(pieces, column.type, nullable=column.nullable)
+
+
+def _changes_node(scan: TopicScan, model: ModelSpec, sink: Sink, label: str) -> Node:
+    """Return the rows of a topic of changes: each change has the row after it, and a delete has none.
+
+    The columns of the key are those of the record's key, since a tombstone has nothing else.
+    """
+    known = {column.name.lower(): column for column in model.columns}
+    keys = [known[name.lower()] for name in model.keys]
+    written = written_key(sink.key_encoding, [Field(key.name, key.type) for key in keys])
+    whole = Column(_WHOLE_KEY, keys[0].type if len(keys) == 1 else written.type)
+    read = Decode(
+        input=scan,
+        relation=model.id,
+        format=DEFAULT,
+        fields=(Column(AFTER, Row(tuple(Field(each.name, each.type) for each in model.columns))),),
+        key=whole,
+        key_type=written.type,
+        key_format=written.encoding,
+        unique_by=(_WHOLE_KEY,),
+    )
+    exists = Expression((Ref(AFTER), " is not null"), BOOLEAN, nullable=False)
+    parts = {each.name: _field(_WHOLE_KEY, each) for each in keys}
+    if len(keys) == 1:
+        parts = {keys[0].name: Expression((Ref(_WHOLE_KEY),), keys[0].type, nullable=keys[0].nullable)}
+    items = tuple(Item(each.name, parts.get(each.name) or _field(AFTER, each)) for each in model.columns)
+    return Project(input=Filter(input=read, conditions=(exists,)), items=items, keys=model.keys, label=label)
 
 
 def sink_node(model: ModelSpec, written: Traits) -> Node:
@@ -127,6 +156,8 @@ def sink_node(model: ModelSpec, written: Traits) -> Node:
         label=f"{model.name}_records",
     )
     label = "" if written.watermarks else model.name
+    if sink.changes:
+        return _changes_node(scan, model, sink, label)
     in_value = sink.value_columns([column.name for column in model.columns])
     read = Decode(
         input=scan,

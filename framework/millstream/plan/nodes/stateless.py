@@ -340,7 +340,8 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
         value, key = self.materialization.encoding, self.materialization.key_encoding
         of_values = f" in {value}" if str(value) != DEFAULT_FORMAT else ""
         of_keys = f", keys in {key}" if key is not None else ""
-        return of_values + of_keys
+        changes = ", the rows before and after each change" if self.materialization.changes else ""
+        return of_values + of_keys + changes
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

@@ -42,7 +42,9 @@ class HeldRecords(Struct, frozen=True):
         records = without_earlier(rows, found.bounds)
         if found.upserts:
             records = _newest(records)
-        records = records.coalesce(1).sortWithinPartitions(_BATCH).drop(_BATCH)
+        # A tombstone follows the delete of the same batch.
+        in_order = (f.col(_BATCH), f.col("value").isNull())
+        records = records.coalesce(1).sortWithinPartitions(*in_order).drop(_BATCH)
         if found.exactly_once and self.transactions is not None:
             name = found.record.query
             sender = self.transactions.of(

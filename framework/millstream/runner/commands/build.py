@@ -19,7 +19,7 @@ from millstream.deployment.choosing import choose_queries
 from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
-from millstream.results import RunResults
+from millstream.results import RunResults, TableChanges
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
@@ -35,7 +35,7 @@ from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.failures import is_slow_start
 from millstream.runner.queries.results import Counts, Outcome, expired_states, sum_of_expired
-from millstream.runner.queries.row_tests import TestCounts
+from millstream.runner.queries.row_tests import CountsByBatch
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
@@ -135,6 +135,7 @@ class _Try:
     def __init__(self, query: Query) -> None:
         self.seen = Seen({each.topic: each.relation for each in query.sources if each.topic})
         self.counts = Counts()
+        self.changes = TableChanges()
         self.checkpoint = ""
         self.backfilled: dict[str, dict[str, int]] = {}
 
@@ -226,13 +227,14 @@ def _once(
             raise context.stores.raised[-1] from None
         raise
     finally:
-        tried.counts = tried.seen.counts + context.stores.test_counts.all()
+        tried.counts = tried.seen.counts + context.stores.counted.all()
+        tried.changes = context.stores.counted.changes()
         streaming.stop()
     if Swap((query.name,)) in stages:
         swap(running, query)
     record = running.record(query)
     if (last := streaming.lastProgress) is not None and record is not None:
-        batch = batch_of(last, TestCounts())
+        batch = batch_of(last, CountsByBatch())
         write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
     return Outcome(
         query.name,
@@ -242,7 +244,7 @@ def _once(
         counts=tried.counts,
         backfilled=tried.backfilled,
         expired=expired_states(query, tried.seen.expired),
-        changed=sum(context.stores.changed) if query.maintaining is not None else None,
+        changes=tried.changes if query.maintaining is not None else None,
         left_out=left_out | dict(context.left_out),
     )
 

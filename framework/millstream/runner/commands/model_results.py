@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from millstream.deployment.intents import FullRefresh
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
-from millstream.results import ModelResult, RunResults
+from millstream.results import ModelResult, RunResults, TableChanges
 from millstream.runner.queries.results import Outcome
 from millstream.runner.values import Job
 
@@ -38,7 +38,9 @@ class Done(Struct, frozen=True):
 def nothing_new(queries: Sequence[Query]) -> Done:
     """Return what a build does if all is up to date."""
     outcomes = {
-        query.name: Outcome(query.name, "success", changed=None if query.maintaining is None else 0)
+        query.name: Outcome(
+            query.name, "success", changes=None if query.maintaining is None else TableChanges()
+        )
         for query in queries
     }
     return Done(outcomes, dict.fromkeys(topics(queries), 0))
@@ -94,7 +96,8 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
                 problem.message if problem else outcome.message,
                 reads,
                 done.written.get(target.topic) if isinstance(target, SinkOutput) else None,
-                outcome.changed,
+                None if outcome.changes is None else outcome.changes.stored,
+                outcome.changes,
                 left_out.skipped,
                 left_out.dead_letters,
                 left_out.tests,

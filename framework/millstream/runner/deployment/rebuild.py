@@ -40,7 +40,7 @@ def begin(
         began = running.kafka.held(sent) if query.output_mode == "append" else {}
         record = replace(new, folder=f"spark-{new.id}", began=began)
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
-        upserts = held and query.output_mode == "update"
+        upserts = held and query.output_mode == "update" and not query.sends_changes
         found = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
         found = replace(found, exactly_once=held and query.exactly_once)
         pending_swap.write(running.files, checkpoint, found)

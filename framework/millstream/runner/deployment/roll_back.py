@@ -96,10 +96,16 @@ def _retained(running: Engine, apply: str) -> dict[str, Previous]:
 
 
 def _counted_twice(retained: dict[str, Previous], records: dict[str, Record]) -> Iterator[Diagnostic]:
-    """Refuse a rollback after which a query would count rows twice that were sent again since."""
+    """Refuse a rollback after which a query would count rows twice that were sent again since.
+
+    A query that sends changes would send rows before them that readers no longer have.
+    """
     sent = {topic: name for name in retained if name in records for topic in records[name].began}
     remedy = "check out the older version, and run `millstream apply`, which rebuilds both"
     for name, each in retained.items():
+        if each.record is not None and each.record.signature.changes:
+            message = f"{name} sends changes, and their readers have the rows of the newer version"
+            yield Diagnostic("MS888", message, None, remedy.replace("both", "it"))
         for topic in sorted(set(each.record.ids if each.record else ()) & sent.keys()):
             message = f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again"
             yield Diagnostic("MS888", message, None, remedy)

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.listener import (
 
 from millstream.runner.queries.batch import Batch
 from millstream.runner.queries.batches import batch_of
-from millstream.runner.queries.row_tests import TestCounts
+from millstream.runner.queries.row_tests import CountsByBatch
 
 Event = Batch | Literal["idle", "ended"]
 """`idle`: there is nothing new to read. `ended` is the last event."""
@@ -25,8 +25,8 @@ class Listener(StreamingQueryListener):
     """Receives the events of a session's only query. Spark waits meanwhile, so it just queues them."""
 
     def __init__(self) -> None:
-        self.test_counts = TestCounts()
-        """Failures of row checks in batches that are stored output by output."""
+        self.counted = CountsByBatch()
+        """What batches count that are stored output by output."""
         self.events: SimpleQueue[Event] = SimpleQueue()
 
     def first(self, seconds: float) -> Event | None:
@@ -40,7 +40,7 @@ class Listener(StreamingQueryListener):
         pass
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        self.events.put(batch_of(event.progress, self.test_counts))
+        self.events.put(batch_of(event.progress, self.counted))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: ARG002, N802
         self.events.put("idle")

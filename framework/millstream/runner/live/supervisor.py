@@ -263,7 +263,7 @@ class SupervisedQuery:
         query, context = prepare(self._running, self.query, self._stages, self._left_out)
         # Without a limit, Spark writes records without calls per batch, which a gate needs.
         context = replace(context, stores=replace(context.stores, turn=self._gate))
-        listener.test_counts, self._raised = context.stores.test_counts, context.stores.raised
+        listener.counted, self._raised = context.stores.counted, context.stores.raised
         context = self._paced(query, context)
         with self._lock:
             if self._stopping.is_set():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from millstream.results import TableChanges
 from millstream.runner.queries.results import Counts
 from millstream.state_figures import OperatorState
 
@@ -34,6 +35,8 @@ class Batch(Struct, frozen=True):
     """What the rows of the batch add to metrics; see `counts.Metrics`."""
     logs: dict[str, tuple[int, list[str]]] = {}
     """The logged rows; see `counts.Logs`."""
+    changes: dict[str, TableChanges] = {}
+    """What tables over tables did, by model."""
     ages: tuple[int, ...] = ()
     """How many records were how old when it began: two steps for each power of two of milliseconds."""
     model_rows: dict[str, int] = {}

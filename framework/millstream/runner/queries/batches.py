@@ -11,14 +11,14 @@ from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress
 from millstream.runner.queries.batch import Batch
 from millstream.runner.queries.counts import counts, logs_of, metrics_of, model_rows, observed, reasons
 from millstream.runner.queries.reads import OLDEST
-from millstream.runner.queries.row_tests import TestCounts
+from millstream.runner.queries.row_tests import CountsByBatch
 from millstream.state_figures import OperatorState
 
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topic in the description of Spark's KafkaMicroBatchStream."""
 
 
-def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch:
+def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
     read: dict[str, dict[int, int]] = {}
     behind: dict[str, int] = {}
     for source in progress.sources:
@@ -26,7 +26,7 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         if found is not None:
             _add_offsets(found[1], source, read, behind)
     states = progress.stateOperators
-    own_counts, metrics, logs = test_counts.take(progress.batchId)
+    own = counted.take(progress.batchId)
     return Batch(
         number=progress.batchId,
         rows=progress.numInputRows,
@@ -41,9 +41,10 @@ def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch
         state_rows=sum(each.numRowsTotal for each in states),
         state_bytes=sum(each.memoryUsedBytes for each in states),
         operators=tuple(map(state_of, states)),
-        counts=counts(observed([progress]).values()) + own_counts,
-        metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | metrics,
-        logs=logs_of(row.asDict() for row in progress.observedMetrics.values()) | logs,
+        counts=counts(observed([progress]).values()) + own.counts,
+        metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | own.metrics,
+        logs=logs_of(row.asDict() for row in progress.observedMetrics.values()) | own.logs,
+        changes=own.changes,
         ages=_ages(progress),
         model_rows=model_rows(progress.observedMetrics.values()),
         reasons=reasons(progress.observedMetrics.values()),

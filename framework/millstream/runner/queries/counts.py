@@ -199,6 +199,21 @@ def metrics_of(rows: Iterable[Mapping[str, Any]]) -> Metrics:
     }
 
 
+def metrics_together(one: Metrics, other: Metrics) -> Metrics:
+    """Return the sums of two batches."""
+    found = {name: dict(by_labels) for name, by_labels in one.items()}
+    for name, by_labels in other.items():
+        own = found.setdefault(name, {})
+        for labels, sums in by_labels.items():
+            own[labels] = _together(own[labels], sums) if labels in own else sums
+    return found
+
+
+def _together(one: list[float], other: list[float]) -> list[float]:
+    rows, total, *buckets = map(sum, zip(one, other, strict=True))
+    return [rows, total, min(one[2], other[2]), max(one[3], other[3]), *buckets[2:]]
+
+
 Logs = dict[str, tuple[int, list[str]]]
 """The logged rows of a batch by model: how many, and the texts of the first ones."""
 
@@ -212,6 +227,15 @@ def logs_of(rows: Iterable[Mapping[str, Any]]) -> Logs:
         for name, found in row.items()
         if name.startswith(prefix) and found and found["rows"]
     }
+
+
+def logs_together(one: Logs, other: Logs) -> Logs:
+    """Return the logged rows of two batches."""
+    found = dict(one)
+    for name, (rows, texts) in other.items():
+        before = found.get(name, (0, []))
+        found[name] = before[0] + rows, [*before[1], *texts]
+    return found
 
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:

@@ -25,7 +25,7 @@ from millstream.physical.values import (
 )
 from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.queries.latest import latest_rows
-from millstream.runner.queries.row_tests import TestCounts, run_row_checks
+from millstream.runner.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.runner.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.runner.queries.timestamps import send_with_timestamps
 from millstream.stores.spark import Batch
@@ -67,9 +67,7 @@ class Stores(Struct, frozen=True):
     """Called after a batch, with its records and the seconds of its work."""
     raised: list[MillstreamError] = field(default_factory=list)
     """Errors that refused a batch, since Spark passes on only their text."""
-    test_counts: TestCounts = field(default_factory=TestCounts)
-    changed: list[int] = field(default_factory=list)
-    """How many rows of a table over tables each batch inserted, updated or deleted."""
+    counted: CountsByBatch = field(default_factory=CountsByBatch)
 
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
@@ -103,7 +101,7 @@ def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, s
     tables = [each for each in delivery.deliveries if _written_as(each.target) == "row"]
     sinks = [each for each in delivery.deliveries if _written_as(each.target) == "record"]
     rows.createOrReplaceTempView(delivery.view)
-    stores.test_counts.add(number, run_row_checks(rows, delivery.deliveries))
+    stores.counted.add(number, run_row_checks(rows, delivery.deliveries))
     for each in tables:
         _store(rows, each, stores, number, small=small)
     if stores.check is not None:

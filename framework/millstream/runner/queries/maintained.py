@@ -7,7 +7,6 @@ stream has read only decides when a batch begins.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import reduce
@@ -15,6 +14,7 @@ from operator import and_
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -31,17 +31,19 @@ from millstream.plan.nodes.maintenance import (
     touched_column,
     view_of,
 )
+from millstream.results import TableChanges
 from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
 from millstream.types import has_equality
 
-_log = logging.getLogger(__name__)
 NEW, STORED = "_millstream_new", "_millstream_stored"
 """The views of the rows that the SQL gives, and of those in the table."""
 _PRESENT = "_present"
 COPIES = "_millstream_copies"
 """The column that counts the rows with the same key."""
+_COMPUTED = "_millstream_computed"
+"""The observed number of rows that the SQL gives."""
 _SMALL = 1 << 20
 """Bytes of all inputs and the table up to which a batch costs less if Spark plans it for few rows."""
 _BEFORE = "_change_type in ('update_preimage', 'delete')"
@@ -60,9 +62,7 @@ class Differences(Struct, frozen=True, eq=False):
     """The new versions of rows, and deleted ones with `_deleted`."""
     few: bool
     """The rows are in the driver."""
-    touched: int | None
-    """How many keys the changes touched; None if all rows were computed."""
-    stored: int
+    changes: TableChanges
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
 
     `changed` are the inputs with changes since the table was computed; None computes all rows.
     """
-    stored, touched = session.table(STORED), None
+    stored, touched = session.table(STORED), 0
     with ExitStack() as kept:
         touching = plan.maintenance.touching(changed or ())
         if touching:
@@ -79,7 +79,8 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
             keys.rows.createOrReplaceTempView(TOUCHED)
             touched = keys.count()
             if not touched:
-                yield Differences(stored.withColumn("_deleted", f.lit(False)).where("false"), True, 0, 0)
+                nothing = stored.withColumn("_deleted", f.lit(False)).where("false")
+                yield Differences(nothing, True, TableChanges())
                 return
             stored = _stored_touched(stored, keys.rows, plan.maintenance.by)
             stored.createOrReplaceTempView(STORED_TOUCHED)
@@ -87,10 +88,12 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
         else:
             stored.createOrReplaceTempView(STORED_TOUCHED)
             new = session.sql(plan.maintenance.whole)
-        _typed(new, plan.target).createOrReplaceTempView(NEW)
+        counted = _typed(new, plan.target).observe(_COMPUTED, f.count(f.lit(1)).alias(_COMPUTED))
+        counted.createOrReplaceTempView(NEW)
         found = kept.enter_context(evaluated(session.sql(differences_sql(plan.target))))
-        _check_keys(found.rows, plan.target)
-        yield Differences(found.rows.drop(COPIES), found.few, touched, found.count())
+        changes = _changes(found.rows, plan.target)
+        changes = replace(changes, touched=touched, computed=found.observed(_COMPUTED))
+        yield Differences(found.rows.drop(COPIES, _PRESENT), found.few, changes)
 
 
 def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> DataFrame:
@@ -114,19 +117,29 @@ def _typed(rows: DataFrame, target: TableOutput) -> DataFrame:
     return rows.select(*(f.col(quoted(c.name)).cast(str(c.type)) for c in target.columns))
 
 
-def _check_keys(rows: DataFrame, target: TableOutput) -> None:
-    """Refuse two rows with the same key, of which the table could hold one."""
-    first = rows.where(f"{COPIES} > 1").first()
-    if first is not None:
+def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
+    """Count differences by kind; refuse two rows with the same key, of which the table could hold one."""
+    new = f"not _deleted and {_PRESENT} is null"
+    kinds = (new, f"not _deleted and {_PRESENT}", "_deleted")
+    numbers = rows.select(*map(f.count_if, map(f.expr, kinds)), f.count_if(f.col(COPIES) > 1)).first()
+    assert numbers is not None
+    inserted, updated, deleted, repeated = numbers
+    if repeated:
+        first = rows.where(f"{COPIES} > 1").first()
+        assert first is not None
         name = target.model.partition(".")[2]
         values = ", ".join(f"{key} = {first[key]}" for key in target.keys)
         message = f"the SQL of '{name}' gives {first[COPIES]:,} rows with the key {values}"
         remedy = "make unique_key the columns that identify a row, or group by the key"
         raise MillstreamError(Diagnostic("MS857", message, None, remedy))
+    return TableChanges(inserted=inserted, updated=updated, deleted=deleted)
 
 
 def differences_sql(target: TableOutput) -> str:
-    """Return the rows to store, and all rows of keys that are not unique: `COPIES` counts these."""
+    """Return the rows to store, and all rows of keys that are not unique: `COPIES` counts these.
+
+    `_PRESENT` says whether the table has the key.
+    """
     names = [quoted(column.name) for column in target.columns]
     keys = ", ".join(quoted(key) for key in target.keys)
     on = " and ".join(f"n.{quoted(key)} <=> s.{quoted(key)}" for key in target.keys)
@@ -134,68 +147,62 @@ def differences_sql(target: TableOutput) -> str:
     same = " and ".join(f"n.{name} <=> s.{name}" for name in names) if compared else "false"
     items = ", ".join(f"if(n.{COPIES} is null, s.{name}, n.{name}) as {name}" for name in names)
     return "\n".join((
-        f"select {items}, n.{COPIES} is null as _deleted, n.{COPIES} from",
+        f"select {items}, n.{COPIES} is null as _deleted, n.{COPIES}, s.{_PRESENT} from",
         f"(select *, count(*) over (partition by {keys}) as {COPIES} from {NEW}) as n",  # noqa: S608 -- quoted names
         f"full join (select *, true as {_PRESENT} from {STORED_TOUCHED}) as s on {on}",  # noqa: S608
         f"where n.{COPIES} is null or n.{COPIES} > 1 or s.{_PRESENT} is null or not ({same})",
     ))  # fmt: skip
 
 
-def maintained(
+def maintain(
     plan: Maintaining,
     tables: Tables,
+    session: SparkSession,
     sql: Callable[[SparkSession], DataFrame],
     store: Callable[[DataFrame, int, Differences], None],
-) -> Callable[[DataFrame, int], None]:
-    """Return a function that brings a table up to date when a batch begins.
+) -> TableChanges:
+    """Bring a table up to date.
 
     `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction,
     and gets the differences.
     """
-
-    def each_batch(batch: DataFrame, _number: int) -> None:
-        session = batch.sparkSession
-        own = tables.versioned(plan.target.model)
-        noted = own.noted(session, plan.target)
-        before = None if noted.content is None else from_json(noted.content, Note)
-        now = {
-            relation: tables.versioned(relation).newest(session, relation)
-            for relation in plan.maintenance.relations
-            if not relation.startswith("seed.")
+    own = tables.versioned(plan.target.model)
+    noted = own.noted(session, plan.target)
+    before = None if noted.content is None else from_json(noted.content, Note)
+    now = {
+        relation: tables.versioned(relation).newest(session, relation)
+        for relation in plan.maintenance.relations
+        if not relation.startswith("seed.")
+    }
+    changed = _changed(plan, before, now)
+    if changed is not None and not changed:
+        return TableChanges()
+    note = msgspec.json.encode(Note(plan.digest, now))
+    sizes = [tables.versioned(each).size(session, each) for each in (*now, plan.target.model)]
+    small = sum(sizes) < _SMALL
+    with planned_small(session, small), ExitStack() as kept:
+        feeds = {
+            relation: kept.enter_context(evaluated(feed))
+            for relation, feed in _feeds(session, tables, before, now, changed)
         }
-        changed = _changed(plan, before, now)
-        if changed is not None and not changed:
-            return
-        note = msgspec.json.encode(Note(plan.digest, now))
-        sizes = [tables.versioned(each).size(session, each) for each in (*now, plan.target.model)]
-        small = sum(sizes) < _SMALL
-        with planned_small(session, small), ExitStack() as kept:
-            feeds = {
-                relation: kept.enter_context(evaluated(feed))
-                for relation, feed in _feeds(session, tables, before, now, changed)
-            }
-            if changed is not None and not any(feed.count() for feed in feeds.values()):
-                # The versions only differ in their files.
-                own.note(session, plan.target, noted.number, note)
-                return
-            _inputs(session, plan, tables, now, {relation: feed.rows for relation, feed in feeds.items()})
-            if before is not None and changed:
-                _inputs_before(session, plan, tables, before)
-            own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
-            found = kept.enter_context(differences(session, plan, changed))
-            name = plan.target.model.partition(".")[2]
-            keys = "all" if found.touched is None else found.touched
-            _log.info("%s: %s keys touched, %d rows stored", name, keys, found.stored)
-            if not found.stored and before is not None:
-                # The rows are those of the new versions as well.
-                own.note(session, plan.target, noted.number, note)
-                return
-            found.rows.createOrReplaceTempView(plan.view)
-            own.note(session, plan.target, noted.number + 1, note)
-            with planned_small(session, found.few, interpreted=small):
-                store(sql(session), noted.number + 1, found)
-
-    return each_batch
+        if changed is not None and not any(feed.count() for feed in feeds.values()):
+            # The versions only differ in their files.
+            own.note(session, plan.target, noted.number, note)
+            return TableChanges()
+        _inputs(session, plan, tables, now, {relation: feed.rows for relation, feed in feeds.items()})
+        if before is not None and changed:
+            _inputs_before(session, plan, tables, before)
+        own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
+        found = kept.enter_context(differences(session, plan, changed))
+        if not found.changes.stored and before is not None:
+            # The rows are those of the new versions as well.
+            own.note(session, plan.target, noted.number, note)
+            return found.changes
+        found.rows.createOrReplaceTempView(plan.view)
+        own.note(session, plan.target, noted.number + 1, note)
+        with planned_small(session, found.few, interpreted=small):
+            store(sql(session), noted.number + 1, found)
+        return found.changes
 
 
 def _changed(plan: Maintaining, before: Note | None, now: Mapping[str, Version]) -> set[str] | None:

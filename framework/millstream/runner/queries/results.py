@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query
-from millstream.results import Status
+from millstream.results import Status, TableChanges
 
 
 class Counts(Struct, frozen=True):
@@ -110,8 +110,8 @@ class Outcome(Struct, frozen=True):
     """Records of a batch that did not complete, by the same ids as `reads`."""
     backfilled: dict[str, dict[str, int]] = {}
     """Records that models read again before the query started, by model, then by the same ids."""
-    changed: int | None = None
-    """Rows of a table over tables that were inserted, updated or deleted; None for other queries."""
+    changes: TableChanges | None = None
+    """What a table over tables did; None for other queries."""
     expired: tuple[ExpiredState, ...] = ()
     left_out: dict[str, Diagnostic] = {}
     """Models that failed on their own; the query ran without them."""

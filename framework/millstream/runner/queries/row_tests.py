@@ -1,17 +1,28 @@
-"""Row checks in batches that are stored output by output."""
+"""Row checks in batches that are stored output by output, and what else such batches count."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Any
 
+from msgspec import Struct
 from pyspark.sql import DataFrame
 
 from millstream.physical.checks import WRONG_ROW, count_name
 from millstream.physical.measures import METRICS
 from millstream.physical.row_logs import LOGS
 from millstream.physical.values import DeadLetters, Delivery
-from millstream.runner.queries.counts import Logs, Metrics, counts, logs_of, metrics_of
+from millstream.results import TableChanges
+from millstream.runner.queries.counts import (
+    Logs,
+    Metrics,
+    counts,
+    logs_of,
+    logs_together,
+    metrics_of,
+    metrics_together,
+)
 from millstream.runner.queries.results import Counts
 
 
@@ -19,8 +30,22 @@ class WrongRowError(Exception):
     """A row fails a data test with severity `error`."""
 
 
-class TestCounts:
-    """Counts of failing rows by the number of their batch, so that a repeated batch counts once."""
+CHANGES = "changes"
+"""Before the id of a table over tables, in the name of what it did."""
+
+
+class BatchCounts(Struct, frozen=True):
+    """What a batch has counted."""
+
+    counts: Counts
+    metrics: Metrics
+    logs: Logs
+    changes: dict[str, TableChanges]
+    """Of tables over tables."""
+
+
+class CountsByBatch:
+    """What batches have counted, by their numbers, so that a repeated batch counts once."""
 
     def __init__(self) -> None:
         self._by_batch: dict[int, Mapping[str, Any]] = {}
@@ -28,18 +53,43 @@ class TestCounts:
     def add(self, number: int, found: Mapping[str, Any]) -> None:
         self._by_batch[number] = found
 
-    def take(self, number: int) -> tuple[Counts, Metrics, Logs]:
-        """Return and remove the counts, metrics and logged rows of a completed batch."""
-        found = self._by_batch.pop(number, {})
-        return counts([_only_counts(found)]), metrics_of([found]), logs_of([found])
+    def take(self, number: int) -> BatchCounts:
+        """Return and remove what a completed batch has counted, and what was stored before the first one."""
+        found = [self._by_batch.pop(each) for each in sorted(self._by_batch) if each <= number]
+        return BatchCounts(
+            counts(map(_only_counts, found)),
+            reduce(metrics_together, (metrics_of([each]) for each in found), {}),
+            reduce(logs_together, (logs_of([each]) for each in found), {}),
+            _changes_of(found),
+        )
+
+    def merged(self) -> dict[str, Any]:
+        """Return what all batches have counted, if these are different things."""
+        return {name: each for batch in self._by_batch.values() for name, each in batch.items()}
 
     def all(self) -> Counts:
         return counts(map(_only_counts, self._by_batch.values()))
 
+    def changes(self) -> TableChanges:
+        """Return what tables over tables did in all batches."""
+        return sum(_changes_of(self._by_batch.values()).values(), TableChanges())
+
+
+def _changes_of(batches: Iterable[Mapping[str, Any]]) -> dict[str, TableChanges]:
+    prefix, found = f"{CHANGES} model.", dict[str, TableChanges]()
+    for batch in batches:
+        for name, each in batch.items():
+            if name.startswith(prefix):
+                model = name.removeprefix(prefix)
+                found[model] = found.get(model, TableChanges()) + each
+    return found
+
 
 def _only_counts(found: Mapping[str, Any]) -> Mapping[str, int]:
     return {
-        name: number for name, number in found.items() if not name.startswith((f"{METRICS} ", f"{LOGS} "))
+        name: number
+        for name, number in found.items()
+        if not name.startswith((f"{METRICS} ", f"{LOGS} ", f"{CHANGES} "))
     }
 
 

@@ -33,6 +33,8 @@ class Evaluated(Struct, frozen=True, eq=False):
     few: bool
     """They are in the driver."""
     count: Callable[[], int]
+    observed: Callable[[str], int]
+    """Returns the number that `DataFrame.observe` has counted under a name, while the query ran."""
 
 
 @contextmanager
@@ -41,7 +43,12 @@ def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
     session = rows.sparkSession
     found = own_class(session, "SmallBatch").of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
     try:
-        yield Evaluated(DataFrame(found.rows(), session), bool(found.isLocal()), lambda: int(found.count()))
+        yield Evaluated(
+            DataFrame(found.rows(), session),
+            bool(found.isLocal()),
+            lambda: int(found.count()),
+            lambda name: int(found.observed(name)),
+        )
     finally:
         found.close()
 

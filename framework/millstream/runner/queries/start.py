@@ -36,6 +36,7 @@ from millstream.runner.queries import reads as reading
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.maintained import Differences
 from millstream.runner.queries.reads import Ranges
+from millstream.runner.queries.row_tests import CHANGES, CountsByBatch
 from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.table_changes import follow_table
 from millstream.runner.queries.tables import Tables
@@ -128,17 +129,30 @@ def _maintained(
     query: Query, plan: Maintaining, how: PerBatch, context: QueryContext
 ) -> Callable[[DataFrame, int], None]:
     """Return a function that stores the differences between a table and its SQL when something changed."""
-    # The numbers of its transactions are not those of Spark's batches.
-    stores = replace(context.stores, identity=MAINTAINED, again=None, records=lambda _: None, distinct=True)
+    rows_of = partial(_rows_of, query, context)
 
-    def stored(rows: DataFrame, number: int, found: Differences) -> None:
-        if found.few:
-            store(rows, how, stores, number, small=True)
-        else:
-            deliver(how, stores)(rows, number)
-        stores.changed.append(found.stored)
+    def each_batch(batch: DataFrame, number: int) -> None:
+        # The numbers of its transactions are not those of Spark's batches.
+        own = CountsByBatch()
+        stores = replace(
+            context.stores,
+            identity=MAINTAINED,
+            again=None,
+            records=lambda _: None,
+            distinct=True,
+            counted=own,
+        )
 
-    return maintained.maintained(plan, context.tables, partial(_rows_of, query, context), stored)
+        def stored(rows: DataFrame, transaction: int, found: Differences) -> None:
+            if found.few:
+                store(rows, how, stores, transaction, small=True)
+            else:
+                deliver(how, stores)(rows, transaction)
+
+        done = maintained.maintain(plan, context.tables, batch.sparkSession, rows_of, stored)
+        context.stores.counted.add(number, {**own.merged(), f"{CHANGES} {plan.target.model}": done})
+
+    return each_batch
 
 
 def _rows_of(query: Query, context: QueryContext, session: SparkSession) -> DataFrame:

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
-from millstream.physical.values import PerBatch, Query
+from millstream.physical.values import PerBatch, Query, SinkOutput
+from millstream.runner.queries.change_records import HAD, FollowedBatch, change_records, source_of
 from millstream.runner.queries.deliveries import Stores, deliver, sink_records, store
 from millstream.runner.queries.earlier_sql import has_records_of_earlier_sql
 from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.files import path_in
 from millstream.stores.hadoop_files import files_of
-from millstream.stores.spark import COMMITTED, KIND
+from millstream.stores.spark import COMMITTED, COMMITTED_AT, KIND
 
-_BEFORE, _LAST, _DELETED = "_before", "_last", "_deleted"
+_BEFORE, _LAST, _DELETED, _VERSION, _TIME = "_before", "_last", "_deleted", "_version", "_time"
+Only = Callable[[DataFrame], DataFrame]
+"""Returns the records that a batch has to send."""
 
 
 def follow_table(
@@ -38,10 +42,14 @@ def follow_table(
 
     `rows_of` evaluates the query over the view of its source.
     """
-    compared = query.repeatable and not has_records_of_earlier_sql(tables.spark, query.signature, checkpoint)
+    mixed = has_records_of_earlier_sql(tables.spark, query.signature, checkpoint)
+    # An edit of a query that sends changes is not accepted without a rebuild.
+    compared = query.repeatable and (query.sends_changes or not mixed)
     (source,), how = query.sources, query.deliver
     assert isinstance(how, PerBatch)
     keys = tables.keys(source.relation)
+    sinks = [each for each in query.outputs if isinstance(each, SinkOutput)]
+    doubtful = [each.topic for each in sinks if each.keeps_out]
 
     def each_batch(feed: DataFrame, number: int) -> None:
         session = feed.sparkSession
@@ -56,7 +64,11 @@ def follow_table(
             if compared:
                 computed(_rows_before(found.rows)).createOrReplaceTempView(how.view)
                 if (sent := sink_records(session, how)) is not None:
-                    own = replace(stores, only=_only_changed(sent, first=first))
+                    only = _only_changed(sent, doubtful=doubtful, first=first)
+                    if query.sends_changes:
+                        batch = _described(found.rows, _started(session, checkpoint, number), first=first)
+                        only = _as_changes(only, query, tables, batch)
+                    own = replace(stores, only=lambda records: only(records).drop(HAD))
             rows = computed(found.rows.select(f"{_LAST}.*", _DELETED))
             if found.few:
                 store(rows, how, own, number, small=True)
@@ -64,6 +76,14 @@ def follow_table(
                 deliver(how, own)(rows, number)
 
     return each_batch
+
+
+def _as_changes(only: Only, query: Query, tables: Tables, batch: FollowedBatch) -> Only:
+    """Return a function that turns the records of the only sink of a query into changes."""
+    (sink,) = (each for each in query.outputs if isinstance(each, SinkOutput))
+    (source,) = query.sources
+    about = source_of(tables.project.settings.name, source.relation, batch)
+    return lambda records: change_records(only(records), about, batch, tombstones=sink.tombstones)
 
 
 def _rows_before(changes: DataFrame) -> DataFrame:
@@ -74,17 +94,27 @@ def net_changes(feed: DataFrame, keys: Sequence[str], *, first: bool) -> DataFra
     """Return for each changed key its row before all changes, its last row, and whether that is deleted.
 
     If the batch has the `first` rows of the table, rows that came and went are also returned: the topic may
-    have them from an older version of the query.
+    have them from an older version of the query. `_VERSION` and `_TIME` are those of its last change.
     """
     gone = f.col(KIND).isin("update_preimage", "delete")
-    row = f.struct(*(f.col(quoted(name)) for name in feed.columns if name not in (KIND, COMMITTED)))
+    own = (KIND, COMMITTED, COMMITTED_AT)
+    row = f.struct(*(f.col(quoted(name)) for name in feed.columns if name not in own))
     at = f.struct(f.col(COMMITTED), f.when(gone, 0).otherwise(1))
     found = feed.groupBy(*(f.col(quoted(key)).alias(f"_key_{i}") for i, key in enumerate(keys))).agg(
         f.min_by(f.when(gone, row), at).alias(_BEFORE),
         f.max_by(row, at).alias(_LAST),
         f.max_by(gone, at).alias(_DELETED),
+        f.max(COMMITTED).alias(_VERSION),
+        f.max(COMMITTED_AT).alias(_TIME),
     )
     return found if first else found.where(f"{_BEFORE} is not null or not {_DELETED}")
+
+
+def _described(changes: DataFrame, started: int, *, first: bool) -> FollowedBatch:
+    newest = changes.agg(f.max(_VERSION), f.unix_millis(f.max(_TIME))).first()
+    assert newest is not None
+    version, committed = newest
+    return FollowedBatch(started, version or 0, committed or started, first)
 
 
 def _has_first_rows(
@@ -93,24 +123,38 @@ def _has_first_rows(
     """Return whether a batch may have rows that the table had when the query began to follow it."""
     if number == 0:
         return True
-    content = files_of(checkpoint, session).read(path_in(checkpoint, f"offsets/{number - 1}"))
+    return tables.versioned(relation).is_at_first_rows(_recorded(session, checkpoint, number - 1)[-1])
+
+
+def _started(session: SparkSession, checkpoint: str, number: int) -> int:
+    """Return when a batch was planned, in milliseconds since 1970; a repeated batch has the same time."""
+    return int(_recorded(session, checkpoint, number)[0]["batchTimestampMs"])
+
+
+def _recorded(session: SparkSession, checkpoint: str, number: int) -> list[dict[str, Any]]:
+    """Return what Spark has recorded of a batch before it began: about the batch, then its end."""
+    content = files_of(checkpoint, session).read(path_in(checkpoint, f"offsets/{number}"))
     assert content is not None, "Spark keeps the offsets of the last batches"
-    return tables.versioned(relation).is_at_first_rows(json.loads(content.decode().splitlines()[-1]))
+    return [json.loads(line) for line in content.decode().splitlines()[1:]]
 
 
-def _only_changed(before: DataFrame, *, first: bool) -> Callable[[DataFrame], DataFrame]:
-    """Return a function that drops records that readers have: equal ones, and tombstones of absent keys."""
+def _only_changed(before: DataFrame, *, doubtful: Sequence[str], first: bool) -> Only:
+    """Return a function that drops records that readers have: equal ones, and tombstones of absent keys.
+
+    `HAD` has the contents of the record before, if there was one. `doubtful` topics may have a record even if
+    there was none.
+    """
 
     def only_changed(records: DataFrame) -> DataFrame:
         contents = [name for name in before.columns if name not in ("topic", "key")]
         had = before.where("value is not null").select(
-            f.col("topic").alias("_topic"), f.col("key").alias("_key"), f.struct(*contents).alias("_had")
+            f.col("topic").alias("_topic"), f.col("key").alias("_key"), f.struct(*contents).alias(HAD)
         )
         same_key = (f.col("topic") == f.col("_topic")) & f.col("key").eqNullSafe(f.col("_key"))
         joined = records.join(had, same_key, "left")
-        tombstone, known = f.col("value").isNull(), f.col("_had").isNotNull()
-        needed: Column = known | f.lit(first)
-        same = known & f.struct(*contents).eqNullSafe(f.col("_had"))
-        return joined.where(f.when(tombstone, needed).otherwise(~same)).select(*records.columns)
+        tombstone, known = f.col("value").isNull(), f.col(HAD).isNotNull()
+        needed: Column = known | f.lit(first) | f.col("topic").isin(*doubtful)
+        same = known & f.struct(*contents).eqNullSafe(f.col(HAD))
+        return joined.where(f.when(tombstone, needed).otherwise(~same)).select(*records.columns, HAD)
 
     return only_changed

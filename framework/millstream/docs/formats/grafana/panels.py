@@ -152,6 +152,24 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     ),
     "Models": (
         Panel("Rows", "rowsps", (_rate("model_rows", "model"),)),
+        Panel(
+            "Keys touched in tables over tables",
+            "ops",
+            (_rate("touched_keys", "model"),),
+            empty="without tables over tables",
+        ),
+        Panel(
+            "Rows computed for tables over tables",
+            "rowsps",
+            (_rate("computed_rows", "model"),),
+            empty="without tables over tables",
+        ),
+        Panel(
+            "Rows changed in tables over tables",
+            "rowsps",
+            (_rate("changed_rows", "model", "change"),),
+            empty="without tables over tables",
+        ),
         Panel("Models left out", "short", (_each("left_out", "model"),)),
         Panel("Queries of models", "short", (_each("model", "model", "query"),), "table"),
         Panel(

@@ -18,7 +18,7 @@ from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import small, swap, table, versions
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.retention import Newest, with_retention
-from millstream.stores.spark import COMMITTED, KIND, Batch, Noted, StreamedTables, Version
+from millstream.stores.spark import COMMITTED, COMMITTED_AT, KIND, Batch, Noted, StreamedTables, Version
 
 _ROWS = "_millstream_rows"
 """The view of a batch."""
@@ -78,7 +78,7 @@ class DeltaTables(Struct, frozen=True):
     def feed(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         reader = session.readStream.format("delta").option("readChangeFeed", "true")
         names = (f.col(quoted(column.name)) for column in columns)
-        return reader.load(self.folder.read(relation)).select(*names, KIND, COMMITTED)
+        return reader.load(self.folder.read(relation)).select(*names, KIND, COMMITTED, COMMITTED_AT)
 
     def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
         return bool(offset["isStartingVersion"])

@@ -23,11 +23,13 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** The rows of a query that ran once. If they are few, plans read them from the driver, without shuffles and caches. */
 public final class SmallBatch {
+  private final QueryExecution execution;
   private final JavaRDD<InternalRow> stored;
   private final Dataset<Row> rows;
   private final int local;
 
-  private SmallBatch(JavaRDD<InternalRow> stored, Dataset<Row> rows, int local) {
+  private SmallBatch(QueryExecution execution, JavaRDD<InternalRow> stored, Dataset<Row> rows, int local) {
+    this.execution = execution;
     this.stored = stored;
     this.rows = rows;
     this.local = local;
@@ -50,7 +52,8 @@ public final class SmallBatch {
     Room room = new Room(most, bytes);
     for (List<InternalRow> part : parts) {
       if (part == null || !part.stream().allMatch(room::takes)) {
-        return new SmallBatch(stored, session.internalCreateDataFrame(stored.rdd(), query.schema(), false), 0);
+        Dataset<Row> rows = session.internalCreateDataFrame(stored.rdd(), query.schema(), false);
+        return new SmallBatch(execution, stored, rows, 0);
       }
       all.addAll(part);
     }
@@ -58,7 +61,7 @@ public final class SmallBatch {
     Seq<Attribute> columns = execution.analyzed().output();
     Seq<InternalRow> local = List$.MODULE$.from(CollectionConverters.asScala(all));
     LocalRelation relation = new LocalRelation(columns, local, false, Option.empty());
-    return new SmallBatch(null, Dataset.ofRows(session, relation), all.size());
+    return new SmallBatch(execution, null, Dataset.ofRows(session, relation), all.size());
   }
 
   public Dataset<Row> rows() {
@@ -73,6 +76,12 @@ public final class SmallBatch {
   /** Returns the number of rows; only rows in the driver are counted without a job. */
   public long count() {
     return stored == null ? local : stored.count();
+  }
+
+  /** Returns the only number that was observed under a name while the query ran; Spark drops plans without rows. */
+  public long observed(String name) {
+    Row found = CollectionConverters.asJava(execution.observedMetrics()).get(name);
+    return found == null ? 0 : found.getLong(0);
   }
 
   public void close() {

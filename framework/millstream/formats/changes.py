@@ -1,0 +1,43 @@
+"""Records that are changes of rows: the row before and after, as Debezium writes them in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from millstream.expressions import Piece, joined
+from millstream.formats.format import Fields, Item
+from millstream.formats.sql import TIMES, has_times, row
+from millstream.types import BIGINT, STRING, Field, Row
+
+AFTER = "after"
+"""The field with the row after a change; NULL if it was deleted."""
+CREATED, UPDATED, DELETED, READ = "c", "u", "d", "r"
+"""What happened to a row: `op`. A row that was there before is read."""
+_SOURCE = Row((
+    Field("version", STRING),
+    Field("connector", STRING),
+    Field("name", STRING),
+    Field("ts_ms", BIGINT),
+    Field("snapshot", STRING),
+    Field("db", STRING),
+    Field("table", STRING),
+    Field("lsn", BIGINT),
+))  # fmt: skip
+
+
+def encode_row(items: Sequence[Item]) -> tuple[Piece, ...]:
+    """Return the SQL of a row in a change: unlike in other records, fields that are NULL are there."""
+    times = f", {TIMES}" if any(has_times(each.type) for _, each in items) else ""
+    return joined(("to_json(", *row(items), f", map('ignoreNullFields', 'false'{times}))"))
+
+
+def envelope(columns: Fields) -> Fields:
+    """Return the fields of a record about rows with these columns."""
+    whole = Row(tuple(columns))
+    return (
+        Field("before", whole),
+        Field(AFTER, whole),
+        Field("source", _SOURCE, nullable=False),
+        Field("op", STRING, nullable=False),
+        Field("ts_ms", BIGINT, nullable=False),
+    )

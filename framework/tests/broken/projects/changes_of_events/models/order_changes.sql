@@ -1,0 +1,3 @@
+{{ config(materialized='sink', key='order_id', emit='changes') }}
+select o.order_id, o.amount
+from {{ source('app', 'orders') }} as o

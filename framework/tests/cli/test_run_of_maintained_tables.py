@@ -1,0 +1,54 @@
+"""What `run` says of tables over tables: keys touched, rows computed and changed, as text, as JSON and as metrics."""
+
+import json
+
+import pytest
+
+from millstream.cli.output import OutputStyle
+from millstream.cli.run_progress import RunProgress
+from millstream.ops.metrics import Identity, exposition
+from millstream.ops.seen import Watcher
+from millstream.physical.values import Memory, PerBatch, Query, Signature
+from millstream.results import TableChanges
+from millstream.runner.queries.batch import Batch
+from millstream.runner.values import Batched, Running, Waiting
+
+QUERY = Query(
+    name="kinds", kind="single", models=("model.kinds",), sources=(), reads=(), steps=(), sql="",
+    deliver=PerBatch("batch", ()), output_mode="update", memory=Memory(None, ""), signature=Signature((), ()),
+)  # fmt: skip
+BATCHES = (
+    Batch(0, 0, 1.0, changes={"kinds": TableChanges(computed=2, inserted=2)}),
+    Batch(1, 0, 1.0, changes={"kinds": TableChanges(touched=3, computed=2, updated=1, deleted=1)}),
+    Batch(2, 0, 1.0, changes={"kinds": TableChanges(touched=1, computed=1)}),
+    Batch(3, 0, 1.0, changes={"kinds": TableChanges()}),
+)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_a_batch_did_is_said(capfd, as_json):
+    watcher = Watcher()
+    progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), watcher)
+    for event in (Waiting(QUERY), Running(QUERY), *(Batched("kinds", batch) for batch in BATCHES)):
+        progress.handle(event)
+    progress.console.file.close()
+    said = capfd.readouterr()
+    if as_json:
+        lines = [each for each in map(json.loads, said.out.splitlines()) if each["event"] == "batch"]
+        assert [each["changes"]["kinds"]["computed"] for each in lines] == [2, 2, 1]
+        assert lines[1]["changes"]["kinds"] == {
+            "touched": 3, "computed": 2, "inserted": 0, "updated": 1, "deleted": 1,
+        }  # fmt: skip
+    else:
+        assert [line[9:] for line in said.err.splitlines()] == [
+            "kinds is running",
+            "kinds: all keys touched, 2 rows computed, 2 inserted in 1.0 s",
+            "kinds: 3 keys touched, 2 rows computed, 1 updated, 1 deleted in 1.0 s",
+            "kinds: 1 key touched, 1 row computed, nothing stored in 1.0 s",
+        ]
+    metrics = exposition(watcher, Identity("shop", "local"))[0].decode().splitlines()
+    labels = 'model="kinds",query="kinds"'
+    assert f"millstream_touched_keys_total{{{labels}}} 4.0" in metrics
+    assert f"millstream_computed_rows_total{{{labels}}} 5.0" in metrics
+    for kind, rows in {"inserted": 2.0, "updated": 1.0, "deleted": 1.0}.items():
+        assert f'millstream_changed_rows_total{{change="{kind}",{labels}}} {rows}' in metrics
