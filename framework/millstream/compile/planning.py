@@ -17,6 +17,7 @@ from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Surroundings
+from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Check, Column, Given, LoggedRows, Metering, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
@@ -42,7 +43,8 @@ class Planning:
         """Of tables with a store of their own."""
         self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
         for id_, topic in self.catalog.topics.items():
-            self.traits[id_] = KnownTraits().of(topic_node(topic))
+            node = stored_versions(topic, at_rest=False) if topic.versions else topic_node(topic)
+            self.traits[id_] = KnownTraits().of(node)
 
     def check(
         self,

@@ -31,17 +31,12 @@ from millstream.plan.nodes.maintenance import (
     touched_column,
     view_of,
 )
+from millstream.runner.queries.differences import COPIES, NEW, STORED, differences_sql
 from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
-from millstream.types import has_equality
 
 _log = logging.getLogger(__name__)
-NEW, STORED = "_millstream_new", "_millstream_stored"
-"""The views of the rows that the SQL gives, and of those in the table."""
-_PRESENT = "_present"
-COPIES = "_millstream_copies"
-"""The column that counts the rows with the same key."""
 _SMALL = 1 << 20
 """Bytes of all inputs and the table up to which a batch costs less if Spark plans it for few rows."""
 _BEFORE = "_change_type in ('update_preimage', 'delete')"
@@ -123,22 +118,6 @@ def _check_keys(rows: DataFrame, target: TableOutput) -> None:
         message = f"the SQL of '{name}' gives {first[COPIES]:,} rows with the key {values}"
         remedy = "make unique_key the columns that identify a row, or group by the key"
         raise MillstreamError(Diagnostic("MS857", message, None, remedy))
-
-
-def differences_sql(target: TableOutput) -> str:
-    """Return the rows to store, and all rows of keys that are not unique: `COPIES` counts these."""
-    names = [quoted(column.name) for column in target.columns]
-    keys = ", ".join(quoted(key) for key in target.keys)
-    on = " and ".join(f"n.{quoted(key)} <=> s.{quoted(key)}" for key in target.keys)
-    compared = all(has_equality(column.type) for column in target.columns)
-    same = " and ".join(f"n.{name} <=> s.{name}" for name in names) if compared else "false"
-    items = ", ".join(f"if(n.{COPIES} is null, s.{name}, n.{name}) as {name}" for name in names)
-    return "\n".join((
-        f"select {items}, n.{COPIES} is null as _deleted, n.{COPIES} from",
-        f"(select *, count(*) over (partition by {keys}) as {COPIES} from {NEW}) as n",  # noqa: S608 -- quoted names
-        f"full join (select *, true as {_PRESENT} from {STORED_TOUCHED}) as s on {on}",  # noqa: S608
-        f"where n.{COPIES} is null or n.{COPIES} > 1 or s.{_PRESENT} is null or not ({same})",
-    ))  # fmt: skip
 
 
 def maintained(

@@ -27,6 +27,7 @@ from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.batches import state_of
 from millstream.runner.queries.failures import reporting_spark_errors
+from millstream.runner.queries.differences import STORED
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
 
@@ -190,7 +191,7 @@ def _differences(session: SparkSession, trial: Trial, plan: Maintaining) -> None
     before = maintained.whole(session, plan.maintenance, plan.inputs).localCheckpoint()
     for each in trial.at_rest:
         _at_rest(session, trial.project, each)
-    before.createOrReplaceTempView(maintained.STORED)
+    before.createOrReplaceTempView(STORED)
     maintained.whole(session, plan.maintenance, plan.inputs)
     with maintained.differences(session, plan, None) as found:
         found.rows.localCheckpoint().createOrReplaceTempView(plan.view)
@@ -272,7 +273,7 @@ def batch_outputs(batch: DataFrame, query: Query, number: int) -> Iterable[Batch
         for delivery in delivery_plan.deliveries:
             rows, target = batch.sparkSession.sql(delivery.sql), delivery.target
             if isinstance(target, TableOutput) and target.keys:
-                rows = latest_rows(rows, target.keys, target.options.get("order_by"))
+                rows = latest_rows(rows, target.newest_by, target.options.get("order_by"))
             records = getattr(target, "topic", None) is not None
             output = "" if records else getattr(target, "model", "")
             yield BatchOutput(number, output, "records" if records else "rows", _listed(rows))
