@@ -16,7 +16,12 @@ from millstream.compile.logs import logged_rows
 from millstream.compile.metrics import meterings
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
-from millstream.compile.options import option_expressions, retention_without_time, unknown_names, wrong_versions
+from millstream.compile.options import (
+    option_expressions,
+    retention_without_time,
+    unknown_names,
+    wrong_versions,
+)
 from millstream.compile.planning import Planning, encoded_catalog
 from millstream.compile.relations import input_relations, with_versions
 from millstream.compile.sink_keys import sink_key

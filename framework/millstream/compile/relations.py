@@ -26,7 +26,9 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     is_open = topic.incomplete or topic.location.path in broken
     key = topic.key.type if topic.key else STRING
     if topic.versions:
-        return InputRelation(f"source.{topic.id}", with_versions(columns, [topic.key.name] if topic.key else []), is_open)
+        return InputRelation(
+            f"source.{topic.id}", with_versions(columns, [topic.key.name] if topic.key else []), is_open
+        )
     columns += [
         RelationColumn("_key", key, hidden=True),
         RelationColumn("_topic", STRING, nullable=False, hidden=True),

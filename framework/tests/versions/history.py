@@ -1,6 +1,7 @@
 """What the versions of rows are according to plain Python, and random records."""
 
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ def records(keys="abc", minutes=30, most=40):
 def cut(items, places):
     """Return a list in parts that begin at these places."""
     bounds = sorted({0, *(place % len(items) for place in places), len(items)})
-    return [items[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)]
+    return [items[start:stop] for start, stop in pairwise(bounds)]
 
 
 def history(given, keep=None):
@@ -30,7 +31,7 @@ def history(given, keep=None):
     long before the newest record.
     """
     found = []
-    oldest = max(minute for _, minute, _ in given) - keep if keep is not None else None
+    oldest = max(minute for _, minute, _ in given) - keep if given and keep is not None else None
     for key in {key for key, _, _ in given}:
         bounds = sorted({minute: value for own, minute, value in given if own == key}.items())
         ends = [minute for minute, _ in bounds[1:]] + [None]
@@ -49,7 +50,26 @@ def history(given, keep=None):
     return sorted(found, key=repr)
 
 
-def valid(given, key, minute):
-    """Return a key's value at a time, which is that of its newest record until then."""
-    known = {own: value for k, own, value in given if k == key and own <= minute}
-    return known[max(known)] if known else None
+def states(keys="ab", most=8):
+    """Return batches of the rows of a table that changed: each key once, with a time of its own or without."""
+    row = st.tuples(st.none() | st.integers(0, 120), st.none() | st.integers(0, 2))
+    batch = st.dictionaries(st.sampled_from(keys), row, min_size=1)
+    return st.lists(
+        batch.map(lambda rows: [(key, *row) for key, row in rows.items()]), min_size=1, max_size=most
+    )
+
+
+def replaced(batches, keep=None):
+    """Return the versions of rows that replace each other; the first batch comes at minute 100."""
+    bounds = {}
+    for now, batch in enumerate(batches, 100):
+        for key, time, value in batch:
+            own = bounds.setdefault(key, [])
+            before = own[-1][1] if own else None
+            if value == before:
+                continue  # an equal row, or a deletion of what is not there
+            begins = now if time is None or value is None else time
+            if own and own[-1][0] >= begins:
+                begins, _ = own.pop()
+            own.append((begins, value))
+    return history([(key, minute, value) for key, own in bounds.items() for minute, value in own], keep)

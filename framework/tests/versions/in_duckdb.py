@@ -8,7 +8,7 @@ from millstream.physical.values import TableOutput, Versions
 from millstream.plan.nodes import Column
 from millstream.plan.nodes.maintenance import STORED_TOUCHED
 from millstream.runner.queries.differences import NEW, STORED, differences_sql
-from millstream.runner.queries.versions import (
+from millstream.runner.queries.version_sql import (
     GIVEN,
     TOUCHED,
     Horizon,
@@ -70,7 +70,9 @@ class InDuckDB:
 
     def _table(self, name, rows, more=""):
         columns = ", ".join(f'"{column}" {kind}' for column, kind in COLUMNS.items())
-        self.duckdb.execute(f"create or replace table {name} ({columns}{more})".replace("timestamp", "timestamptz"))
+        self.duckdb.execute(
+            f"create or replace table {name} ({columns}{more})".replace("timestamp", "timestamptz")
+        )
         insert(self.duckdb, name, list(rows))
 
     def _create(self, name, sql):

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Read
 from millstream.formats import KEY, Encoding, format_of
-from millstream.materialization import DEAD_LETTER_SUFFIX, VALID_FROM, VALID_TO, Materialization, Sink, Table, View
+from millstream.materialization import (
+    DEAD_LETTER_SUFFIX,
+    VALID_FROM,
+    VALID_TO,
+    Materialization,
+    Sink,
+    Table,
+    View,
+)
 from millstream.once import once
 from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
 from millstream.project.names import Environment, named

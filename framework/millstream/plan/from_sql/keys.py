@@ -55,7 +55,11 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     if isinstance(root, Project):
         return builder.check(replace(root, keys=spec.given_keys), None)
     project = Project(
-        input=root, items=tuple(identity_items(root)), keys=spec.given_keys, label=root.label, models=root.models
+        input=root,
+        items=tuple(identity_items(root)),
+        keys=spec.given_keys,
+        label=root.label,
+        models=root.models,
     )
     return builder.check(project, None)
 

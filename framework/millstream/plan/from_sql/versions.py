@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, column
+from millstream.expressions import Expression
 from millstream.materialization import VALID_FROM, VALID_TO, Table
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS, TopicSpec
@@ -19,7 +19,7 @@ _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
 def versioned(builder: Builder, root: Node) -> Node:
     """Return the rows of a model as versions; without a time of its own, a row is valid from now on."""
     spec, stored = builder.spec, builder.spec.materialization
-    if not isinstance(stored, Table) or not stored.versions or builder.problems:
+    if not isinstance(stored, Table) or not stored.versions:
         return root
     traits = builder.traits.of(root)
     if traits.mode != "upsert" and not stored.order_by:
@@ -37,8 +37,8 @@ def versioned(builder: Builder, root: Node) -> Node:
 def topic_versions(topic: TopicSpec) -> Node:
     """Return the records of a reference topic as versions.
 
-    A version begins at the topic's event time. A record without one, such as one that deletes its key, has the
-    time of the record.
+    A version begins at the topic's event time. If a record has none, as one that deletes its key, its own
+    time counts.
     """
     node = topic_node(topic, metadata=("_timestamp",))
     node = node.input if isinstance(node, Watermark) else node  # a version is never late
@@ -62,7 +62,10 @@ def stored_versions(topic: TopicSpec, *, at_rest: bool) -> TableScan:
     found = (node.column(name) for name in topic.order)
     return TableScan(
         relation=topic.id,
-        columns=(*(c if c.name.lower() in keys else replace(c, nullable=True) for c in found), *VERSION_COLUMNS),
+        columns=(
+            *(c if c.name.lower() in keys else replace(c, nullable=True) for c in found),
+            *VERSION_COLUMNS,
+        ),
         changes=not at_rest,
         keys=() if at_rest else (*topic.unique_by, VALID_FROM),
         label=topic.name,

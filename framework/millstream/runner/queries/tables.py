@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from millstream.expressions import quoted
 from millstream.physical.values import SourceRead, StaticRead, TableOutput
 from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.runner.queries.versions import version_differences
@@ -80,6 +81,8 @@ class Tables(Struct, frozen=True, eq=False):
         return self._streamed(source.relation).feed(session, source.relation, source.columns)
 
     def keys(self, relation: str) -> tuple[str, ...]:
+        if (topic := self.catalog.topics.get(relation)) is not None:
+            return stored_versions(topic, at_rest=False).keys
         return self.catalog.models[relation].keys
 
     def whole(self, session: SparkSession, source: SourceRead) -> None:

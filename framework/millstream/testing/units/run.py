@@ -133,7 +133,9 @@ class UnitTestRun:
                 records = [self.encoder.records(source.relation, source.topic, each) for each in rows]
                 feeds.append(Feed(source.view, RECORDS, tuple(records)))
             else:
-                columns = self.context.relations.catalog.models[source.relation].columns
+                stored = self.context.relations.stored(source.relation)
+                assert stored is not None
+                columns, _ = stored
                 arrow = [arrow_rows(each, columns, deletes=True) for each in rows]
                 feeds.append(Feed(source.view, f"{ddl(columns)}, {DELETED} boolean", tuple(arrow)))
         return tuple(feeds)
@@ -147,16 +149,16 @@ class UnitTestRun:
 
         rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
         kind, _, name = relation.partition(".")
-        catalog = self.context.relations.catalog
         if kind == "seed" and relation not in self.test.relations:
             return OwnSeed(view, name)
-        if kind == "source":
-            topic = catalog.topics[relation].topic
+        stored = self.context.relations.stored(relation)
+        if stored is None:
+            topic = self.context.relations.catalog.topics[relation].topic
             query = self.plan.references[relation]
             return Reference(view, self.encoder.records(relation, topic, rows), query)
-        if newest and kind == "model":
-            rows = _newest_given(rows, catalog.models[relation].keys)
-        columns = catalog.seeds[relation].columns if kind == "seed" else catalog.models[relation].columns
+        columns, keys = stored
+        if newest and kind != "seed":
+            rows = _newest_given(rows, keys)
         return Rows(view, ddl(columns), arrow_rows(rows, columns, deletes=False))
 
     # -- the output
