@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from millstream.errors import did_you_mean
@@ -56,7 +57,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
             reader, shape, shape.topic or shape.name, shape.format or source.format, (source, shape)
         ),
         table=shape.table,
-        versions=_versions(reader, shape, columns),
+        versions=_versions(reader, shape, [*columns, *((key,) if key else ())]),
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
         deduplicate=_deduplicate(reader, source, shape),
@@ -76,18 +77,22 @@ def _deduplicate(reader: ColumnReader, source: SourceShape, shape: TopicShape) -
     return bool(shape.deduplicate or source.deduplicate) and not shape.table
 
 
-def _versions(reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...]) -> str:
+def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column | Key]) -> str:
     if not shape.versions:
         return ""
     place = reader.location(shape, "versions")
     if not shape.table:
-        message = f"'{shape.name}' is no reference topic: each of its records is a row"
+        message = f"'{shape.name}' is not a reference topic: each of its records is a row of its own"
         reader.at(place, "MS684", message, "add `table: true`, or remove `versions`")
         return ""
+    names = {column.name.lower() for column in columns}
     for name in (VALID_FROM, VALID_TO):
-        if any(column.name.lower() == name for column in columns):
+        if name in names:
             message = f"a topic with `versions` gets a column '{name}', and declares another one"
-            reader.at(place, "MS682", message, f"declare it by another name, with `from: {name}`")
+            remedy = (
+                "remove `versions`, and keep versions in a table that selects this column by another name"
+            )
+            reader.at(place, "MS682", message, remedy)
     return shape.versions
 
 

@@ -43,6 +43,11 @@ def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[Probl
     return problems
 
 
+def _text(node: exp.Expr, sql: str) -> str:
+    start, stop = span_of(node, sql)
+    return sql[start:stop]
+
+
 def _unknown_clause(node: exp.Expr) -> str | None:
     known = _KNOWN.get(type(node))
     if known is not None:
@@ -67,4 +72,10 @@ def _version(node: exp.Table, tokens: list[Token], sql: str) -> Problem:
     words = " ".join(sql[start:stop].upper().split())
     message = f"'{words}' is not supported: a join reads the newest version of a table"
     remedy = "remove the clause, or store the versions as rows and compare their times in ON"
+    if words == "FOR SYSTEM_TIME AS OF":
+        time, name = _text(node.args["version"].expression, sql), node.alias_or_name
+        remedy = (
+            f"remove the clause, keep `versions` of the relation, and add to ON: "
+            f"{name}.valid_from <= {time} and ({name}.valid_to is null or {time} < {name}.valid_to)"
+        )
     return Problem("MS430", message, start, stop, remedy, sql[start:stop])

@@ -50,6 +50,12 @@ def history(given, keep=None):
     return sorted(found, key=repr)
 
 
+def valid(given, key, minute):
+    """Return a key's value at a time, which is that of its newest record until then."""
+    known = {own: value for k, own, value in given if k == key and own <= minute}
+    return known[max(known)] if known else None
+
+
 def states(keys="ab", most=8):
     """Return batches of the rows of a table that changed: each key once, with a time of its own or without."""
     row = st.tuples(st.none() | st.integers(0, 120), st.none() | st.integers(0, 2))
