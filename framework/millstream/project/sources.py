@@ -83,7 +83,7 @@ def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column 
     place = reader.location(shape, "versions")
     if not shape.table:
         message = f"'{shape.name}' is not a reference topic: each of its records is a row of its own"
-        reader.at(place, "MS684", message, "add `table: true`, or remove `versions`")
+        reader.at(place, "MS683", message, "add `table: true`, or remove `versions`")
         return ""
     names = {column.name.lower() for column in columns}
     for name in (VALID_FROM, VALID_TO):

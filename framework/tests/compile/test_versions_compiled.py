@@ -1,5 +1,7 @@
 """Tables and reference topics that keep versions: their columns and keys, and what an edit means for their rows."""
 
+import re
+
 import pytest
 from support.runs import job_of
 from support.written import project
@@ -89,6 +91,70 @@ def test_a_column_of_records_is_none_of_versions(tmp_path):
     )
     (problem,) = compile_project(root).diagnostics
     assert (problem.code, problem.message) == ("MS402", "column '_offset' does not exist")
+
+
+JOINS = {
+    "an inner join": ("join R as r on r.user_id = o.user_id", "o.at", "r"),
+    "a left join": ("left join R as r on r.user_id = o.user_id or r.segment = 'all'", "o.at", "r"),
+    "a relation without an alias": ("join R on users.user_id = o.user_id", "o.at", "users"),
+    "a semi join": ("left semi join R as r on o.user_id = r.user_id", "o.at", "r"),
+    "a table": ("join T as r on r.user_id = o.user_id and r.type > 'a'", "o.at", "r"),
+    "another join": ("join R as r on r.user_id = o.user_id join P as p on p.user_id = o.user_id", "o.at", "r"),
+    "quoted names": ("join R as `r x` on `r x`.user_id = o.user_id", "o.`at`", "`r x`"),
+    "a full name": ("join R as r on r.user_id = o.user_id", "P.at", "r"),
+}  # fmt: skip
+NAMES = {"R": USERS, "T": "{{ ref('versions') }}", "P": "{{ ref('t') }}"}
+VERSIONS = config("versions='all', order_by='at'") + f"select user_id, type, at from {EVENTS}"
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_as_of_a_time_is_conditions_on_the_times_of_versions(name, tmp_path):
+    join, time, alias = JOINS[name]
+    first = "P" if time.startswith("P") else "P as o"
+    select = f"select {time.split('.')[0]}.user_id from {first} {join}".replace(
+        "o.user_id", f"{time.split('.')[0]}.user_id"
+    )
+    clause = f"for system_time as of {time} "
+    place = re.search(r"(?<=join [RT] )", select).end()
+    as_of = select[:place] + clause + select[place:]
+    bounds = f"({alias}.valid_from is null or {alias}.valid_from <= {time}) and ({alias}.valid_to is null or {time} < {alias}.valid_to)"
+    before, condition, after = re.fullmatch(r"(.*? on )(.*?)( join P.*|)", select).groups()
+    written = f"{before}({condition}) and {bounds}{after}"
+    found = []
+    for sql in (as_of, written):
+        text = re.sub(r"\b[RTP]\b", lambda match: NAMES[match.group()], sql)
+        queries = job_of(
+            versioned(tmp_path, m=config("") + text, t=TABLE, versions=VERSIONS)
+        ).physical.queries
+        found += [
+            q.maintaining.maintenance
+            for q in queries
+            if q.maintaining and q.maintaining.target.model == "model.m"
+        ]
+    one, other = ([each.whole, each.restricted, *(t.sql for t in each.touched)] for each in found)
+    plain = re.compile(r"[\s()`]+|inner ")
+    assert [plain.sub("", each) for each in one] == [plain.sub("", each) for each in other]
+    assert not any("system_time" in each for each in one)
+
+
+REFUSED = {
+    "no column": ("MS430", "join R for system_time as of timestamp'2026-01-01' as r on r.user_id = o.user_id", "FOR SYSTEM_TIME AS OF needs a column"),
+    "no time": ("MS407", "join R for system_time as of o.type as r on r.user_id = o.user_id", "a version is valid at a time, and 'type' is string"),
+    "no versions": ("MS430", "join P for system_time as of o.at as r on r.user_id = o.user_id", "'r' keeps no versions"),
+    "no ON": ("MS430", "join R for system_time as of o.at as r using (user_id)", "FOR SYSTEM_TIME AS OF needs a join with ON"),
+    "a later relation": ("MS402", "join R for system_time as of s.at as r on r.user_id = o.user_id join P as s on true", "relation or column 's' is not in scope"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_time_of_a_version(name, tmp_path):
+    code, join, message = REFUSED[name]
+    text = re.sub(
+        r"\b[RP]\b", lambda match: NAMES[match.group()], f"select o.user_id, o.type from P as o {join}"
+    )
+    sql = config("") + text
+    problems = compile_project(versioned(tmp_path, m=sql, t=TABLE)).diagnostics
+    assert [(each.code, each.message) for each in problems] == [(code, message)]
 
 
 EDITS = {

@@ -31,8 +31,7 @@ ALL_ORDERS = """
 CONVERTED = """
     {{ config(materialized='table', unique_key='id') }}
     select o.id, r.rate from {{ ref('all_orders') }} as o
-    left join {{ source('web', 'rates') }} as r
-    on r.currency = o.currency and r.valid_from <= o.at and (r.valid_to is null or o.at < r.valid_to)
+    left join {{ source('web', 'rates') }} for system_time as of o.at as r on r.currency = o.currency
 """
 LOOKED_UP = """
     {{ config(materialized='sink', key='id') }}

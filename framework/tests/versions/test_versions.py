@@ -117,6 +117,14 @@ def test_the_newest_version_before_what_is_kept_is_kept():
     assert minutes(table.rows.values()) == [("a", 2, 1, None), ("b", 1, 5, 20), ("b", 2, 20, None)]
 
 
+def test_an_empty_version_goes_when_the_next_one_begins_before_what_is_kept():
+    table = InDuckDB(10)
+    table.batch([("a", at(5), None), ("a", at(12), 1), ("b", at(21), 1)])
+    assert minutes(table.rows.values()) == [("a", 1, 12, None), ("a", None, 5, 5), ("b", 1, 21, None)]
+    table.batch([("b", at(22), 2)])
+    assert minutes(table.rows.values()) == [("a", 1, 12, None), ("b", 1, 21, 22), ("b", 2, 22, None)]
+
+
 def test_a_row_without_a_time_is_valid_before_all_others():
     table = InDuckDB(10)
     table.batch([("a", None, 1), ("b", None, None)])

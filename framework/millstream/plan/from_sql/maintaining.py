@@ -21,7 +21,7 @@ from millstream.types import has_equality
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
 _NOT_ROW_BY_ROW = frozenset(
-    ("MS510", "MS513", "MS514", "MS516", "MS527", *(refusal.code for refusal in REFUSALS.values()))
+    ("MS510", "MS513", "MS514", "MS516", "MS527", "MS686", *(refusal.code for refusal in REFUSALS.values()))
 )
 _OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit", "state")
 """Options of rows that come one by one."""
