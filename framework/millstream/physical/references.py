@@ -11,14 +11,12 @@ from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.versions import topic_versions
-from millstream.plan.nodes import Output, Plan, TableScan, Watermark
+from millstream.plan.nodes import Output, Plan, Watermark
 
 
 def reference_outputs(plan: Plan, topics: Mapping[str, TopicSpec]) -> tuple[Output, ...]:
     """Return a table for each reference topic that a model looks up, with all columns of the topic."""
-    changes = (node.relation for node in plan.order if isinstance(node, TableScan) and node.changes)
-    read = dict.fromkeys((*plan.at_rest, *changes))
-    return tuple(_table(topics[relation]) for relation in read if relation in topics)
+    return tuple(_table(topics[relation]) for relation in plan.tables if relation in topics)
 
 
 def _table(topic: TopicSpec) -> Output:
