@@ -14,7 +14,7 @@ from support.long import VERSIONED
 from versions.history import at, cut, history, records, replaced, states
 from versions.in_duckdb import InDuckDB
 
-SHORT = 12
+SHORT = 6
 places = st.lists(st.integers(0, 1000), max_size=6)
 keeps = st.none() | st.integers(1, 30)
 

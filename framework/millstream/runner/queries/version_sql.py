@@ -19,6 +19,7 @@ from millstream.materialization import VALID_FROM, VALID_TO
 from millstream.physical.values import TableOutput, Versions
 from millstream.plan.nodes.maintenance import STORED_TOUCHED
 from millstream.runner.queries.differences import STORED
+from millstream.types import has_equality
 
 GIVEN = "_millstream_given"
 """The view of the new rows, with `_deleted`."""
@@ -38,16 +39,19 @@ def placed_sql(table: TableOutput, versions: Versions, now: str) -> str:
 
     A row that is deleted ends now. An equal row is no new version, unless it has a time of its own.
     """
-    names = [quoted(c.name) for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
+    own = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
+    names = [quoted(c.name) for c in own]
     time = f"if(g._deleted, {now}, coalesce(g.{VALID_FROM}, {now}))"
-    same = " and ".join(f"g.{name} <=> l.{name}" for name in names)
+    compared = all(has_equality(c.type) for c in own)
+    same = " and ".join(f"g.{name} <=> l.{name}" for name in names) if compared else "false"
     return "\n".join((
         f"select {', '.join(f'g.{name}' for name in names)},",
         f"greatest({time}, l._last) as {VALID_FROM}, g.{VALID_TO}, g._deleted",
         f"from {GIVEN} as g left join (",
         f"select *, {_LAST} as _last, {VALID_TO} is null as _open from (",
         f"select *, row_number() over (partition by {_list(versions.by)}",
-        f"order by {_LAST} desc nulls last, {VALID_FROM} desc nulls last) as _place from {STORED}",
+        f"order by {_LAST} desc nulls last, {VALID_FROM} desc nulls last) as _place",
+        f"from {STORED} as s left semi join {GIVEN} as k on {_on(versions.by, 's', 'k')}",
         f")) as l on l._place = 1 and {_on(versions.by, 'g', 'l')}",
         "where if(g._deleted, coalesce(l._open, false),",
         f"not coalesce(l._open and ({same}), false))",
