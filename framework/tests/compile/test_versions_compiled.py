@@ -143,6 +143,7 @@ REFUSED = {
     "no versions": ("MS430", "join P for system_time as of o.at as r on r.user_id = o.user_id", "'r' keeps no versions"),
     "no ON": ("MS430", "join R for system_time as of o.at as r using (user_id)", "FOR SYSTEM_TIME AS OF needs a join with ON"),
     "a later relation": ("MS402", "join R for system_time as of s.at as r on r.user_id = o.user_id join P as s on true", "relation or column 's' is not in scope"),
+    "SQL that is not split": ("MS430", "join R for system_time as of o.at as r on r.user_id = o.user_id order by o.user_id", "FOR SYSTEM_TIME AS OF is not supported within SQL that Millstream can't split into clauses"),
 }  # fmt: skip
 
 
