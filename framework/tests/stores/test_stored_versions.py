@@ -14,7 +14,15 @@ from versions.history import cut, history, records
 from versions.stored import BATCHES, DELTA, Versioned
 
 
-def test_versions_are_kept_and_a_batch_is_stored_once(store):
+def test_versions_are_kept(store):
+    versioned = Versioned(store)
+    for number, rows in enumerate(BATCHES[:2]):
+        versioned.batch(number, rows)
+    assert versioned.rows() == history(BATCHES[0] + BATCHES[1], 10)
+
+
+@pytest.mark.long
+def test_a_batch_is_stored_once(store):
     versioned, seen = Versioned(store), []
     for number, rows in enumerate(BATCHES):
         seen += rows
