@@ -106,14 +106,20 @@ class TrialResult(Struct, frozen=True):
     """Rows of state that expired."""
 
 
-def as_batch(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
-    """Run a stateless query over all given rows, as one batch."""
+Stored = dict[str, dict[str, dict[str, Any]]]
+"""By table that keeps versions, and by key, the rows that earlier batches stored."""
+
+
+def as_batch(spark: SparkSession, trial: Trial, log: str, kept: Stored | None = None) -> TrialResult:
+    """Run a stateless query over all given rows, as one batch after those that stored what is kept."""
     with reporting_spark_errors(trial.query.title, log):
         session = spark.newSession()
         for feed in trial.feeds:
             rows = [row for batch in feed.batches for row in batch]
             frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
-        return TrialResult(tuple(batch_outputs(_rows(session, trial), trial.query, 0, {})))
+        return TrialResult(
+            tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if kept is None else kept))
+        )
 
 
 def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
@@ -259,10 +265,6 @@ def _arrow(columns: str) -> pa.Schema:
 
 def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
-
-
-Stored = dict[str, dict[str, dict[str, Any]]]
-"""By table that keeps versions, and by key, the rows that earlier batches stored."""
 
 
 def batch_outputs(batch: DataFrame, query: Query, number: int, kept: Stored) -> Iterable[BatchOutput]:

@@ -60,7 +60,7 @@ def run_unit_test(
     each_step: bool = True,
 ) -> Outcome:
     """Run the tested model over micro-batches; without `each_step`, only the final rows are exact."""
-    from millstream.runner.samples.trial import as_batch, as_stream
+    from millstream.runner.samples.trial import Stored, as_batch, as_stream
 
     run = UnitTestRun(context, test, plan)
     if plan.stateful:
@@ -69,8 +69,9 @@ def run_unit_test(
         output, late, expired = run.rows(streamed, scheduled), streamed.late, streamed.expired
     else:
         output, late, expired = [], 0, 0
+        kept: Stored = {}
         for index, batch in enumerate(batches):
-            single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log)
+            single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log, kept)
             output += run.rows(single, [batch])
     dead_letters = [row for _, row in output if row.get(_DEAD_LETTER)]
     if _has_dead_letters(test):
