@@ -31,6 +31,10 @@ LONGEST_TOPIC = 249
 """How many characters the name of a topic has at most in Kafka."""
 CHANGES = "changes"
 """As `emit` of a sink: each record has the row before and after a change."""
+VALID_FROM, VALID_TO = "valid_from", "valid_to"
+"""The columns of a table that keeps versions: the time from which a version is valid, and until which."""
+ALL = "all"
+"""As `versions`: none of them is ever removed."""
 REGISTRY = "registry"
 """As the schema of a sink: what the registry has under its subject."""
 
@@ -64,6 +68,11 @@ class _Kind(Struct, frozen=True):
     @property
     def keys(self) -> tuple[str, ...]:
         return ()
+
+    @property
+    def given_keys(self) -> tuple[str, ...]:
+        """The columns of the model's SQL that are its key."""
+        return self.keys
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -241,6 +250,8 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     delete_when: str | None = None
     """An SQL condition; rows that match it are deleted."""
     retention: str | None = None
+    versions: str | None = None
+    """How long a version of a row is kept after its end, or `all`; None: only the newest one is stored."""
     store: str | None = None
     refresh: str | None = None
     """How a table over tables is kept equal to its SQL: `full`, `weights`, or by touched keys."""
@@ -256,11 +267,21 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     @property
     def settings(self) -> dict[str, Any]:
         """Return the options that define which rows are stored, and where."""
-        return self._given("order_by", "retention", "store")
+        names = ("store",) if self.versions else ("order_by", "retention", "store")
+        return self._given(*names)
 
     @property
     def keys(self) -> tuple[str, ...]:
+        return (*self.unique_key, VALID_FROM) if self.versions else self.unique_key
+
+    @property
+    def given_keys(self) -> tuple[str, ...]:
         return self.unique_key
+
+    @property
+    def kept(self) -> str:
+        """How long rows are kept; empty: forever."""
+        return "" if self.versions == ALL else self.versions or self.retention or ""
 
     def dead_letter_topic(self, model: str) -> str:
         return self.dead_letters or super().dead_letter_topic(model)

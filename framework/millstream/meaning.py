@@ -87,6 +87,7 @@ def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> dict[str, str]:
     """Return facts about sources and seeds besides their names; `seeds` has digests of rows by id."""
     topics = {
         id_: f"{t.topic} {t.format.identity} {t.key_type} {t.key_format.identity}"
+        + (" versions" if t.versions else "")
         for id_, t in catalog.topics.items()
     }
     return topics | {id_: seeds.get(id_, "") for id_ in catalog.seeds}

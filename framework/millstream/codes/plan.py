@@ -140,6 +140,29 @@ MS547 A metric that can't be computed
     A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
     a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and
     `avg`), or, for a histogram and a timer, a number of each row, and no row can make it fail.
+MS681 Versions of a row need its time
+    A table with `versions` over events puts each version of a row at its time, in whatever order they come:
+    `order_by` names that time, which must be a timestamp. Over a table or an aggregate, whose rows replace
+    each other, `order_by` can be left out: a version then begins when it is stored.
+MS682 A column has the name of one that versions add
+    A table or a reference topic with `versions` has the columns `valid_from` and `valid_to`. Give a column of
+    the model or topic another name.
+MS683 `versions` does not go with another option, or without one
+    `versions` says how long a version is kept after its end, which `retention` can't. `refresh` is for a
+    table that is kept equal to its SQL: keep the versions of its rows in a second table that selects from it.
+    A topic with `versions` needs `table: true`: otherwise each of its records is a row that never changes.
+MS684 A join finds all versions of a row
+    A table or a reference topic with `versions` has a row for each version of a row, so a join that only
+    compares the key finds all of them. Say in ON which one it is: `r.valid_to is null` for the newest, or
+    compare `valid_from` and `valid_to` with a time. A table over tables can join `FOR SYSTEM_TIME AS OF`.
+MS685 Versions of a table over tables
+    This SQL runs over rows at rest, and its table is kept equal to it. Its rows have no times, so its changes
+    are versions only for a table that reads them: select from this one in a second table with `versions`.
+MS686 FOR SYSTEM_TIME AS OF in a stream
+    A row of a stream would have to wait until no version of its time can come any more. A table over tables
+    needs no waiting: it joins the version of each row's time, and corrects rows when a version comes late. So
+    store the stream in a table, and join that: see [versions of rows](versions.md). To use the versions that
+    are known when a row comes, compare their times in ON.
 MS519 An option names a column that the model does not have
     `key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` must be
     columns of the model's own SELECT.

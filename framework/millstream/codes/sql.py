@@ -35,8 +35,10 @@ MS414 Unknown columns
 MS416 Reserved column name
     `_deleted`, `_bad` and `_record` are columns that queries add to rows. Rename the column.
 MS430 Time travel
-    `TIMESTAMP AS OF`, `VERSION AS OF` and `FOR SYSTEM_TIME AS OF` are not supported. Remove the clause: a
-    stream that joins a table reads the newest version of it in each batch.
+    `TIMESTAMP AS OF` and `VERSION AS OF` are not supported: a stream that joins a table reads the newest
+    version of it in each batch. `FOR SYSTEM_TIME AS OF` a column joins a table or a reference topic with
+    `versions`, which has a row for each version of a row: see [versions of rows](versions.md). To read it in
+    other places, compare `valid_from` and `valid_to`.
 MS431 Subquery not allowed here
     Spark does not support subqueries within a lambda, or IN and EXISTS as arguments of a table function. Join
     the relation that the subquery reads, and use its column.

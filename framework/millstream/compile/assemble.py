@@ -40,6 +40,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "topic": topic.topic,
             "format": topic.format.name,
             "table": topic.table,
+            **({"versions": topic.versions} if topic.versions else {}),
             "on_bad_record": topic.on_bad_record,
             **({"deduplicate": "position"} if topic.deduplicate else {}),
             **_schema(topic.schema, topic.format),

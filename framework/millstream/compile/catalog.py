@@ -8,7 +8,15 @@ from typing import Any
 from millstream.expressions import Expression
 from millstream.formats import KEY
 from millstream.materialization import columns_named, materialization_of
-from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
+from millstream.plan.from_sql.catalog import (
+    VERSION_COLUMNS,
+    Catalog,
+    FunctionSpec,
+    Hints,
+    ModelSpec,
+    SeedSpec,
+    TopicSpec,
+)
 from millstream.plan.nodes import METADATA, Check, Column, LoggedRows, Metering
 from millstream.project.imports import python_version
 from millstream.project.spark_settings import settings_of_results
@@ -77,6 +85,8 @@ def _isolation_levels(project: Project) -> dict[str, str]:
 
 def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expression], ...]) -> TopicSpec:
     columns = _columns(relation)
+    if topic.versions:
+        columns = columns[: -len(VERSION_COLUMNS)]
     key = topic.key
     own_key = key.name if key and all(key.name.lower() != c.name.lower() for c in topic.columns) else None
     not_fields = {own_key, *(name for name, _ in derived)}
@@ -92,6 +102,7 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         derived=derived,
         order=tuple(c.name for c in columns),
         table=topic.table,
+        versions=topic.versions,
         unique_by=(key.name,) if topic.table and key else (),
         watermark=(topic.watermark.column, topic.watermark.delay) if topic.watermark else None,
         on_bad_record=topic.on_bad_record,

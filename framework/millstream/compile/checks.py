@@ -10,7 +10,7 @@ from millstream.compile.options import only_expression
 from millstream.data_tests import failing_condition
 from millstream.errors import Diagnostic
 from millstream.expressions import Expression
-from millstream.materialization import materialization_of
+from millstream.materialization import VALID_FROM, VALID_TO, Table, materialization_of
 from millstream.plan.nodes import Check
 from millstream.project.data_tests import KINDS
 from millstream.project.values import DataTest, ModelProperties, Project, Severity
@@ -32,6 +32,9 @@ def row_checks(
     found: list[Check] = []
     problems: list[Diagnostic] = []
     known = {column.name.lower() for column in relation.columns}
+    stored = materialization_of(relation.id, config)
+    # When a version begins and ends depends on other rows.
+    versions = {VALID_FROM, VALID_TO} if isinstance(stored, Table) and stored.versions else set[str]()
     for label, column, test in labelled(relation.id, properties.columns, properties.tests):
         sql = failing_condition(test.name, column or None, test.arguments)
         if sql is None:
@@ -43,7 +46,7 @@ def row_checks(
                 for each in analysis.problems
             ]
             wrong = only_expression(analysis)
-            if wrong is not None and _of_one_row(wrong):
+            if wrong is not None and _of_one_row(wrong) and not wrong.folded & versions:
                 found.append(Check(label, _severity(test), wrong))
             elif not analysis.problems:
                 problems += _more_than_a_row(test)

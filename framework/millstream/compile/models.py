@@ -16,15 +16,20 @@ from millstream.compile.logs import logged_rows
 from millstream.compile.metrics import meterings
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
-from millstream.compile.options import option_expressions, retention_without_time, unknown_names
+from millstream.compile.options import (
+    option_expressions,
+    retention_without_time,
+    unknown_names,
+    wrong_versions,
+)
 from millstream.compile.planning import Planning, encoded_catalog
-from millstream.compile.relations import input_relations
+from millstream.compile.relations import input_relations, with_versions
 from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_pins import sink_pins
 from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
-from millstream.materialization import Sink, Table, materialization_of
+from millstream.materialization import VALID_FROM, VALID_TO, Sink, Table, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
@@ -207,7 +212,10 @@ class Models:
                 reported = [self._plan_diagnostic(model, each) for each in refused]
                 model.diagnostics = reported or model.diagnostics
             return
-        problems = unknown_names(model.config, relation) or retention_without_time(model.config, relation)
+        problems = unknown_names(model.config, relation) or [
+            *retention_without_time(model.config, relation),
+            *wrong_versions(model.config, relation),
+        ]
         extras, more = option_expressions(model.config, relation, self._analysed_option)
         problems += more
         properties = self.project.properties.get(model.file.name)
@@ -361,6 +369,10 @@ class Models:
         if model.diagnostics:
             # Errors here are not reported again for all readers; types may be wrong because of them.
             columns = {name: replace(each, type=UNKNOWN) for name, each in columns.items()}
+        stored = materialization_of(model.file.name, model.config)
+        if isinstance(stored, Table) and stored.versions and not columns.keys() & {VALID_FROM, VALID_TO}:
+            made = with_versions(columns.values(), stored.unique_key)
+            columns = {each.name.lower(): each for each in made}
         has_columns = properties is not None and bool(properties.columns)
         if model.diagnostics or (analysis.open and self._reads_broken(model)):
             self._broken.add(model.id)

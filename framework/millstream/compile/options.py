@@ -8,7 +8,14 @@ from typing import Any
 from millstream.errors import did_you_mean
 from millstream.expressions import Expression, replace_columns
 from millstream.expressions import column as column_of
-from millstream.materialization import OWN_HEADERS, Table, columns_named, materialization_of
+from millstream.materialization import (
+    OWN_HEADERS,
+    VALID_FROM,
+    VALID_TO,
+    Table,
+    columns_named,
+    materialization_of,
+)
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.nodes import Join, Node, Stateful
 from millstream.plan.nodes.order import in_order
@@ -20,6 +27,7 @@ from millstream.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOW
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _BEFORE = "select "
+_IN_TWO = "its rows are versions of the rows that its SQL gives"
 _RESERVED = f"rename it: Millstream's own headers start with '{OWN_HEADERS}'"
 
 
@@ -62,6 +70,32 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
         )
         remedy = f"select {converted} as {name}_time, and set order_by='{name}_time'"
     return [PlanProblem(relation.id, "MS521", message, remedy, option="retention")]
+
+
+def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+    """Find what prevents a table from keeping versions, apart from the rows that it gets."""
+    stored = materialization_of(relation.id, config)
+    if not isinstance(stored, Table) or not stored.versions:
+        return []
+    columns = {c.name.lower(): c for c in relation.columns}
+    found: list[tuple[str, str, str, str]] = []
+    if stored.order_by and (time := columns.get(stored.order_by.lower())) and time.type != TIMESTAMP:
+        name = stored.order_by
+        message = f"'versions' needs a timestamp to order by, and '{name}' is {time.type}"
+        number = time.type in {BIGINT, INT}
+        converted = f"timestamp_millis({name})" if number else f"cast({name} as timestamp)"
+        remedy = f"select {converted} as {name}_time, and set order_by='{name}_time'"
+        found.append(("MS681", message, remedy, "order_by"))
+    for name in (VALID_FROM, VALID_TO):
+        if name in columns and [c.name.lower() for c in relation.columns[-2:]] != [VALID_FROM, VALID_TO]:
+            message = f"a table with 'versions' gets a column '{name}', and this model selects another one"
+            found.append(("MS682", message, f"give its column another name, such as {name}_1", "versions"))
+    for name in ("retention", "refresh"):
+        if getattr(stored, name):
+            message = f"'{name}' has no effect on a table that keeps versions"
+            kept = "'versions' says how long a version is kept" if name == "retention" else _IN_TWO
+            found.append(("MS683", message, f"remove it: {kept}", name))
+    return [PlanProblem(relation.id, code, why, remedy, option=at) for code, why, remedy, at in found]
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

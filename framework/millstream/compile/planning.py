@@ -17,6 +17,7 @@ from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Surroundings
+from millstream.plan.from_sql.versions import joins_of_all_versions, stored_versions
 from millstream.plan.nodes import Check, Column, Given, LoggedRows, Metering, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
@@ -38,11 +39,14 @@ class Planning:
         self.catalog = base_catalog(project, relations, derived)
         self.tables: set[str] = set()
         self.inlined: set[str] = set()
+        self.versioned: set[str] = {id_ for id_, each in self.catalog.topics.items() if each.versions}
+        """Relations with a row for each version of a row."""
         self.stores: dict[str, str] = {}
         """Of tables with a store of their own."""
         self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
         for id_, topic in self.catalog.topics.items():
-            self.traits[id_] = KnownTraits().of(topic_node(topic))
+            node = stored_versions(topic, at_rest=False) if topic.versions else topic_node(topic)
+            self.traits[id_] = KnownTraits().of(node)
 
     def check(
         self,
@@ -81,6 +85,7 @@ class Planning:
             return spec, None, problems
         accepted = model.config.get("unbounded_state") == "accept"
         warnings = [] if accepted else unbounded_state(spec, found.stateful_steps)
+        warnings = [*warnings, *joins_of_all_versions(spec, self.versioned)]
         return spec, traits_for_readers(spec, known.of(found.root)), warnings
 
     def refused(self, model: Model, query: Query) -> list[PlanProblem]:
@@ -102,6 +107,8 @@ class Planning:
             self.inlined.add(model.id)
         if stored.at_rest:
             self.tables.add(model.id)
+            if isinstance(stored, Table) and stored.versions:
+                self.versioned.add(model.id)
             if isinstance(stored, Table) and stored.store:
                 self.stores[model.id] = stored.store
 

@@ -1,6 +1,11 @@
 """Returns sources and seeds as relations for SQL."""
 
+from collections.abc import Collection, Iterable
+
+from msgspec.structs import replace
+
 from millstream.formats import format_of
+from millstream.plan.from_sql.catalog import VERSION_COLUMNS
 from millstream.project.values import Column, Project, Seed, Topic
 from millstream.sql.values import InputRelation, RelationColumn
 from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, UNKNOWN, Array, Field, Row
@@ -20,6 +25,10 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     # A file with errors may declare columns that could not be read.
     is_open = topic.incomplete or topic.location.path in broken
     key = topic.key.type if topic.key else STRING
+    if topic.versions:
+        return InputRelation(
+            f"source.{topic.id}", with_versions(columns, [topic.key.name] if topic.key else []), is_open
+        )
     columns += [
         RelationColumn("_key", key, hidden=True),
         RelationColumn("_topic", STRING, nullable=False, hidden=True),
@@ -29,6 +38,13 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
         RelationColumn("_headers", HEADERS, hidden=True),
     ]
     return InputRelation(f"source.{topic.id}", tuple(columns), is_open)
+
+
+def with_versions(columns: Iterable[RelationColumn], keys: Collection[str]) -> tuple[RelationColumn, ...]:
+    """Return the columns of a table that keeps versions; an empty one has only its key and its times."""
+    folded = {key.lower() for key in keys}
+    found = (each if each.name.lower() in folded else replace(each, nullable=True) for each in columns)
+    return (*found, *(RelationColumn(column.name, column.type) for column in VERSION_COLUMNS))
 
 
 def seed_relation(seed: Seed, broken: frozenset[str] = frozenset()) -> InputRelation:

@@ -38,7 +38,9 @@ class Query(Struct, frozen=True):
     exactly_once: bool = False
     """Its records are sent in transactions."""
     keeps: str = ""
-    """The reference topic whose newest rows it stores as a table."""
+    """The reference topic that it stores as a table."""
+    kept: str = ""
+    """What it stores of that topic: its newest rows, or versions of rows."""
 
 
 class Apart(Struct, frozen=True):
@@ -67,8 +69,17 @@ def explain_query(query: Physical, catalog: Catalog, stores: StateStores) -> Que
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
         query.exactly_once,
-        next((model.rpartition(".")[2] for model in query.stored if model.startswith("source.")), ""),
+        *_reference(query),
     )
+
+
+def _reference(query: Physical) -> tuple[str, str]:
+    """Return the reference topic that a query stores, and what it stores of it."""
+    for table in query.tables:
+        if table.model.startswith("source."):
+            name = table.model.rpartition(".")[2]
+            return name, f"the newest rows of {name}" if table.versions is None else f"the versions of {name}"
+    return "", ""
 
 
 def _named(states: Sequence[StateMemory], state: StateMemory, text: str) -> str:

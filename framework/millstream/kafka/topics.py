@@ -74,8 +74,8 @@ def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
 def source_topic(source: SourceTopic) -> Topic:
     """Return the topic of a source as its YAML configures it."""
     options = source.options
-    # In a reference topic, only the newest record of a key counts.
-    config = {"cleanup.policy": "compact"} if source.table else {}
+    # In a reference topic, only the newest record of a key counts, unless its versions do.
+    config = {"cleanup.policy": "compact"} if source.table and not source.versions else {}
     config |= {name: text(value) for name, value in (options.get("topic_config") or {}).items()}
     return Topic(source.topic, options.get("partitions"), options.get("replication"), config)
 

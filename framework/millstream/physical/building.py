@@ -41,6 +41,7 @@ from millstream.physical.values import (
     TableOutput,
     Target,
     ToKafka,
+    Versions,
     ViewOutput,
 )
 from millstream.physical.view_names import Views, scan_of, sources, static_reads
@@ -58,6 +59,7 @@ from millstream.plan.nodes import (
     reads_of,
 )
 from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import traits_of
 
 
 class BuiltQuery(Struct, frozen=True):
@@ -316,9 +318,27 @@ def _target(output: Output) -> Target:
             )
         case Table() as table:
             options, drops = table.settings | output.options, drops_by(output)
-            return TableOutput(output.model, output.keys, output.columns, options, tests, meters, log, drops)
+            return TableOutput(
+                output.model,
+                output.keys,
+                output.columns,
+                options,
+                tests,
+                meters,
+                log,
+                drops,
+                _versions(output, table),
+            )
         case View():
             return ViewOutput(output.model, output.columns)
+
+
+def _versions(output: Output, table: Table) -> Versions | None:
+    if not table.versions:
+        return None
+    # The records of a reference topic have times of their own, also those that delete a key.
+    replaces = traits_of(output.input).mode == "upsert" and not output.model.startswith("source.")
+    return Versions(table.unique_key, table.kept, replaces)
 
 
 def _isolation(settings: PhysicalSettings, reads: Sequence[SourceRead]) -> dict[str, str]:

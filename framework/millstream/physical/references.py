@@ -10,20 +10,21 @@ from collections.abc import Mapping
 from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.plan.from_sql.topics import topic_node
+from millstream.plan.from_sql.versions import topic_versions
 from millstream.plan.nodes import Output, Plan, Watermark
 
 
 def reference_outputs(plan: Plan, topics: Mapping[str, TopicSpec]) -> tuple[Output, ...]:
     """Return a table for each reference topic that a model looks up, with all columns of the topic."""
-    return tuple(_table(topics[relation]) for relation in plan.at_rest if relation in topics)
+    return tuple(_table(topics[relation]) for relation in plan.tables if relation in topics)
 
 
 def _table(topic: TopicSpec) -> Output:
-    node = topic_node(topic, metadata=())
+    node = topic_versions(topic) if topic.versions else topic_node(topic, metadata=())
     return Output(
         input=node.input if isinstance(node, Watermark) else node,  # a row of a table is never late
         model=topic.id,
-        materialization=Table(unique_key=topic.unique_by),
+        materialization=Table(unique_key=topic.unique_by, versions=topic.versions or None),
         options={"group": topic.name},
         label=topic.name,
         models=(topic.id,),

@@ -81,6 +81,17 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     """A row that fails a data test is not sent: the record that its key had before stays."""
 
 
+class Versions(Struct, frozen=True):
+    """How a table keeps the versions of rows."""
+
+    by: tuple[str, ...]
+    """The key that the versions of a row have in common."""
+    keep: str = ""
+    """How long a version is kept after its end; empty: forever."""
+    replaces: bool = False
+    """New rows replace the newest version, and a deleted row ends now; otherwise, each row has its time."""
+
+
 class TableOutput(Struct, frozen=True, tag="table"):
     model: str
     keys: tuple[str, ...] = ()
@@ -90,6 +101,12 @@ class TableOutput(Struct, frozen=True, tag="table"):
     metrics: tuple[Meter, ...] = ()
     log: RowLog | None = None
     drops_by: dict[str, str] = {}
+    versions: Versions | None = None
+
+    @property
+    def newest_by(self) -> tuple[str, ...]:
+        """The key of which a batch stores only the newest row."""
+        return self.versions.by if self.versions is not None and self.versions.replaces else self.keys
 
 
 class ViewOutput(Struct, frozen=True, tag="view"):

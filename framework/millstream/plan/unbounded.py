@@ -84,7 +84,7 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
     remedy = f"add window({quoted(known)}, '1 day') to GROUP BY"
     if not times:
         remedy += f" and {watermark_clause(known)} after the relation in FROM"
-    if spec.keys:
+    if spec.given_keys:
         remedy += ", and window.start to the columns and the key"
     yield "MS560", message, remedy
 

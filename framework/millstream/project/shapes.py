@@ -37,6 +37,10 @@ Duration = Annotated[
     str,
     Meta(pattern=f"^{_UNIT}( {_UNIT})*$", title="a duration", examples=["10 seconds", "1 hour 30 minutes"]),
 ]
+Kept = Annotated[
+    str,
+    Meta(pattern=f"^(all|{_UNIT}( {_UNIT})*)$", title="a duration, or all", examples=["30 days", "all"]),
+]
 Positive = Annotated[int, Meta(ge=1, title="a whole number from 1")]
 Rate = Annotated[float, Meta(gt=0, title="a number above 0")]
 Share = Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")]
@@ -192,6 +196,10 @@ class TopicShape(TopicDefaults, kw_only=True):
     topic: Annotated[TopicName | None, about("the Kafka topic, by default the name")] = None
     description: Description = ""
     table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
+    versions: Annotated[
+        Kept | None,
+        about("a reference topic: keeps each version of a row, this long after its end: 30 days, or all"),
+    ] = None
     schema: Annotated[
         SubjectShape | str | None,
         about("what describes its values: a file such as schemas/x.json, registry, or a subject"),

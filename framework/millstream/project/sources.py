@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from millstream.errors import did_you_mean
 from millstream.formats import Encoding, format_of, function_of
+from millstream.materialization import VALID_FROM, VALID_TO
 from millstream.project.columns import ColumnReader, names
 from millstream.project.encodings import read_encoding, read_key, read_schema_use
 from millstream.project.kafka_places import check_source
@@ -55,6 +57,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
             reader, shape, shape.topic or shape.name, shape.format or source.format, (source, shape)
         ),
         table=shape.table,
+        versions=_versions(reader, shape, [*columns, *((key,) if key else ())]),
         watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
         deduplicate=_deduplicate(reader, source, shape),
@@ -72,6 +75,25 @@ def _deduplicate(reader: ColumnReader, source: SourceShape, shape: TopicShape) -
         message = f"'{shape.name}' is a reference table: a record that is sent again changes nothing in it"
         reader.at(reader.location(shape, "deduplicate"), "MS680", message, "remove `deduplicate`")
     return bool(shape.deduplicate or source.deduplicate) and not shape.table
+
+
+def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column | Key]) -> str:
+    if not shape.versions:
+        return ""
+    place = reader.location(shape, "versions")
+    if not shape.table:
+        message = f"'{shape.name}' is not a reference topic: each of its records is a row of its own"
+        reader.at(place, "MS683", message, "add `table: true`, or remove `versions`")
+        return ""
+    names = {column.name.lower() for column in columns}
+    for name in (VALID_FROM, VALID_TO):
+        if name in names:
+            message = f"a topic with `versions` gets a column '{name}', and declares another one"
+            remedy = (
+                "remove `versions`, and keep versions in a table that selects this column by another name"
+            )
+            reader.at(place, "MS682", message, remedy)
+    return shape.versions
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:

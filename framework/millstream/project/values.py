@@ -125,6 +125,8 @@ class Topic(Struct, frozen=True):
     incomplete: bool = False
     """Its schema can't be used: it has more columns than are known."""
     table: bool = False
+    versions: str = ""
+    """For a reference topic: how long versions are kept after their end, or `all`; empty: no versions."""
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
     deduplicate: bool = False

@@ -65,7 +65,7 @@ def _stored(runs: Deployed) -> tuple[dict[str, str], dict[str, Offsets]]:
 def _places(topology: Topology) -> Mapping[str, str]:
     """Return the topics of all that the project stores, empty for tables."""
     outputs = {output.model: output.topic for output in topology.written.outputs}
-    return outputs | {id_: "" for id_ in topology.plan.at_rest if id_ in topology.catalog.topics}
+    return outputs | {id_: "" for id_ in topology.plan.tables if id_ in topology.catalog.topics}
 
 
 def _unfit(old: Topology, new: Topology) -> set[str]:

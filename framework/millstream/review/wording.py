@@ -143,6 +143,7 @@ def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
         ("records that are sent again: {}", _repeats(old), _repeats(new)),
         ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
         ("is a {}", _kind(old), _kind(new)),
+        ("versions is {}", old.versions, new.versions),
     )
 
 

@@ -14,6 +14,7 @@ from millstream.sql.projection import name_span
 from millstream.sql.query import OpaqueBody, Query
 from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
+from millstream.sql.system_time import unwritten
 from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
 from millstream.sql.whole import opaque_pieces
 
@@ -44,6 +45,7 @@ def analyze(
     findings = binder.findings
     more = foreign_clauses(parsed.tree, parsed.tokens.tokens, sql)
     problems = [*findings.problems, *more, *_names(result, sql)]
+    problems = problems or unwritten(findings.marks, sql)
     return Analysis(
         columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
         rows=result.rows,

@@ -27,6 +27,7 @@ _KNOWN: dict[type[exp.Expr], frozenset[str]] = {
     ),
 }  # fmt: skip
 """The supported arguments of these nodes; others belong to other databases."""
+_AS_OF = "FOR SYSTEM_TIME AS OF"
 _METHODS = frozenset(("", "NATURAL"))
 
 
@@ -35,7 +36,9 @@ def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[Probl
     problems: list[Problem] = []
     for node in tree.walk():
         if isinstance(node, exp.Table) and node.args.get("version"):
-            problems.append(_version(node, tokens, sql))
+            problem = _version(node, tokens, sql)
+            if problem is not None:
+                problems.append(problem)
         elif (clause := _unknown_clause(node)) is not None:
             start, stop = span_of(node, sql)
             message = f"Spark does not support this clause: {clause}"
@@ -58,13 +61,21 @@ def _unknown_clause(node: exp.Expr) -> str | None:
     return None
 
 
-def _version(node: exp.Table, tokens: list[Token], sql: str) -> Problem:
+def _version(node: exp.Table, tokens: list[Token], sql: str) -> Problem | None:
     """Report `TIMESTAMP AS OF` and the like at the beginning of the clause."""
     after = node.parts[-1].meta.get("end", 0)
     clause = [token for token in tokens if token.start > after]
     last = next((token for token in clause if token.text.lower() in {"of", "as of"}), clause[0])
     start, stop = clause[0].start, last.end + 1
     words = " ".join(sql[start:stop].upper().split())
-    message = f"'{words}' is not supported: a join reads the newest version of a table"
-    remedy = "remove the clause, or store the versions as rows and compare their times in ON"
+    if words != _AS_OF:
+        message = f"'{words}' is not supported: a join reads the newest version of a table"
+        remedy = "remove the clause, or store the versions as rows and compare their times in ON"
+    elif isinstance(node.parent, exp.Join):
+        return None
+    else:
+        message = (
+            f"'{words}' is for a relation that is joined: its time comes from the row that it is joined with"
+        )
+        remedy = "remove the clause, and compare valid_from and valid_to in WHERE"
     return Problem("MS430", message, start, stop, remedy, sql[start:stop])

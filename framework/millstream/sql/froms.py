@@ -24,6 +24,7 @@ from millstream.sql.query import Cte, Derived, From, Generated, Item, Scan, Sele
 from millstream.sql.reading import Reader
 from millstream.sql.scope import Joined, Relation, Scope
 from millstream.sql.streaming import WatermarkClause
+from millstream.sql.system_time import conditions
 from millstream.types import BOOLEAN, UNKNOWN
 
 
@@ -57,6 +58,7 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
     on = joined.equal
     if part.on is not None:
         on += tuple(reader.expression(each, BOOLEAN) for each in conjuncts(text.source, part.on))
+    on += conditions(text.source, text.findings.marks, joined, part, reader)
     start, stop = text.source.span(part.region)
     return From(
         relation.key,
@@ -67,6 +69,7 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
         _watermark(text, relation, start, stop),
         start,
         stop,
+        joined.as_of,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 from sqlglot import exp
 
+from millstream.expressions import Piece
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value
 
@@ -93,6 +94,14 @@ class Marks:
         """Where an argument without a name begins, and the name that Spark gives its field."""
         self.variables: dict[int, str] = {}
         """Variables of lambdas, where they are declared."""
+        self.as_of: set[tuple[int, int]] = set()
+        """Where the columns of FOR SYSTEM_TIME AS OF are."""
+        self.skipped: dict[int, int] = {}
+        """Where clauses begin and end that the SQL is run without."""
+        self.opened: set[int] = set()
+        """Where conditions begin that others are added to."""
+        self.closed: dict[int, tuple[Piece, ...]] = {}
+        """What is added to them, by their end."""
         self.not_split_reasons: list[str] = []
         """Why the query can't be split, although it is analyzed."""
         self.unsplit = False

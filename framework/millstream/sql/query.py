@@ -87,6 +87,8 @@ class From(Struct, frozen=True, array_like=True):
     """`WATERMARK expression DELAY OF interval`: the event time, and the interval's text."""
     start: int = 0
     stop: int = 0
+    as_of: tuple[int, int] | None = None
+    """Where the column of FOR SYSTEM_TIME AS OF is, which `on` compares with the times of versions."""
 
 
 class Window(Struct, frozen=True, array_like=True):

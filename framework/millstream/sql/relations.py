@@ -19,6 +19,7 @@ from millstream.sql.joins import join_columns, shared_names
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
 from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind, renamed
+from millstream.sql.system_time import system_time, valid_at
 from millstream.sql.values import InputRelation, Source
 
 _ROOTS = frozenset(("models", "seeds", "sources"))
@@ -179,6 +180,9 @@ class Relations:
         for name in names:
             self.rows |= join_columns(self.walk, name, before, added, side, joined)
         self._note_join(node, joined, kind, side)
+        if (version := system_time(node.this, self.findings.sql)) is not None:
+            joined.as_of, sources = valid_at(self.walk, version, joined)
+            self.rows |= as_kind(sources, "join")
         if kind in {"SEMI", "ANTI"}:
             for relation in added:
                 self.scope.remove(relation)

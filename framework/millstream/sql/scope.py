@@ -83,6 +83,8 @@ class Joined(Struct):
     """It has an ON condition."""
     equal: tuple[Expression, ...] = ()
     """The conditions of USING and NATURAL."""
+    as_of: tuple[int, int] | None = None
+    """Where the column of FOR SYSTEM_TIME AS OF is."""
     outer: bool = False
     comma: bool = False
     listed: bool = False

@@ -22,6 +22,11 @@ def opaque_pieces(source: SqlTokens, marks: Marks) -> tuple[Piece, ...]:
         if token.start < position:
             continue
         pieces.append(_gap(source.sql[position : token.start]))
+        if (stop := marks.skipped.get(token.start)) is not None:
+            position = stop
+            continue
+        if token.start in marks.opened:
+            pieces.append("(")
         named, column = marks.relations.get(token.start), marks.references.get(token.start)
         position = token.end + 1
         if named is not None:
@@ -34,6 +39,7 @@ def opaque_pieces(source: SqlTokens, marks: Marks) -> tuple[Piece, ...]:
             pieces += without_path(column)
         else:
             pieces.append(source.sql[token.start : position])
+        pieces += marks.closed.get(position, ())
     return joined([*pieces, _gap(source.sql[position:])])
 
 

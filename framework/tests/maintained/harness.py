@@ -14,7 +14,8 @@ from support.runs import job_of
 
 from millstream.compile import compile_project
 from millstream.plan.nodes.maintenance import STORED_TOUCHED, TOUCHED, UNSURE, WEIGHT, touched_column, view_of
-from millstream.runner.queries.maintained import NEW, STORED, differences, differences_sql, views
+from millstream.runner.queries.differences import NEW, STORED, differences_sql
+from millstream.runner.queries.maintained import differences, views
 from millstream.runner.samples.trial import ddl
 
 SOURCES = """

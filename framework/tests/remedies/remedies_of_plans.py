@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remedy import EVENTS, HITS, LATER, OK, PLAIN, PRODUCTS, A, B, Case
+from remedy import EVENTS, HITS, LATER, OK, PLAIN, PRODUCTS, START, A, B, Case
 
 E, H = f"from {EVENTS} as e", f"from {HITS} as h"
 ACCEPTED = f"{{{{ config({OK}) }}}} "
@@ -102,6 +102,23 @@ CASES = {
     "an unknown rule": case("MS520", "optimize", "did you mean 'push_filters'?", f"{{{{ config(optimize=['push_filter']) }}}} select user_id {E}", {"push_filter": "push_filters"}),
     "a retention without an order": case("MS521", "retention", "set order_by='at'", f"{{{{ config(materialized='table', unique_key='user_id', retention='1 day') }}}} select user_id, at {E}", {"retention='1 day'": "retention='1 day', order_by='at'"}),
     "a retention by a number": case("MS521", "retention", "select timestamp_millis(amount) as amount_time, and set order_by='amount_time'", f"{{{{ config(materialized='table', unique_key='user_id', retention='1 day', order_by='amount') }}}} select user_id, amount {E}", {"order_by='amount'": "order_by='amount_time'", "amount from": "amount, timestamp_millis(amount) as amount_time from"}),
+    "versions of events without a time": case("MS681", "versions", "set order_by='at'", f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days') }}}} select user_id, type, at {E}", {"versions=": "order_by='at', versions="},
+        [({"events": [LATER, A, B]}, [{"user_id": "a", "valid_from": A["at"], "valid_to": LATER["at"]}, {"user_id": "a", "valid_from": LATER["at"], "valid_to": None}, {"user_id": "b", "valid_to": None}])]),
+    "versions by a number": case("MS681", "order_by", "select timestamp_millis(amount) as amount_time, and set order_by='amount_time'", f"{{{{ config(materialized='table', unique_key='user_id', versions='all', order_by='amount') }}}} select user_id, amount {E}", {"order_by='amount'": "order_by='amount_time'", "amount from": "amount, timestamp_millis(amount) as amount_time from"}),
+    "versions with a column that they add": case("MS682", "versions", "give its column another name, such as valid_from_1", f"{{{{ config(materialized='table', unique_key='user_id', versions='all', order_by='at') }}}} select user_id, at, at as valid_from {E}", {"as valid_from": "as valid_from_1"}),
+    "versions with a retention": case("MS683", "retention", "remove it: 'versions' says how long a version is kept", f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days', order_by='at', retention='1 day') }}}} select user_id, at {E}", {", retention='1 day'": ""}),
+    "versions of a table over tables": case("MS685", "versions", "remove 'versions', and select * from this table in another one that has it", "{{ config(materialized='table', unique_key='n', versions='all') }} select n, count(*) as users from {{ ref('a') }} group by n",
+        {"{{ config(materialized='table', unique_key='n', versions='all') }} select n, count(*) as users from {{ ref('a') }} group by n": "{{ config(materialized='table', unique_key='n', versions='all') }} select * from {{ ref('groups') }}"},
+        [({"groups": [{"n": 1, "users": 1}]}, [{"n": 1, "users": 1, "valid_to": None}]), ({"groups": [{"n": 1, "users": 2}]}, [{"n": 1, "users": 2, "valid_to": None}, {"n": 1, "users": 1}])],
+        models={"a": TABLE}, added={"groups": "{{ config(materialized='table', unique_key='n') }} select n, count(*) as users from {{ ref('a') }} group by n"}),
+    "versions as of the time of a stream": case("MS686", "e.at", "store the stream in a table, and make this model a table that joins it with the versions", f"{SINK}select e.user_id, h.segment {E} join {{{{ ref('h') }}}} for system_time as of e.at as h on h.user_id = e.user_id",
+        {SINK: "{{ config(materialized='table', unique_key='user_id') }} ", E: "from {{ ref('stored') }} as e"},
+        [({"stored": [{"user_id": "a", "type": "x", "at": A["at"]}], "h": [{"user_id": "a", "segment": "x", "valid_from": START}]}, [{"user_id": "a", "segment": "x"}]), ({"stored": [], "h": [{"user_id": "a", "segment": "x", "valid_from": START, "valid_to": A["at"]}, {"user_id": "a", "segment": "y", "valid_from": A["at"]}]}, [{"user_id": "a", "segment": "y"}])],
+        models={"h": f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days', order_by='at') }}}} select user_id, type as segment, at {E}"},
+        added={"stored": f"{{{{ config(materialized='table', unique_key='user_id') }}}} select user_id, type, at {E}"}),
+    "a join of all versions": case("MS684", "ref('h')", "add to ON: h.valid_to is null, for the newest version", f"{SINK}select e.user_id, h.segment {E} join {{{{ ref('h') }}}} as h on h.user_id = e.user_id", {"h.user_id = e.user_id": "h.user_id = e.user_id and h.valid_to is null"},
+        [({"h": [{"user_id": "a", "segment": "x", "valid_from": START, "valid_to": A["at"]}, {"user_id": "a", "segment": "y", "valid_from": A["at"]}], "events": [A]}, [{"user_id": "a", "segment": "y"}])],
+        models={"h": f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days', order_by='at') }}}} select user_id, type as segment, at {E}"}),
     "a ttl without a state": case("MS522", "state", "remove it: a dedupe's 'within', a watermark's delay or a table's 'retention' bounds other state", f"{{{{ config(state={{'ttl': '1 day'}}, {OK}) }}}} select user_id, window, count(*) as n {E} group by user_id, window(at, '1 day')", {"state={'ttl': '1 day'}, ": ""}),
     "a ttl of groups": case("MS676", "state", "remove it, add session_window(at, '1 day') to GROUP BY, which ends groups by event time, and set emit='on_close'", f"{{{{ config(state={{'ttl': '1 day'}}, {OK}) }}}} select user_id, count(*) as n {E} group by user_id", {"state={'ttl': '1 day'}, ": "emit='on_close', ", "by user_id": "by user_id, session_window(at, '1 day')"},
         [({"events": [A, A, B]}, []), ({"events": [LATER]}, [{"user_id": "a", "n": 2}, {"user_id": "b", "n": 1}])]),

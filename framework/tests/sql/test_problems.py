@@ -122,7 +122,7 @@ CASES = [
         "MS430",
         f"select id {E} for system_time as of ts as x",
         "for system_time as of",
-        "remove the clause",
+        "remove the clause, and compare valid_from and valid_to in WHERE",
     ),
     ("MS430", f"select id {E} VERSION  AS OF 3", "VERSION  AS OF", "remove the clause"),
     (

@@ -27,6 +27,8 @@ MAINTAINED = int(os.environ.get("MILLSTREAM_MAINTAINED", "100"))
 """Random sequences of changes of tables that other tables are computed from."""
 MAINTAINED_FIRST = int(os.environ.get("MILLSTREAM_MAINTAINED_FIRST", "0"))
 """The seed of these sequences."""
+VERSIONED = int(os.environ.get("MILLSTREAM_VERSIONS", "300"))
+"""Random sequences of records of which all versions are kept."""
 PART, PARTS = map(int, os.environ.get("MILLSTREAM_PART", "0/1").split("/"))
 """Which of the others run: those of part 0 of 8, for example."""
 _SIZED = (

@@ -134,7 +134,7 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
     yield Line("QUERIES", "title")
     for query in found.queries:
         outputs = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
-        outputs += [f"the newest rows of {query.keeps}, stored as a table"] if query.keeps else []
+        outputs += [f"{query.kept}, stored as a table"] if query.keeps else []
         yield from _bullet(
             f"{query.name} ({query.kind}, {query.mode} mode): {', '.join(outputs)}", width, "  "
         )

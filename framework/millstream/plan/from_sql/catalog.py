@@ -9,17 +9,29 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Read
 from millstream.formats import KEY, Encoding, format_of
-from millstream.materialization import DEAD_LETTER_SUFFIX, Materialization, Sink, Table, View
+from millstream.materialization import (
+    DEAD_LETTER_SUFFIX,
+    VALID_FROM,
+    VALID_TO,
+    Materialization,
+    Sink,
+    Table,
+    View,
+)
 from millstream.once import once
 from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
 from millstream.project.names import Environment, named
 from millstream.project.options import Priority
 from millstream.sql.query import Query, Scan
 from millstream.stores.registry import DEFAULT
-from millstream.types import STRING, Type
+from millstream.types import STRING, TIMESTAMP, Type
 
 RELAYS = "_millstream."
 """The prefix of relay topics."""
+
+
+VERSION_COLUMNS = (Column(VALID_FROM, TIMESTAMP), Column(VALID_TO, TIMESTAMP))
+"""The last columns of a table that keeps versions."""
 
 
 class TopicSpec(Struct, frozen=True):
@@ -42,6 +54,8 @@ class TopicSpec(Struct, frozen=True):
     table: bool = False
     unique_by: tuple[str, ...] = ()
     """For a reference topic, the key by which a newer record replaces an older one."""
+    versions: str = ""
+    """For a reference topic: how long versions are kept after their end, or `all`; empty: no versions."""
     watermark: tuple[str, str] | None = None
     on_bad_record: str = "fail"
     deduplicate: bool = False
@@ -97,6 +111,18 @@ class ModelSpec(Struct, frozen=True, dict=True):
     def keys(self) -> tuple[str, ...]:
         """The key columns of its records or its table."""
         return self.materialization.keys
+
+    @property
+    def given_keys(self) -> tuple[str, ...]:
+        """The key among the columns of its SQL."""
+        return self.materialization.given_keys
+
+    @property
+    def given_columns(self) -> tuple[Column, ...]:
+        """The columns of its SQL."""
+        stored = self.materialization
+        versions = isinstance(stored, Table) and stored.versions
+        return self.columns[: -len(VERSION_COLUMNS)] if versions else self.columns
 
     @property
     def untested(self) -> ModelSpec:

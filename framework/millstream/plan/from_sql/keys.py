@@ -21,16 +21,16 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     option = stored.key_option
     if not option:
         return root
-    if any(key.lower() not in root.by_name for key in spec.keys):
+    if any(key.lower() not in root.by_name for key in spec.given_keys):
         return root  # reported by `compile.options`, with suggestions
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
-        if isinstance(stored, Table) and not spec.keys:
+        if isinstance(stored, Table) and not spec.given_keys:
             message = f"table '{spec.name}' has no unique_key"
             remedy = "set the columns that identify a row: config(unique_key='…')"
             builder.problem("MS518", message, remedy, option="materialized")
         return root
-    if not spec.keys:
+    if not spec.given_keys:
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
         key = f"config({option}={written_keys(traits.keys)})" if traits.keys else _FIXED.format(option)
         name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
@@ -40,22 +40,26 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         builder.problem("MS518", message, remedy, option="materialized")
         return root
     problem = _local_time_error(builder, root, traits)
-    if problem is None and not _same(spec.keys, traits.keys):
-        problem = _key_error(builder, root, spec.keys, traits.keys)
+    if problem is None and not _same(spec.given_keys, traits.keys):
+        problem = _key_error(builder, root, spec.given_keys, traits.keys)
     if problem is not None:
         each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
         because = f"; {problem}" if problem else ""
-        message = f"{option} {', '.join(spec.keys)} does not identify these rows: {each}{because}"
+        message = f"{option} {', '.join(spec.given_keys)} does not identify these rows: {each}{because}"
         all_of_them = f"use these columns: config({option}={written_keys(traits.keys)})"
         remedy = all_of_them if traits.keys else _FIXED.format(option)
         builder.problem("MS518", message, remedy, option=option)
         return root
-    if _same(spec.keys, traits.keys):
+    if _same(spec.given_keys, traits.keys):
         return root
     if isinstance(root, Project):
-        return builder.check(replace(root, keys=spec.keys), None)
+        return builder.check(replace(root, keys=spec.given_keys), None)
     project = Project(
-        input=root, items=tuple(identity_items(root)), keys=spec.keys, label=root.label, models=root.models
+        input=root,
+        items=tuple(identity_items(root)),
+        keys=spec.given_keys,
+        label=root.label,
+        models=root.models,
     )
     return builder.check(project, None)
 
@@ -73,11 +77,11 @@ def _local_time_error(builder: Builder, root: Node, traits: Traits) -> str | Non
     """Return the error of a record's key that is a local time; None if it is valid."""
     if (
         not isinstance(builder.spec.materialization, Sink)
-        or len(builder.spec.keys) != 1
+        or len(builder.spec.given_keys) != 1
         or builder.around.fixed_offset
     ):
         return None
-    (key,) = builder.spec.keys
+    (key,) = builder.spec.given_keys
     if root.column(key).type != TIMESTAMP:
         return None
     # A record's key is text, and a time becomes local text.

@@ -21,7 +21,7 @@ from millstream.types import has_equality
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
 _NOT_ROW_BY_ROW = frozenset(
-    ("MS510", "MS513", "MS514", "MS516", "MS527", *(refusal.code for refusal in REFUSALS.values()))
+    ("MS510", "MS513", "MS514", "MS516", "MS527", "MS686", *(refusal.code for refusal in REFUSALS.values()))
 )
 _OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit", "state")
 """Options of rows that come one by one."""
@@ -125,6 +125,7 @@ def _problems(
     def problem(code: str, message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(spec.id, code, message, remedy, option=option)
 
+    assert isinstance(spec.materialization, Table)
     if not keys:
         message = f"table '{spec.name}' has no unique_key"
         known = [f"'{key}'" for key in derived_keys(spec.query)]
@@ -135,6 +136,10 @@ def _problems(
         if name in _given(spec):
             message = f"'{name}' does not apply to '{spec.name}', which is kept equal to its SQL over tables"
             yield problem("MS544", message, f"remove '{name}', and write what it does in the SQL", name)
+    if spec.materialization.versions:
+        message = f"the SQL of '{spec.name}' can't run row by row, so its rows have no versions"
+        remedy = "remove 'versions', and select * from this table in another one that has it"
+        yield problem("MS685", message, remedy, "versions")
     for relation in (spec.id, *read):
         if relation.startswith("seed."):
             continue

@@ -21,6 +21,7 @@ from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
 from millstream.plan.from_sql.values import BuiltModel, Cut, Span, Surroundings, offsets
+from millstream.plan.from_sql.versions import versioned
 from millstream.plan.nodes import (
     Aggregate,
     Dedupe,
@@ -101,7 +102,9 @@ class ModelBuilder:
     def build_with_keys(self) -> Node:
         """Return the model's relation with the keys of its output."""
         root = self.build()
-        return root if self.problems else checked_keys(self, root)
+        if not self.problems:
+            root = checked_keys(self, root)
+        return root if self.problems else versioned(self, root)
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored."""
@@ -278,7 +281,7 @@ class ModelBuilder:
             pieces=body.pieces,
             relations=relations,
             reasons=body.reasons,
-            columns=self.spec.columns,
+            columns=self.spec.given_columns,
             models=(self.spec.id,),
         )
         if known:

@@ -14,6 +14,7 @@ from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.from_sql.unchanged import Unchanged
 from millstream.plan.from_sql.values import Surroundings
+from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
 from millstream.plan.traits import KnownTraits, Mode, Traits
 
@@ -143,6 +144,8 @@ class _Building:
         if stand_in := self.stand_ins.get(relation):
             return _given(stand_in, at_rest=at_rest)
         if topic := self.catalog.topics.get(relation):
+            if topic.versions:
+                return stored_versions(topic, at_rest=at_rest)
             if at_rest:
                 columns = tuple(c for c in topic_node(topic).columns if not c.name.startswith("_"))
                 return TableScan(relation=relation, columns=columns, label=topic.name)

@@ -148,6 +148,8 @@ class Relations:
             remedy = "write a left join from the stream to the table"
             self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
         node = self._streams(left, right, each, kind)
+        if each.as_of is not None:
+            self._refuse_as_of(each.as_of)
         if "static" not in modes:
             node = self._ended(node)
             times = self._times(node)
@@ -163,11 +165,20 @@ class Relations:
         self._add_side(stream if swapped else table, each, names, "left" if swapped else "right")
         on = self._on(each)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
-        if wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
+        if each.as_of is not None and self.builder.mode(stream) != "static":
+            self._refuse_as_of(each.as_of)
+        elif wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
             self.builder.problem("MS527", *wrong, each.start or query.start, each.stop or query.stop)
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
             self._check_semi(node, each)
         return self._finished(node, each if each.stop else query)
+
+    def _refuse_as_of(self, span: tuple[int, int]) -> None:
+        message = (
+            "a stream would have to wait for versions that come late: it can't join FOR SYSTEM_TIME AS OF"
+        )
+        remedy = "store the stream in a table, and make this model a table that joins it with the versions"
+        self.builder.problem("MS686", message, remedy, *span)
 
     def _check_semi(self, node: Lookup, each: From) -> None:
         """Reject a join that could match several rows: a row that changes must match or not as a whole."""

@@ -20,11 +20,11 @@ class Plan(Struct, frozen=True, dict=True):
         return tuple(in_order(self.outputs))
 
     @once
-    def at_rest(self) -> tuple[str, ...]:
-        """The relations that are read at rest."""
+    def tables(self) -> tuple[str, ...]:
+        """The relations that are read at rest, or row by row as their tables change."""
         read: dict[str, None] = {}
         for node in self.order:
-            if isinstance(node, TableScan) and not node.changes:
+            if isinstance(node, TableScan):
                 read[node.relation] = None
             read |= dict.fromkeys(relation for each in node.expressions for relation in each.reads)
         return tuple(read)

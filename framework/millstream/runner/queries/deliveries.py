@@ -161,7 +161,7 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *,
         made = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
         stores.merge(rows, table, made)
         return
-    rows = latest_rows(rows, table.keys, table.options.get("order_by"))
+    rows = latest_rows(rows, table.newest_by, table.options.get("order_by"))
     with evaluated(rows) if small else nullcontext() as found:
         few = found is not None and found.few
         made = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)

@@ -32,16 +32,11 @@ from millstream.plan.nodes.maintenance import (
     view_of,
 )
 from millstream.results import TableChanges
+from millstream.runner.queries.differences import COPIES, NEW, PRESENT, STORED, differences_sql
 from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
-from millstream.types import has_equality
 
-NEW, STORED = "_millstream_new", "_millstream_stored"
-"""The views of the rows that the SQL gives, and of those in the table."""
-_PRESENT = "_present"
-COPIES = "_millstream_copies"
-"""The column that counts the rows with the same key."""
 _COMPUTED = "_millstream_computed"
 """The observed number of rows that the SQL gives."""
 _SMALL = 1 << 20
@@ -93,7 +88,7 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
         found = kept.enter_context(evaluated(session.sql(differences_sql(plan.target))))
         changes = _changes(found.rows, plan.target)
         changes = replace(changes, touched=touched, computed=found.observed(_COMPUTED))
-        yield Differences(found.rows.drop(COPIES, _PRESENT), found.few, changes)
+        yield Differences(found.rows.drop(COPIES, PRESENT), found.few, changes)
 
 
 def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> DataFrame:
@@ -119,8 +114,8 @@ def _typed(rows: DataFrame, target: TableOutput) -> DataFrame:
 
 def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
     """Count differences by kind; refuse two rows with the same key, of which the table could hold one."""
-    new = f"not _deleted and {_PRESENT} is null"
-    kinds = (new, f"not _deleted and {_PRESENT}", "_deleted")
+    new = f"not _deleted and {PRESENT} is null"
+    kinds = (new, f"not _deleted and {PRESENT}", "_deleted")
     numbers = rows.select(*map(f.count_if, map(f.expr, kinds)), f.count_if(f.col(COPIES) > 1)).first()
     assert numbers is not None
     inserted, updated, deleted, repeated = numbers
@@ -133,25 +128,6 @@ def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
         remedy = "make unique_key the columns that identify a row, or group by the key"
         raise MillstreamError(Diagnostic("MS857", message, None, remedy))
     return TableChanges(inserted=inserted, updated=updated, deleted=deleted)
-
-
-def differences_sql(target: TableOutput) -> str:
-    """Return the rows to store, and all rows of keys that are not unique: `COPIES` counts these.
-
-    `_PRESENT` says whether the table has the key.
-    """
-    names = [quoted(column.name) for column in target.columns]
-    keys = ", ".join(quoted(key) for key in target.keys)
-    on = " and ".join(f"n.{quoted(key)} <=> s.{quoted(key)}" for key in target.keys)
-    compared = all(has_equality(column.type) for column in target.columns)
-    same = " and ".join(f"n.{name} <=> s.{name}" for name in names) if compared else "false"
-    items = ", ".join(f"if(n.{COPIES} is null, s.{name}, n.{name}) as {name}" for name in names)
-    return "\n".join((
-        f"select {items}, n.{COPIES} is null as _deleted, n.{COPIES}, s.{_PRESENT} from",
-        f"(select *, count(*) over (partition by {keys}) as {COPIES} from {NEW}) as n",  # noqa: S608 -- quoted names
-        f"full join (select *, true as {_PRESENT} from {STORED_TOUCHED}) as s on {on}",  # noqa: S608
-        f"where n.{COPIES} is null or n.{COPIES} > 1 or s.{_PRESENT} is null or not ({same})",
-    ))  # fmt: skip
 
 
 def maintain(

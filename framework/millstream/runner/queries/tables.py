@@ -7,14 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
 from millstream.physical.values import SourceRead, StaticRead, TableOutput
 from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
+from millstream.runner.queries.versions import version_differences
 from millstream.stores.local import store_of
 from millstream.stores.spark import Batch, SparkTables, StreamedTables, spark_tables, streamed_tables
 
@@ -38,7 +41,13 @@ class Tables(Struct, frozen=True, eq=False):
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
         self._check(table)
-        self._of(table.model).merge(rows, table, batch)
+        store = self._of(table.model)
+        if table.versions is None:
+            store.merge(rows, table, batch)
+            return
+        stored = store.rows(rows.sparkSession, table.model, table.columns)
+        with version_differences(rows, stored, table) as found:
+            store.merge(found.rows, table, replace(batch, deletes=True, local=found.few))
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
         self._check(table)
@@ -72,6 +81,8 @@ class Tables(Struct, frozen=True, eq=False):
         return self._streamed(source.relation).feed(session, source.relation, source.columns)
 
     def keys(self, relation: str) -> tuple[str, ...]:
+        if (topic := self.catalog.topics.get(relation)) is not None:
+            return stored_versions(topic, at_rest=False).keys
         return self.catalog.models[relation].keys
 
     def whole(self, session: SparkSession, source: SourceRead) -> None:

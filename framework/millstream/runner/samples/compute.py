@@ -115,7 +115,8 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
     for step in found.steps:
         make_view(session, step, question.project, "append")
     rows = session.sql(found.emitted.statement())
-    columns = question.catalog.models[question.model].columns
+    # Versions are made of the rows when these are stored.
+    columns = question.catalog.models[question.model].given_columns
     return rows.select(*(quoted(column.name) for column in columns))
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
+from millstream.materialization import VALID_FROM, VALID_TO, Table
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.format_functions import decoders
@@ -67,7 +68,10 @@ class StoredRelations(Struct, frozen=True):
                 Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
             except PySparkException:
                 raise NotBuiltError(name) from None
-            return session.table("table_rows")
+            rows = session.table("table_rows")
+            if isinstance(model.materialization, Table) and model.materialization.versions:
+                return rows.where(f"not {VALID_FROM} <=> {VALID_TO} or {VALID_FROM} is null")
+            return rows
         if model.materialization.inlined:
             own = with_ancestors(self.catalog, self.above(relation))
             question = Question(self.project, own, relation, None, _ALL, self.log)

@@ -26,9 +26,11 @@ from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.batches import state_of
+from millstream.runner.queries.differences import STORED
 from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
+from millstream.runner.queries.versions import version_differences
 
 Row = Mapping[str, Any]
 
@@ -104,14 +106,20 @@ class TrialResult(Struct, frozen=True):
     """Rows of state that expired."""
 
 
-def as_batch(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
-    """Run a stateless query over all given rows, as one batch."""
+Stored = dict[str, dict[str, dict[str, Any]]]
+"""By table that keeps versions, and by key, the rows that earlier batches stored."""
+
+
+def as_batch(spark: SparkSession, trial: Trial, log: str, kept: Stored | None = None) -> TrialResult:
+    """Run a stateless query over all given rows, as one batch after those that stored what is kept."""
     with reporting_spark_errors(trial.query.title, log):
         session = spark.newSession()
         for feed in trial.feeds:
             rows = [row for batch in feed.batches for row in batch]
             frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
-        return TrialResult(tuple(batch_outputs(_rows(session, trial), trial.query, 0)))
+        return TrialResult(
+            tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if kept is None else kept))
+        )
 
 
 def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
@@ -138,11 +146,12 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     writer = streamed_rows(session, trial, folder).writeStream.outputMode(trial.query.output_mode)
     made: list[BatchOutput] = []
+    kept: Stored = {}
     started = threading.Event()
     running: list[StreamingQuery] = []
 
     def each_batch(rows: DataFrame, number: int) -> None:
-        made.extend(batch_outputs(rows, trial.query, number))
+        made.extend(batch_outputs(rows, trial.query, number, kept))
         reached = trial.reached[number] if number < len(trial.reached) else None
         if reached is not None:
             started.wait()
@@ -190,7 +199,7 @@ def _differences(session: SparkSession, trial: Trial, plan: Maintaining) -> None
     before = maintained.whole(session, plan.maintenance, plan.inputs).localCheckpoint()
     for each in trial.at_rest:
         _at_rest(session, trial.project, each)
-    before.createOrReplaceTempView(maintained.STORED)
+    before.createOrReplaceTempView(STORED)
     maintained.whole(session, plan.maintenance, plan.inputs)
     with maintained.differences(session, plan, None) as found:
         found.rows.localCheckpoint().createOrReplaceTempView(plan.view)
@@ -258,11 +267,11 @@ def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def batch_outputs(batch: DataFrame, query: Query, number: int) -> Iterable[BatchOutput]:
+def batch_outputs(batch: DataFrame, query: Query, number: int, kept: Stored) -> Iterable[BatchOutput]:
     """Return what a batch would store: records, and the newest rows of tables."""
     delivery_plan = query.deliver
     if not isinstance(delivery_plan, PerBatch):
-        yield BatchOutput(number, "", "records", _listed(batch))
+        yield BatchOutput(number, "", "records", _listed(batch.toArrow()))
         return
     batch.createOrReplaceTempView(delivery_plan.view)
     several = len(delivery_plan.deliveries) > 1
@@ -272,16 +281,32 @@ def batch_outputs(batch: DataFrame, query: Query, number: int) -> Iterable[Batch
         for delivery in delivery_plan.deliveries:
             rows, target = batch.sparkSession.sql(delivery.sql), delivery.target
             if isinstance(target, TableOutput) and target.keys:
-                rows = latest_rows(rows, target.keys, target.options.get("order_by"))
+                rows = latest_rows(rows, target.newest_by, target.options.get("order_by"))
             records = getattr(target, "topic", None) is not None
             output = "" if records else getattr(target, "model", "")
-            yield BatchOutput(number, output, "records" if records else "rows", _listed(rows))
+            if isinstance(target, TableOutput) and target.versions is not None:
+                listed = _versions(rows, target, kept.setdefault(target.model, {}))
+            else:
+                listed = _listed(rows.toArrow())
+            yield BatchOutput(number, output, "records" if records else "rows", listed)
     finally:
         if several:
             batch.unpersist()
 
 
-def _listed(rows: DataFrame) -> list[dict[str, Any]]:
-    table = rows.toArrow()
+def _versions(rows: DataFrame, table: TableOutput, kept: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what new rows change in the versions of a table, and change these."""
+    stored = frame(rows.sparkSession, list(kept.values()), ddl(table.columns))
+    with version_differences(rows, stored, table) as found:
+        changed = found.rows.toArrow()
+    for row in changed.to_pylist():
+        key = repr([row[name] for name in table.keys])
+        kept.pop(key, None)
+        if not row["_deleted"]:
+            kept[key] = {name: value for name, value in row.items() if name != "_deleted"}
+    return _listed(changed)
+
+
+def _listed(table: pa.Table) -> list[dict[str, Any]]:
     columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
     return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]

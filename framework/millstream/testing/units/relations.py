@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.plan import StandIn, traits_of_models
+from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
 from millstream.testing.units.values import DELETED
 from millstream.types import Type
@@ -41,7 +42,10 @@ class Relations:
 
     def find(self, id_: str) -> Relation | None:
         """Return a relation by its id; `model.x` is a seed if no model has that name."""
-        if (topic := self.catalog.topics.get(id_)) is not None:
+        if (topic := self.catalog.topics.get(id_)) is not None and topic.versions:
+            versions = stored_versions(topic, at_rest=False)
+            return Relation(id_, _typed(versions.columns), metadata=(DELETED,))
+        if topic is not None:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
             derived = {name: ", ".join(sorted(each.columns)) for name, each in topic.derived}
             return Relation(id_, columns, derived, RECORD)
@@ -52,6 +56,16 @@ class Relations:
         if seed in self.catalog.seeds:
             return Relation(seed, _typed(self.catalog.seeds[seed].columns))
         return None
+
+    def stored(self, id_: str) -> tuple[tuple[Column, ...], tuple[str, ...]] | None:
+        """Return the columns and keys of rows that a test gives as a table has them; None for records."""
+        if (topic := self.catalog.topics.get(id_)) is not None:
+            versions = stored_versions(topic, at_rest=False)
+            return (versions.columns, versions.keys) if topic.versions else None
+        if (seed := self.catalog.seeds.get(id_)) is not None:
+            return seed.columns, ()
+        model = self.catalog.models[id_]
+        return model.columns, model.keys
 
 
 def _typed(columns: tuple[Column, ...]) -> dict[str, Type]:

@@ -60,7 +60,7 @@ def run_unit_test(
     each_step: bool = True,
 ) -> Outcome:
     """Run the tested model over micro-batches; without `each_step`, only the final rows are exact."""
-    from millstream.runner.samples.trial import as_batch, as_stream
+    from millstream.runner.samples.trial import Stored, as_batch, as_stream
 
     run = UnitTestRun(context, test, plan)
     if plan.stateful:
@@ -69,8 +69,9 @@ def run_unit_test(
         output, late, expired = run.rows(streamed, scheduled), streamed.late, streamed.expired
     else:
         output, late, expired = [], 0, 0
+        kept: Stored = {}
         for index, batch in enumerate(batches):
-            single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log)
+            single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log, kept)
             output += run.rows(single, [batch])
     dead_letters = [row for _, row in output if row.get(_DEAD_LETTER)]
     if _has_dead_letters(test):
@@ -133,7 +134,9 @@ class UnitTestRun:
                 records = [self.encoder.records(source.relation, source.topic, each) for each in rows]
                 feeds.append(Feed(source.view, RECORDS, tuple(records)))
             else:
-                columns = self.context.relations.catalog.models[source.relation].columns
+                stored = self.context.relations.stored(source.relation)
+                assert stored is not None
+                columns, _ = stored
                 arrow = [arrow_rows(each, columns, deletes=True) for each in rows]
                 feeds.append(Feed(source.view, f"{ddl(columns)}, {DELETED} boolean", tuple(arrow)))
         return tuple(feeds)
@@ -147,16 +150,16 @@ class UnitTestRun:
 
         rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
         kind, _, name = relation.partition(".")
-        catalog = self.context.relations.catalog
         if kind == "seed" and relation not in self.test.relations:
             return OwnSeed(view, name)
-        if kind == "source":
-            topic = catalog.topics[relation].topic
+        stored = self.context.relations.stored(relation)
+        if stored is None:
+            topic = self.context.relations.catalog.topics[relation].topic
             query = self.plan.references[relation]
             return Reference(view, self.encoder.records(relation, topic, rows), query)
-        if newest and kind == "model":
-            rows = _newest_given(rows, catalog.models[relation].keys)
-        columns = catalog.seeds[relation].columns if kind == "seed" else catalog.models[relation].columns
+        columns, keys = stored
+        if newest and kind != "seed":
+            rows = _newest_given(rows, keys)
         return Rows(view, ddl(columns), arrow_rows(rows, columns, deletes=False))
 
     # -- the output

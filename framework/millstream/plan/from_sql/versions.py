@@ -1,0 +1,122 @@
+"""Tables that keep versions: their rows have the times from which and until which they are valid."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Ref
+from millstream.materialization import VALID_FROM, VALID_TO, Table
+from millstream.plan.from_sql.builder import Builder
+from millstream.plan.from_sql.catalog import VERSION_COLUMNS, ModelSpec, PlanProblem, TopicSpec
+from millstream.plan.from_sql.scope import identity_items
+from millstream.plan.from_sql.topics import topic_node
+from millstream.plan.nodes import Item, Node, Project, TableScan, Watermark
+from millstream.sql.query import OUTER, Scan, Select
+from millstream.types import TIMESTAMP
+
+_NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
+
+
+def versioned(builder: Builder, root: Node) -> Node:
+    """Return the rows of a model as versions; without a time of its own, a row is valid from now on."""
+    spec, stored = builder.spec, builder.spec.materialization
+    if not isinstance(stored, Table) or not stored.versions:
+        return root
+    traits = builder.traits.of(root)
+    if traits.mode != "upsert" and not stored.order_by:
+        time = next((c.name for c in root.columns if c.type == TIMESTAMP), "")
+        message = f"'versions' needs the time of a row: '{spec.name}' reads events, which come in any order"
+        remedy = f"set order_by='{time}'" if time else "select a timestamp column, and name it in order_by"
+        builder.problem("MS681", message, remedy, option="versions")
+        return root
+    begins = root.column(stored.order_by).expression if stored.order_by else _NEVER
+    items = (*identity_items(root), Item(VALID_FROM, begins), Item(VALID_TO, _NEVER))
+    project = Project(input=root, items=items, keys=traits.keys, label=root.label, models=root.models)
+    return builder.check(project, None)
+
+
+def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) -> list[PlanProblem]:
+    """Warn about joins that don't say of which time they read a relation with versions."""
+    found: list[PlanProblem] = []
+    for select in _selects(spec.query.at_rest or spec.query):
+        timed = {
+            ref.relation.removeprefix(OUTER).lower()
+            for ref in _refs(select)
+            if ref.column.lower() in {VALID_FROM, VALID_TO}
+        }
+        for each in select.relations if len(select.relations) > 1 else ():
+            if not isinstance(each.input, Scan) or each.input.relation not in versioned_relations:
+                continue
+            if each.as_of is None and each.alias.lower() not in timed:
+                message = f"this join finds all versions of a row of '{each.alias}'"
+                remedy = f"add to ON: {each.alias}.{VALID_TO} is null, for the newest version"
+                start, stop = each.start, each.stop
+                found.append(PlanProblem(spec.id, "MS684", message, remedy, start, stop, warning=True))
+    return found
+
+
+def _selects(value: object) -> Iterator[Select]:
+    return (each for each in _within(value) if isinstance(each, Select))
+
+
+def _refs(select: Select) -> Iterator[Ref]:
+    return (ref for each in _within(select) if isinstance(each, Expression) for ref in each.refs)
+
+
+def _within(value: object) -> Iterator[object]:
+    """Yield the values that a query is made of."""
+    yield value
+    match value:
+        case Expression():
+            return
+        case Struct():
+            parts: Iterable[object] = (getattr(value, name) for name in value.__struct_fields__)
+        case tuple():
+            parts = value
+        case dict():
+            parts = value.values()
+        case _:
+            return
+    for part in parts:
+        yield from _within(part)
+
+
+def topic_versions(topic: TopicSpec) -> Node:
+    """Return the records of a reference topic as versions.
+
+    A version begins at the topic's event time. If a record has none, as one that deletes its key, its own
+    time counts.
+    """
+    node = topic_node(topic, metadata=("_timestamp",))
+    node = node.input if isinstance(node, Watermark) else node  # a version is never late
+    begins = node.column("_timestamp").expression
+    if topic.watermark and topic.watermark[0].lower() != "_timestamp":
+        time = node.column(topic.watermark[0])
+        pieces = ("coalesce(", *time.expression.pieces, ", ", *begins.pieces, ")")
+        begins = Expression(pieces, TIMESTAMP, nullable=False)
+    items = (
+        *(node.column(name).item for name in topic.order),
+        Item(VALID_FROM, begins),
+        Item(VALID_TO, _NEVER),
+    )
+    return Project(input=node, items=items, keys=topic.unique_by, label=topic.name)
+
+
+def stored_versions(topic: TopicSpec, *, at_rest: bool) -> TableScan:
+    """Return the table with the versions of a reference topic, as it is or as it changes."""
+    node = topic_node(topic, metadata=())
+    keys = {key.lower() for key in topic.unique_by}
+    found = (node.column(name) for name in topic.order)
+    return TableScan(
+        relation=topic.id,
+        columns=(
+            *(c if c.name.lower() in keys else replace(c, nullable=True) for c in found),
+            *VERSION_COLUMNS,
+        ),
+        changes=not at_rest,
+        keys=() if at_rest else (*topic.unique_by, VALID_FROM),
+        label=topic.name,
+    )

@@ -1,0 +1,177 @@
+"""Tables and reference topics that keep versions: their columns and keys, and what an edit means for their rows."""
+
+import re
+
+import pytest
+from support.runs import job_of
+from support.written import project
+
+from millstream.compile import compile_project
+from millstream.physical.values import Versions
+from millstream.physical.verdict import verdict
+
+EVENTS, USERS = "{{ source('shop', 'events') }}", "{{ source('shop', 'users') }}"
+TABLE = f"{{{{ config(materialized='table', unique_key='user_id') }}}} select user_id, type, at from {EVENTS}"
+
+
+def config(more, key="user_id"):
+    return f"{{{{ config(materialized='table', unique_key={key!r}, {more}) }}}} "
+
+
+def table(root, sql, name="m", **models):
+    """Return what a table stores."""
+    queries = job_of(versioned(root, m=sql, **models)).physical.queries
+    return next(each for query in queries for each in query.tables if each.model.endswith(name))
+
+
+def versioned(root, **models):
+    project(root, models)
+    sources = root / "models/sources.yml"
+    sources.write_text(sources.read_text().replace("table: true", "table: true\n        versions: 7 days"))
+    return root
+
+
+KEPT = {
+    "events": ("versions='30 days', order_by='at'", f"select user_id, type, at from {EVENTS}", ("30 days", False)),
+    "forever": ("versions='all', order_by='at'", f"select user_id, at from {EVENTS}", ("", False)),
+    "an aggregate": ("versions='all', unbounded_state='accept'", f"select user_id, count(*) as n from {EVENTS} group by user_id", ("", True)),
+    "a table": ("versions='1 day'", "select user_id, type from {{ ref('t') }}", ("1 day", True)),
+    "a table with times": ("versions='1 day', order_by='at'", "select user_id, type, at from {{ ref('t') }}", ("1 day", True)),
+    "opaque SQL": ("versions='all', order_by='at'", f"select * from (select user_id, at, type from {EVENTS}) unpivot (value for name in (type))", ("", False)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_keeps_versions(name, tmp_path):
+    more, sql, (keep, replaces) = KEPT[name]
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/m.yml").write_text(
+        "models: [{name: m, columns: [{name: user_id, type: string}, {name: at, type: timestamp}]}]\n"
+        if name == "opaque SQL"
+        else "{}\n"
+    )
+    found = table(tmp_path, config(more) + sql, t=TABLE)
+    assert found.keys == ("user_id", "valid_from")
+    assert [str(c.type) for c in found.columns if c.name in {"valid_from", "valid_to"}] == ["timestamp"] * 2
+    assert found.versions == Versions(("user_id",), keep, replaces)
+    assert "order_by" not in found.options
+
+
+def test_versions_of_a_reference_topic(tmp_path):
+    sql = f"{{{{ config(materialized='sink') }}}} select e.type, u.segment from {EVENTS} as e join {USERS} as u on u.user_id = e.user_id and u.valid_to is null"
+    found = table(tmp_path, sql, "users")
+    assert [column.name for column in found.columns] == ["user_id", "segment", "valid_from", "valid_to"]
+    assert (found.keys, found.versions) == (("user_id", "valid_from"), Versions(("user_id",), "7 days"))
+
+
+READERS = {
+    "a table that copies them": config("", ["user_id", "valid_from"]) + f"select user_id, valid_from, segment from {USERS}",
+    "a sink": f"{{{{ config(materialized='sink', key=['user_id', 'valid_from']) }}}} select * from {USERS}",
+    "a table over them": config("", "segment") + f"select segment, count(*) as n from {USERS} where valid_to is null group by segment",
+    "a table over them and another one": config("") + f"select t.user_id, u.segment from {{{{ ref('t') }}}} as t left join {USERS} as u on u.user_id = t.user_id and u.valid_from <= t.at and (u.valid_to is null or t.at < u.valid_to)",
+    "versions of versions": config("versions='all'", "segment") + "select segment, n from {{ ref('groups') }}",
+}  # fmt: skip
+GROUPS = (
+    config("", "segment")
+    + f"select segment, count(*) as n from {USERS} where valid_to is null group by segment"
+)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_reads_versions(name, tmp_path):
+    root = versioned(tmp_path, m=READERS[name], t=TABLE, groups=GROUPS)
+    assert compile_project(root).diagnostics == ()
+    stored = [each.model for query in job_of(root).physical.queries for each in query.tables]
+    assert "source.shop.users" in stored
+
+
+def test_a_column_of_records_is_none_of_versions(tmp_path):
+    root = versioned(
+        tmp_path, m=config("") + f"select user_id, max(_offset) as last from {USERS} group by user_id"
+    )
+    (problem,) = compile_project(root).diagnostics
+    assert (problem.code, problem.message) == ("MS402", "column '_offset' does not exist")
+
+
+JOINS = {
+    "an inner join": ("join R as r on r.user_id = o.user_id", "o.at", "r"),
+    "a left join": ("left join R as r on r.user_id = o.user_id or r.segment = 'all'", "o.at", "r"),
+    "a relation without an alias": ("join R on users.user_id = o.user_id", "o.at", "users"),
+    "a semi join": ("left semi join R as r on o.user_id = r.user_id", "o.at", "r"),
+    "a table": ("join T as r on r.user_id = o.user_id and r.type > 'a'", "o.at", "r"),
+    "another join": ("join R as r on r.user_id = o.user_id join P as p on p.user_id = o.user_id", "o.at", "r"),
+    "quoted names": ("join R as `r x` on `r x`.user_id = o.user_id", "o.`at`", "`r x`"),
+    "a full name": ("join R as r on r.user_id = o.user_id", "P.at", "r"),
+}  # fmt: skip
+NAMES = {"R": USERS, "T": "{{ ref('versions') }}", "P": "{{ ref('t') }}"}
+VERSIONS = config("versions='all', order_by='at'") + f"select user_id, type, at from {EVENTS}"
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_as_of_a_time_is_conditions_on_the_times_of_versions(name, tmp_path):
+    join, time, alias = JOINS[name]
+    first = "P" if time.startswith("P") else "P as o"
+    select = f"select {time.split('.')[0]}.user_id from {first} {join}".replace(
+        "o.user_id", f"{time.split('.')[0]}.user_id"
+    )
+    clause = f"for system_time as of {time} "
+    place = re.search(r"(?<=join [RT] )", select).end()
+    as_of = select[:place] + clause + select[place:]
+    bounds = f"({alias}.valid_from is null or {alias}.valid_from <= {time}) and ({alias}.valid_to is null or {time} < {alias}.valid_to)"
+    before, condition, after = re.fullmatch(r"(.*? on )(.*?)( join P.*|)", select).groups()
+    written = f"{before}({condition}) and {bounds}{after}"
+    found = []
+    for sql in (as_of, written):
+        text = re.sub(r"\b[RTP]\b", lambda match: NAMES[match.group()], sql)
+        queries = job_of(
+            versioned(tmp_path, m=config("") + text, t=TABLE, versions=VERSIONS)
+        ).physical.queries
+        found += [
+            q.maintaining.maintenance
+            for q in queries
+            if q.maintaining and q.maintaining.target.model == "model.m"
+        ]
+    one, other = ([each.whole, each.restricted, *(t.sql for t in each.touched)] for each in found)
+    plain = re.compile(r"[\s()`]+|inner ")
+    assert [plain.sub("", each) for each in one] == [plain.sub("", each) for each in other]
+    assert not any("system_time" in each for each in one)
+
+
+REFUSED = {
+    "no column": ("MS430", "join R for system_time as of timestamp'2026-01-01' as r on r.user_id = o.user_id", "FOR SYSTEM_TIME AS OF needs a column"),
+    "no time": ("MS407", "join R for system_time as of o.type as r on r.user_id = o.user_id", "a version is valid at a time, and 'type' is string"),
+    "no versions": ("MS430", "join P for system_time as of o.at as r on r.user_id = o.user_id", "'r' keeps no versions"),
+    "no ON": ("MS430", "join R for system_time as of o.at as r using (user_id)", "FOR SYSTEM_TIME AS OF needs a join with ON"),
+    "a later relation": ("MS402", "join R for system_time as of s.at as r on r.user_id = o.user_id join P as s on true", "relation or column 's' is not in scope"),
+    "SQL that is not split": ("MS430", "join R for system_time as of o.at as r on r.user_id = o.user_id order by o.user_id", "FOR SYSTEM_TIME AS OF is not supported within SQL that Millstream can't split into clauses"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_time_of_a_version(name, tmp_path):
+    code, join, message = REFUSED[name]
+    text = re.sub(
+        r"\b[RP]\b", lambda match: NAMES[match.group()], f"select o.user_id, o.type from P as o {join}"
+    )
+    sql = config("") + text
+    problems = compile_project(versioned(tmp_path, m=sql, t=TABLE)).diagnostics
+    assert [(each.code, each.message) for each in problems] == [(code, message)]
+
+
+EDITS = {
+    "a table gets versions": ("", "versions='30 days', ", "rebuild"),
+    "versions are kept longer": ("versions='30 days', ", "versions='all', ", "stored"),
+    "versions are kept for a shorter time": ("versions='30 days', ", "versions='1 day', ", "same"),
+    "nothing": ("versions='30 days', ", "versions='30 days', ", "same"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_what_an_edit_means(name, tmp_path):
+    before, after, kind = EDITS[name]
+    found = []
+    for more in (before, after):
+        sql = config(f"{more}order_by='at'") + f"select user_id, type, at from {EVENTS}"
+        queries = job_of(versioned(tmp_path, m=sql)).physical.queries
+        found += [query.signature for query in queries if any(t.model == "model.m" for t in query.tables)]
+    assert verdict(*found).kind == kind

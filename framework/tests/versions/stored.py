@@ -1,0 +1,92 @@
+"""A table that keeps versions in a store; as a program, it stores a batch and kills itself and its JVM meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from support.stored import Store, minute
+
+from millstream.physical.values import TableOutput, Versions
+from millstream.plan.nodes import Column
+from millstream.project.values import Target
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import start_spark
+from millstream.stores.delta.spark import DeltaTables
+from millstream.stores.spark import Batch
+from millstream.types import parse_type
+
+COLUMNS = {
+    "user": "string",
+    "at": "timestamp",
+    "value": "bigint",
+    "valid_from": "timestamp",
+    "valid_to": "timestamp",
+}
+KEYS = ("user", "valid_from")
+
+
+class Versioned:
+    """A table that keeps versions for ten minutes."""
+
+    def __init__(self, store, name="latest"):
+        columns = tuple(Column(name, parse_type(kind)) for name, kind in COLUMNS.items())
+        self.store = store
+        store.table = TableOutput(f"model.{name}", KEYS, columns, versions=Versions(("user",), "10 minutes"))
+        self.new = store.tables.create(store.table, changes=False)
+
+    def batch(self, number, rows):
+        batch = Batch("latest/1", number, deletes=True, new=self.new and not number)
+        given = [(key, minute(at), value, minute(at), None, value is None) for key, at, value in rows]
+        self.store.merge(self.store.table, given, batch)
+
+    def rows(self):
+        """Return the versions, with their times in minutes."""
+
+        def number(time):
+            return None if time is None else (time - round(minute(0).timestamp() * 1_000_000)) // 60_000_000
+
+        found = self.store.tables.rows(self.store.spark, self.store.table)
+        rows = found.selectExpr("user", "value", "unix_micros(valid_from)", "unix_micros(valid_to)").collect()
+        return sorted(
+            ((key, value, number(begins), number(ends)) for key, value, begins, ends in rows), key=repr
+        )
+
+
+BATCHES = [
+    [("a", 0, 1), ("a", 5, 2), ("b", 3, None)],
+    [("a", 2, 3), ("b", 1, 1), ("a", 5, 4)],
+    [("a", 14, None), ("c", 9, 1)],
+    [("a", 11, 5), ("c", 30, None), ("b", 2, 2)],
+]
+DELTA = {"store": "delta", "path": "tables"}
+
+
+def main(root: str, moment: str, number: int) -> None:
+    merge = DeltaTables.merge
+
+    def killed(self, *given):
+        if moment == "before":
+            die()
+        if moment == "during":
+            threading.Timer(0.5, die).start()
+        merge(self, *given)
+        die()
+
+    DeltaTables.merge = killed
+    target = Target("tests", "local", {"master": "local[2]"})
+    with tempfile.TemporaryDirectory() as folder:
+        spark = start_spark("tests", target, jars_for(target), Path(folder), None)
+        Versioned(Store(spark, Path(root), DELTA)).batch(number, BATCHES[number])
+
+
+def die() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
