@@ -51,9 +51,10 @@ class InDuckDB:
         self._create(STORED_TOUCHED, stored_touched_sql(self.versions))
         self._create(NEW, versions_sql(self.table, self.versions, horizon))
         changed = self._run(differences_sql(self.table)).fetchall()
-        for *row, deleted, copies in changed:
+        for *row, deleted, copies, present in changed:
             assert copies in {None, 1}, f"two rows of {row}"
             before = self.rows.pop((row[0], row[2]), None)
+            assert (before is not None) == bool(present)
             assert before is not None or not deleted
             if not deleted:
                 assert before != tuple(row), f"{row} is no difference"
