@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import time
+from collections.abc import Container, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream import __version__
 from millstream.results import read_json, write_json
+
+if TYPE_CHECKING:
+    from millstream.manifest import Manifest
 
 FILE = "test_results.json"
 Status = Literal["pass", "warn", "fail", "error", "skipped"]
@@ -77,6 +83,33 @@ class TestResults(Struct, frozen=True):
     """The latest results of tests that did not run this time."""
 
     __test__ = False
+
+
+class TestRun:
+    """A run of tests, which begins now."""
+
+    __test__ = False
+
+    def __init__(self, command: str, folder: Path, manifest: Manifest) -> None:
+        self._command, self._folder, self._manifest = command, folder, manifest
+        self._began, now = time.monotonic(), datetime.now(timezone.utc)
+        self.started = now.isoformat(timespec="seconds")
+        self.before = read_test_results(folder, manifest.project, manifest.target)
+
+    def store(self, results: Sequence[TestResult], coverage: tuple[ModelCoverage, ...] = ()) -> TestResults:
+        """Write what was found, next to the latest results of other tests."""
+        found = TestResults(
+            self._command,
+            self._manifest.project,
+            self._manifest.target,
+            self.started,
+            round(time.monotonic() - self._began, 3),
+            tuple(replace(each, ran=each.ran or self.started) for each in results),
+            coverage,
+            __version__,
+        )
+        write_test_results(self._folder, with_earlier_results(found, self.before, self._manifest.nodes))
+        return found
 
 
 def with_earlier_results(

@@ -26,17 +26,21 @@ def summary(
     ended = Counter[str](_BEFORE if each.unchanged else each.status for each in tests)
     done = "up to date" if up_to_date else "built"
     parts = [", ".join([f"{count(models['success'], 'model')} {done}", *said_wrong(models)])]
-    passed = [f"{ended[each]} {said}" for each, said in _PASSED.items() if ended[each]]
-    if listed := [*passed, *said_wrong(ended)]:
-        number, _, said = listed[0].partition(" ")
-        parts.append(", ".join([f"{count(int(number), 'test')} {said}", *listed[1:]]))
+    if listed := [*_said(ended, _PASSED), *_said(ended, _WRONG)]:
+        (number, said), *rest = listed
+        parts.append(", ".join([f"{count(number, 'test')} {said}", *(f"{n} {said}" for n, said in rest)]))
     failed = models["error"] or ended["fail"] or ended["error"]
     return f"{'; '.join(parts)}; {seconds:.1f} s", "bold red" if failed else "bold green"
 
 
 def said_wrong(statuses: Mapping[str, int]) -> list[str]:
     """Say how many did not succeed, by what became of them."""
-    found = Counter(dict.fromkeys(_WRONG.values(), 0))
-    for status, said in _WRONG.items():
+    return [f"{number} {said}" for number, said in _said(statuses, _WRONG)]
+
+
+def _said(statuses: Mapping[str, int], words: Mapping[str, str]) -> list[tuple[int, str]]:
+    """Return the numbers, except 0, and the words for what became of them."""
+    found = Counter(dict.fromkeys(words.values(), 0))
+    for status, said in words.items():
         found[said] += statuses.get(status, 0)
-    return [f"{number} {said}" for said, number in found.items() if number]
+    return [(number, said) for said, number in found.items() if number]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
 
 from millstream.cli.options import Choice, Common
 from millstream.cli.project import empty_selection_errors, select_nodes
@@ -53,32 +49,17 @@ def run_tests(
     strict: bool = False,
 ) -> tuple[int, TestResults]:
     """Run tests, write their results, and return the exit code and the results."""
-    from millstream import __version__
     from millstream.cli.signals import ending_well
-    from millstream.tested import TestResults, read_test_results, with_earlier_results, write_test_results
+    from millstream.tested import TestRun
     from millstream.testing.plugin.project_tests import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
 
     reporter = Reporter(TestRequest(options_of(common), ids, strict))
-    began, now = time.monotonic(), datetime.now(timezone.utc)
     settings, _ = read_settings(root)
+    run = TestRun("test", root / settings.target_path, compiled.manifest)
     style = common.style
     with ending_well():
         code = run_pytest(
             root, settings, reporter, flags, quiet=style.quiet, color=style.color, silent=style.json
         )
-    manifest, started = compiled.manifest, now.isoformat(timespec="seconds")
-    results = TestResults(
-        "test",
-        manifest.project,
-        manifest.target,
-        started,
-        round(time.monotonic() - began, 3),
-        tuple(replace(each, ran=started) for each in reporter.results),
-        reporter.coverage,
-        __version__,
-    )
-    folder = root / settings.target_path
-    before = read_test_results(folder, manifest.project, manifest.target)
-    write_test_results(folder, with_earlier_results(results, before, manifest.nodes))
-    return code, results
+    return code, run.store(reporter.results, reporter.coverage)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,17 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream import __version__
 from millstream.cli.options import Choice, Common, TestChoice
 from millstream.cli.project import select_nodes
 from millstream.project.values import is_local
-from millstream.tested import (
-    TestResult,
-    TestResults,
-    read_test_results,
-    with_earlier_results,
-    write_test_results,
-)
+from millstream.tested import TestResult, TestRun
 
 if TYPE_CHECKING:
     from millstream.cli.build_progress import BuildProgress
@@ -59,9 +50,8 @@ class TestsOfBuild:
         self._job = job
         self._choice = choice
         self._tests = tests
-        self._began, self._now = time.monotonic(), datetime.now(timezone.utc)
-        self._folder = Path(job.project.root) / job.project.settings.target_path
-        self._before = read_test_results(self._folder, compiled.manifest.project, compiled.manifest.target)
+        folder = Path(job.project.root) / job.project.settings.target_path
+        self._test_run = TestRun("build", folder, compiled.manifest)
         self._stack = ExitStack()
         self._progress: BuildProgress | None = None
         self.results: list[TestResult] = []
@@ -74,18 +64,7 @@ class TestsOfBuild:
         """Write the results."""
         self._stack.close()
         if self.results:
-            manifest = self._compiled.manifest
-            found = TestResults(
-                "build",
-                manifest.project,
-                manifest.target,
-                self._started,
-                round(time.monotonic() - self._began, 3),
-                tuple(self.results),
-                (),
-                __version__,
-            )
-            write_test_results(self._folder, with_earlier_results(found, self._before, manifest.nodes))
+            self._test_run.store(self.results)
 
     @property
     def code(self) -> int:
@@ -172,7 +151,7 @@ class TestsOfBuild:
         with progress.testing(tests.what, len(own)) as show:
             for each in run_nodes(self._session, own, show):
                 contents = tests.contents.get(each.id, "")
-                self.results.append(replace(each, ran=self._started, contents=contents))
+                self.results.append(replace(each, ran=self._test_run.started, contents=contents))
 
     @cached_property
     def _session(self) -> TestSession:
@@ -187,13 +166,10 @@ class TestsOfBuild:
         """Return the tests that passed over what they would run over again."""
         if self._tests.all_tests:
             return {}
-        known = () if self._before is None else (*self._before.earlier, *self._before.results)
+        before = self._test_run.before
+        known = () if before is None else (*before.earlier, *before.results)
         return {
             each.id: replace(each, unchanged=True)
             for each in known
             if each.status == "pass" and each.contents and contents.get(each.id) == each.contents
         }
-
-    @property
-    def _started(self) -> str:
-        return self._now.isoformat(timespec="seconds")
