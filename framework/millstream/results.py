@@ -25,6 +25,9 @@ class Fates(Struct, frozen=True):
 
     read: int
     written: int
+    """Records in its topic, or rows for its table, of which a batch stores the newest of each key.
+
+    It is not known for a table with data tests of rows, or whose query has other outputs."""
     filtered: int
     """Left out by filters, tombstones and data tests with `severity: drop`, or, in a backfill, because they
     can't be decoded, which was reported when they were first read."""
@@ -70,7 +73,7 @@ class ModelResult(Struct, frozen=True):
     reads: dict[str, int] = {}
     """Records that the query read, by id of the source or model that owns the topic; empty if unknown."""
     rows_written: int | None = None
-    """Records written to its topic; None if it has none, or shares it."""
+    """Records written to its topic, or rows for its table; None if that is not known."""
     rows_changed: int | None = None
     """Rows of a table over tables that were inserted, updated or deleted; None for other models."""
     changes: TableChanges | None = None
@@ -89,7 +92,7 @@ class ModelResult(Struct, frozen=True):
     expired: int = 0
     """Rows or keys of its state that expired; models that share a state count the same ones."""
     fates: Fates | None = None
-    """None if records can't be counted one by one: their rows are grouped, joined or stored in tables."""
+    """None if records can't be counted one by one: their rows are grouped, joined or stored with others."""
 
 
 class Kept(Struct, frozen=True):

@@ -21,7 +21,7 @@ from millstream.types import BOOLEAN, STRING
 WRONG_ROW = "a data test failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
 
-Fate = Literal["skipped", "dead_letters", "tests"]
+Fate = Literal["rows", "skipped", "dead_letters", "tests"]
 """What happens to the rows that are counted."""
 
 

@@ -3,17 +3,20 @@
 import io
 import json
 import struct
+from collections import Counter
 from random import Random
 
 import fastavro
 import pytest
 from support.long import ACCOUNTS
+from support.running import running
 from support.runs import built, create_topics, job_of, received, send
 from support.shops import SHARE, UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
 from millstream.fates import with_fates
 from millstream.results import Fates
+from millstream.runner.values import Batched
 
 pytestmark = SPARK_WARNINGS
 
@@ -272,6 +275,66 @@ def test_a_backfill_is_counted(shop, first_spark):
     assert found["joined"] == Fates(60, written, filtered + bad_before, bad - bad_before, 0, 0)
     assert written_by(shop, "joined") == written
     assert found["kept_json_skip"] == expected(second, "skip", function=False)
+
+
+TABLE = "{{ config(materialized='table', unique_key='id') }} "
+
+
+def prepare_tables(shop):
+    """Write a model for each policy, with a query of its own: a sink for dead letters, otherwise tables."""
+    named = prepare(shop, ["json"])
+    for name, (_, policy) in named.items():
+        (shop.root / f"models/shares_{name}.sql").unlink()
+        if policy != "dead_letter":
+            read = f"from {{{{ source('web', '{name}') }}}} where kind <> 'bot'"
+            shop.model(f"kept_{name}", f"{TABLE}select id, value {read}")
+    return named
+
+
+def more_records(shop, named, seed):
+    """Send the same records to each topic, without bad ones where these stop the query."""
+    rows = records(Random(seed), 30, "json")
+    sent = {
+        name: [each for each in rows if policy != "fail" or each[0] != "bad"]
+        for name, (_, policy) in named.items()
+    }
+    send(shop.bootstrap, {name: [("k", value) for _, value in each] for name, each in sent.items()})
+    return sent
+
+
+def test_rows_of_tables_are_counted(shop, first_spark):
+    named = prepare_tables(shop)
+    for seed in (4, 5):
+        # The keys of the second build are those of the first one: each row replaces another.
+        sent = more_records(shop, named, seed)
+        results, _ = built(shop.root, first_spark)
+        found = fates_of(results, shop.root)
+        for name, (_, policy) in named.items():
+            assert found[f"kept_{name}"] == expected(sent[name], policy, function=False), name
+
+
+def test_batches_of_a_run_are_counted(shop, first_spark):
+    named = prepare_tables(shop)
+    counted, sent = Counter(), {name: [] for name in named}
+    with running(shop.root, first_spark) as run:
+
+        def read():
+            return sum(each.batch.rows for each in run.of(Batched))
+
+        for seed in (6, 7):
+            for name, each in more_records(shop, named, seed).items():
+                sent[name] += each
+            run.until(lambda: read() == sum(map(len, sent.values())))
+    for each in run.of(Batched):
+        counts = each.batch.counts
+        for fate in ("rows", "skipped", "dead_letters"):
+            counted.update({(fate, id_): number for id_, number in getattr(counts, fate).items()})
+    for name, (_, policy) in named.items():
+        fates = expected(sent[name], policy, function=False)
+        assert counted["rows", f"model.kept_{name}"] == fates.written, name
+        assert counted["skipped", f"source.web.{name}"] == fates.skipped, name
+        assert counted["dead_letters", f"source.web.{name}"] == fates.dead_letters, name
+    assert written_by(shop, "kept_json_dead_letter") == counted["rows", "model.kept_json_dead_letter"]
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from msgspec import Struct
 
 from millstream.deployment.intents import FullRefresh
-from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
+from millstream.physical.values import DeadLetters, Query, SinkOutput, TableOutput, Target, ViewOutput
 from millstream.results import ModelResult, RunResults, TableChanges
 from millstream.runner.queries.results import Outcome
 from millstream.runner.values import Job
@@ -95,7 +95,7 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
                 outcome.seconds,
                 problem.message if problem else outcome.message,
                 reads,
-                done.written.get(target.topic) if isinstance(target, SinkOutput) else None,
+                _written(target, query, outcome, done),
                 None if outcome.changes is None else outcome.changes.stored,
                 outcome.changes,
                 left_out.skipped,
@@ -105,3 +105,12 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
                 again,
                 expired=sum(each.rows for each in outcome.expired if target.model in each.models),
             )
+
+
+def _written(target: Target, query: Query, outcome: Outcome, done: Done) -> int | None:
+    match target:
+        case SinkOutput():
+            return done.written.get(target.topic)
+        case TableOutput(tests=()) if len(query.outputs) == 1 and query.maintaining is None:
+            return outcome.counts.rows.get(target.model)
+    return None

@@ -39,11 +39,15 @@ class Batch(Struct, frozen=True):
     """What tables over tables did, by model."""
     ages: tuple[int, ...] = ()
     """How many records were how old when it began: two steps for each power of two of milliseconds."""
-    model_rows: dict[str, int] = {}
     reasons: dict[str, int] = {}
     """Dead letters by their reasons, without numbers and quoted texts."""
     latency: float | None = None
     """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
+
+    @property
+    def model_rows(self) -> dict[str, int]:
+        """How many rows it has for each model, by name."""
+        return {id_.partition(".")[2]: rows for id_, rows in self.counts.rows.items()}
 
 
 def has_read(batch: Batch, ends: Mapping[str, Offsets]) -> bool:

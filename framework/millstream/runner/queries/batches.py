@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
 from millstream.runner.queries.batch import Batch
-from millstream.runner.queries.counts import counts, logs_of, metrics_of, model_rows, observed, reasons
+from millstream.runner.queries.counts import counts, logs_of, metrics_of, observed, reasons
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.row_tests import CountsByBatch
 from millstream.state_figures import OperatorState
@@ -46,7 +46,6 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
         logs=logs_of(row.asDict() for row in progress.observedMetrics.values()) | own.logs,
         changes=own.changes,
         ages=_ages(progress),
-        model_rows=model_rows(progress.observedMetrics.values()),
         reasons=reasons(progress.observedMetrics.values()),
         latency=_latency(progress),
     )

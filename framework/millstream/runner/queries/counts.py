@@ -31,7 +31,6 @@ OTHERS = "_other"
 """The label of what is not counted apart."""
 _MANY = "\x01"
 """What the function `tally` calls it."""
-_ROWS = "rows of "
 _REASONS = "reasons"
 _MOST_REASONS = 50
 _LONGEST = 120
@@ -60,9 +59,9 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
         outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
         if len(outputs) != 1:
             return records
-        return records.observe("rows", f.count(f.lit(1)).alias(f"{_ROWS}{outputs[0].model}"))
+        return records.observe("rows", f.count(f.lit(1)).alias(count_name("rows", outputs[0].model)))
     observed = [
-        f.count_if(f.col("topic") == each.topic).alias(f"{_ROWS}{each.model}")
+        f.count_if(f.col("topic") == each.topic).alias(count_name("rows", each.model))
         for each in query.outputs
         if isinstance(each, SinkOutput)
     ]
@@ -86,7 +85,7 @@ def with_changes(feed: DataFrame, query: Query) -> DataFrame:
     outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
     if len(outputs) != 1:
         return feed
-    changed = f.count_if(f.col(KIND) != "update_preimage").alias(f"{_ROWS}{outputs[0].model}")
+    changed = f.count_if(f.col(KIND) != "update_preimage").alias(count_name("rows", outputs[0].model))
     return feed.observe("rows", changed)
 
 
@@ -145,16 +144,6 @@ def _reasons(dead_letters: Iterable[DeadLetters]) -> Column:
     return f.call_function("tally", text, f.lit(""), f.lit(str(_MOST_REASONS))).alias(_REASONS)
 
 
-def model_rows(rows: Iterable[Row]) -> dict[str, int]:
-    """Return how many rows a batch has for each model."""
-    return {
-        name.removeprefix(_ROWS).partition(".")[2]: number or 0
-        for row in rows
-        for name, number in row.asDict().items()
-        if name.startswith(_ROWS)
-    }
-
-
 def reasons(rows: Iterable[Row]) -> dict[str, int]:
     return {
         OTHERS if reason == _MANY else reason: int(sums[0])
@@ -177,7 +166,7 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in rows:
         for name, number in row.asDict().items():
-            if name.startswith((f"{METRICS} ", f"{LOGS} ", _ROWS, _REASONS)):
+            if name.startswith((f"{METRICS} ", f"{LOGS} ", _REASONS)):
                 continue
             # Several parts of a query may decode the same source: each observes the same records.
             found[name] = max(found.get(name, 0), number or 0)
@@ -239,12 +228,12 @@ def logs_together(one: Logs, other: Logs) -> Logs:
 
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
-    found: dict[str, dict[str, int]] = {"skipped": {}, "dead_letters": {}, "tests": {}}
+    found: dict[str, dict[str, int]] = {"rows": {}, "skipped": {}, "dead_letters": {}, "tests": {}}
     of_models: dict[str, dict[str, int]] = {}
     for numbers in batches:
         for name, number in numbers.items():
             fate, _, whose = name.partition(" ")
             own = found[fate] if " " not in whose else of_models.setdefault(fate, {})
-            if number or own is not found[fate]:
+            if number or fate == "rows" or own is not found[fate]:
                 own[whose] = own.get(whose, 0) + number
-    return Counts(found["skipped"], found["dead_letters"], found["tests"], of_models)
+    return Counts(found["skipped"], found["dead_letters"], found["tests"], of_models, found["rows"])

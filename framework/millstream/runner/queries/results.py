@@ -12,7 +12,7 @@ from millstream.results import Status, TableChanges
 
 
 class Counts(Struct, frozen=True):
-    """Counts of left out records: by source if they can't be decoded, by model if a function failed."""
+    """Counts of records; of those left out, by source if they can't be decoded, by model if a function failed."""
 
     skipped: dict[str, int] = {}
     dead_letters: dict[str, int] = {}
@@ -21,6 +21,8 @@ class Counts(Struct, frozen=True):
     of_models: dict[str, dict[str, int]] = {}
     """Of the skipped records and dead letters of a source, those that are bad for some of its models: by
     fate, then by source and the column by which these models drop them. Zeros count."""
+    rows: dict[str, int] = {}
+    """Rows computed for models with a query or a topic of their own. Zeros count."""
 
     def of(self, ids: Collection[str], drops_by: Mapping[str, str]) -> Counts:
         """Return the counts of a model, by its sources, its tests and itself."""
@@ -37,12 +39,12 @@ class Counts(Struct, frozen=True):
 
     def __add__(self, other: Counts) -> Counts:
         own, others = (
-            (each.skipped, each.dead_letters, each.tests, *map(each.of_models.get, _FATES))
+            (each.skipped, each.dead_letters, each.tests, each.rows, *map(each.of_models.get, _FATES))
             for each in (self, other)
         )
-        first, second, third, *more = map(_sum, own, others)
-        found = zip(_FATES, more, strict=True)
-        return Counts(first, second, third, {fate: each for fate, each in found if each})
+        skipped, dead_letters, tests, rows, *more = map(_sum, own, others)
+        of_models = {fate: each for fate, each in zip(_FATES, more, strict=True) if each}
+        return Counts(skipped, dead_letters, tests, of_models, rows)
 
 
 _FATES = ("skipped", "dead_letters")
