@@ -12,7 +12,7 @@ from millstream.results import Status, TableChanges
 
 
 class Counts(Struct, frozen=True):
-    """Counts of records; of those left out, by source if they can't be decoded, by model if a function failed."""
+    """Counts of records: left out by source if they can't be decoded, by model if a function failed."""
 
     skipped: dict[str, int] = {}
     dead_letters: dict[str, int] = {}
