@@ -127,9 +127,9 @@ MS543 It is unknown which rows of a table a change touches
 MS544 An option does not apply to a table over tables
     Such a table is kept equal to its SQL. `order_by`, `delete_when`, `retention`, `dedupe`, `watermark`,
     `emit` and `state` are for rows that arrive one by one; write conditions and choices in the SQL.
-MS545 A table over tables needs a store with a change feed
-    The table and its inputs need a store that records changes and keeps versions. Delta does; PostgreSQL does
-    not.
+MS545 A table over tables reads a table whose store has no change feed
+    The inputs of a table over tables need a store that records changes and keeps versions. Delta does;
+    PostgreSQL does not. The table itself can be in any store, if no other table reads it.
 MS546 A table over tables calls a function that gives other values each time
     `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
     not stay equal to its SQL. Compute such a value where a row is first stored, and read its column.

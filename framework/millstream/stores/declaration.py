@@ -20,5 +20,7 @@ class Declaration(Struct, frozen=True):
     """Keys that users may know from other tools, with the correct ones."""
     change_feed: bool = False
     """Whether the changes of a table can be read as a stream."""
+    sends_rows: bool = False
+    """Whether another server sends the rows, so that it pays to ask for few of them."""
     spark_settings: Mapping[str, str] = {}
     """Settings of every Spark session that can use the store."""

@@ -86,6 +86,15 @@ class SparkTables(Protocol):
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         """Return the current rows of a table; each batch that scans them sees the newest version."""
 
+    def size(self, session: SparkSession, relation: str) -> int:
+        """Return the bytes of a table's newest version."""
+
+    def noted(self, session: SparkSession, table: TableOutput) -> Noted:
+        """Return the note of a maintained table that was committed with its newest differences."""
+
+    def note(self, session: SparkSession, table: TableOutput, number: int, content: bytes) -> None:
+        """Store a note, to be committed by a batch of the writer `MAINTAINED` with this number."""
+
 
 class StreamedTables(SparkTables, Protocol):
     """The tables of a store that declares a change feed."""
@@ -106,9 +115,6 @@ class StreamedTables(SparkTables, Protocol):
     def newest(self, session: SparkSession, relation: str) -> Version:
         """Return the newest version of a table."""
 
-    def size(self, session: SparkSession, relation: str) -> int:
-        """Return the bytes of a table's newest version."""
-
     def record_changes(self, session: SparkSession, relation: str) -> None:
         """Let a table record its changes from now on, if it does not yet."""
 
@@ -120,12 +126,6 @@ class StreamedTables(SparkTables, Protocol):
 
         The column `_change_type` is `insert`, `update_preimage`, `update_postimage` or `delete`.
         """
-
-    def noted(self, session: SparkSession, table: TableOutput) -> Noted:
-        """Return the note of a maintained table that was committed with its newest differences."""
-
-    def note(self, session: SparkSession, table: TableOutput, number: int, content: bytes) -> None:
-        """Store a note, to be committed by a batch of the writer `MAINTAINED` with this number."""
 
 
 def spark_tables(store: str, target: Target, root: Path, session: SparkSession) -> SparkTables:

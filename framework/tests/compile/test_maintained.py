@@ -136,11 +136,11 @@ def test_a_wrong_key_of_a_projection_stays_an_error(tmp_path):
     assert [each.code for each in compile_project(root).diagnostics] == ["MS511"]
 
 
-def test_a_store_without_a_change_feed_is_refused(tmp_path):
+def test_an_input_in_a_store_without_a_change_feed_is_refused(tmp_path):
     root = compiled(tmp_path, config("type") + f"select type, count(*) as n from {ORDER} group by type")
     (root / "profiles.yml").write_text(POSTGRES)
     found = [each for each in compile_project(root).diagnostics if each.code == "MS545"]
-    assert [each.help for each in found] == ["give 'm' store: delta", "give 'orders' store: delta"]
+    assert [each.help for each in found] == ["give 'orders' store: delta"]
 
 
 @pytest.mark.parametrize(

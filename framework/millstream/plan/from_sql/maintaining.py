@@ -140,7 +140,7 @@ def _problems(
         message = f"the SQL of '{spec.name}' can't run row by row, so its rows have no versions"
         remedy = "remove 'versions', and select * from this table in another one that has it"
         yield problem("MS685", message, remedy, "versions")
-    for relation in (spec.id, *read):
+    for relation in read:
         if relation.startswith("seed."):
             continue
         store = declaration(around.store_of(relation))

@@ -33,6 +33,7 @@ from millstream.plan.nodes.maintenance import (
 )
 from millstream.results import TableChanges
 from millstream.runner.queries.differences import COPIES, NEW, PRESENT, STORED, differences_sql
+from millstream.runner.queries.few_keys import with_few_keys
 from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
@@ -61,10 +62,13 @@ class Differences(Struct, frozen=True, eq=False):
 
 
 @contextmanager
-def differences(session: SparkSession, plan: Maintaining, changed: set[str] | None) -> Iterator[Differences]:
+def differences(
+    session: SparkSession, plan: Maintaining, changed: set[str] | None, *, sent: bool = False
+) -> Iterator[Differences]:
     """Yield the differences between a table and its SQL, over views of its inputs and of the table.
 
-    `changed` are the inputs with changes since the table was computed; None computes all rows.
+    `changed` are the inputs with changes since the table was computed; None computes all rows. `sent` tells
+    whether a server sends the table's rows.
     """
     stored, touched = session.table(STORED), 0
     with ExitStack() as kept:
@@ -77,6 +81,8 @@ def differences(session: SparkSession, plan: Maintaining, changed: set[str] | No
                 nothing = stored.withColumn("_deleted", f.lit(False)).where("false")
                 yield Differences(nothing, True, TableChanges())
                 return
+            if sent:
+                stored = with_few_keys(stored, keys, plan.maintenance.by)
             stored = _stored_touched(stored, keys.rows, plan.maintenance.by)
             stored.createOrReplaceTempView(STORED_TOUCHED)
             new = _touched_rows(session, plan.maintenance, kept)
@@ -142,7 +148,7 @@ def maintain(
     `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction,
     and gets the differences.
     """
-    own = tables.versioned(plan.target.model)
+    own = tables.of(plan.target.model)
     noted = own.noted(session, plan.target)
     before = None if noted.content is None else from_json(noted.content, Note)
     now = {
@@ -154,7 +160,7 @@ def maintain(
     if changed is not None and not changed:
         return TableChanges()
     note = msgspec.json.encode(Note(plan.digest, now))
-    sizes = [tables.versioned(each).size(session, each) for each in (*now, plan.target.model)]
+    sizes = [tables.of(each).size(session, each) for each in (*now, plan.target.model)]
     small = sum(sizes) < _SMALL
     with planned_small(session, small), ExitStack() as kept:
         feeds = {
@@ -169,7 +175,9 @@ def maintain(
         if before is not None and changed:
             _inputs_before(session, plan, tables, before)
         own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
-        found = kept.enter_context(differences(session, plan, changed))
+        found = kept.enter_context(
+            differences(session, plan, changed, sent=tables.sends_rows(plan.target.model))
+        )
         if not found.changes.stored and before is not None:
             # The rows are those of the new versions as well.
             own.note(session, plan.target, noted.number, note)

@@ -19,6 +19,7 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.runner.queries.versions import version_differences
 from millstream.stores.local import store_of
+from millstream.stores.registry import declaration
 from millstream.stores.spark import Batch, SparkTables, StreamedTables, spark_tables, streamed_tables
 
 PENDING_SUFFIX = ".rebuilt"
@@ -37,11 +38,11 @@ class Tables(Struct, frozen=True, eq=False):
 
     def create(self, table: TableOutput, *, changes: bool) -> bool:
         self._check(table)
-        return self._of(table.model).create(table, changes=changes)
+        return self.of(table.model).create(table, changes=changes)
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
         self._check(table)
-        store = self._of(table.model)
+        store = self.of(table.model)
         if table.versions is None:
             store.merge(rows, table, batch)
             return
@@ -51,25 +52,25 @@ class Tables(Struct, frozen=True, eq=False):
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
         self._check(table)
-        self._of(table.model).swap(new, table, swap, changes=changes)
+        self.of(table.model).swap(new, table, swap, changes=changes)
 
     def copy(self, table: TableOutput, copy: TableOutput) -> None:
-        self._of(table.model).copy(table, copy)
+        self.of(table.model).copy(table, copy)
 
     def drop(self, table: TableOutput) -> None:
-        self._of(table.model).drop(table)
+        self.of(table.model).drop(table)
 
     def has_rows(self, table: TableOutput) -> bool:
-        return self._of(table.model).has_rows(table)
+        return self.of(table.model).has_rows(table)
 
     def rows(self, session: SparkSession, table: TableOutput) -> DataFrame:
-        return self._of(table.model).rows(session, table.model, table.columns)
+        return self.of(table.model).rows(session, table.model, table.columns)
 
     def view(self, session: SparkSession, read: StaticRead) -> None:
         """Read a table at rest: each batch reads its newest version."""
         model = self.catalog.models.get(read.relation)
         columns: Iterable[Column] = model.columns if model else ()
-        self._of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
+        self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
 
     def stream(self, session: SparkSession, source: SourceRead) -> None:
         """Read the changes of a table as a stream: new versions of rows, with `_deleted` for deleted rows."""
@@ -91,6 +92,12 @@ class Tables(Struct, frozen=True, eq=False):
         columns = (f.col(quoted(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
 
+    def of(self, relation: str) -> SparkTables:
+        return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)
+
+    def sends_rows(self, relation: str) -> bool:
+        return declaration(self._store(relation)).sends_rows
+
     def versioned(self, relation: str) -> StreamedTables:
         """Return the store of a relation whose versions can be read."""
         return self._streamed(relation)
@@ -98,9 +105,6 @@ class Tables(Struct, frozen=True, eq=False):
     def _check(self, table: TableOutput) -> None:
         if (environment := self.project.target.environment) is not None:
             environment.check(table.model)
-
-    def _of(self, relation: str) -> SparkTables:
-        return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)
 
     def _streamed(self, relation: str) -> StreamedTables:
         root = Path(self.project.root)

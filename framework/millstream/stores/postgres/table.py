@@ -35,6 +35,8 @@ BATCHES = sql.Identifier("millstream_batches")
 """The last batch that each query has stored in each table."""
 NEWEST = sql.Identifier("millstream_newest")
 """The newest time of each table that has a retention."""
+NOTES = sql.Identifier("millstream_notes")
+"""What the rows of each maintained table reflect."""
 _LONGEST = 63
 _LOCK = 7_238_116_002
 """The advisory lock that prevents two runs from creating the same schema or table."""
@@ -89,6 +91,18 @@ def create(schema: PostgresSchema, table: TableOutput) -> None:
         raise MillstreamError(Diagnostic("MS856", message, None, remedy)) from None
 
 
+def create_notes(connection: Connection) -> None:
+    """Create the table of notes, which only maintained tables need, if it does not exist."""
+    exists = "select to_regclass(%s) is not null"
+    if connection.execute(exists, (NOTES.as_string(connection),)).fetchone() != (True,):
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        text = (
+            "create table if not exists {} (relation text, number bigint, content bytea not null,"
+            " primary key (relation, number))"
+        )
+        connection.execute(sql.SQL(text).format(NOTES))
+
+
 def drop(schema: PostgresSchema, table: TableOutput) -> None:
     with connected(schema) as connection:
         connection.execute(sql.SQL("drop table if exists {}").format(table_name(table)))
@@ -98,7 +112,7 @@ def drop(schema: PostgresSchema, table: TableOutput) -> None:
 def forget_records(connection: Connection, relation: str) -> list[sql.Identifier]:
     """Delete what is recorded about a relation; return the tables of records that exist."""
     exists = "select to_regclass(%s) is not null"
-    names = ((each, each.as_string(connection)) for each in (BATCHES, NEWEST))
+    names = ((each, each.as_string(connection)) for each in (BATCHES, NEWEST, NOTES))
     found = [each for each, name in names if connection.execute(exists, (name,)).fetchone() == (True,)]
     for each in found:
         connection.execute(sql.SQL("delete from {} where relation = %s").format(each), (relation,))

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
-from millstream.stores.postgres import swap, table
+from millstream.stores.postgres import notes, swap, table
 from millstream.stores.postgres.schema import PostgresSchema, postgres_schema
 from millstream.stores.postgres.spark import merge, rows
-from millstream.stores.spark import Batch, SparkTables
+from millstream.stores.spark import MAINTAINED, Batch, Noted, SparkTables
 
 
 class PostgresTables(Struct, frozen=True):
@@ -41,6 +41,15 @@ class PostgresTables(Struct, frozen=True):
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         return rows.rows(session, self.schema.of(relation), relation, columns)
+
+    def size(self, _session: SparkSession, relation: str) -> int:
+        return notes.size(self.schema, TableOutput(relation))
+
+    def noted(self, _session: SparkSession, output: TableOutput) -> Noted:
+        return Noted(*notes.noted(self.schema, output, MAINTAINED))
+
+    def note(self, _session: SparkSession, output: TableOutput, number: int, content: bytes) -> None:
+        notes.note(self.schema, output, number, content)
 
 
 def connect(target: Target, _root: Path, _session: SparkSession) -> SparkTables:

@@ -1,0 +1,178 @@
+"""Tables over tables in Delta that are stored in PostgreSQL: they equal what DuckDB computes from the inputs."""
+
+import duckdb
+import pytest
+from support.postgres import rows
+from support.runs import built, problems, statuses, table_rows
+from support.spark import SPARK_WARNINGS
+
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.project.values import Target
+from millstream.runner.queries.few_keys import with_few_keys
+from millstream.runner.queries.small_batches import evaluated
+from millstream.stores.postgres.spark import connect, merge
+from millstream.types import DOUBLE, INT, STRING
+
+pytestmark = [SPARK_WARNINGS, pytest.mark.long]
+
+PROFILES = """
+    shop:
+      target: local
+      outputs:
+        local:
+          master: local[2]
+          kafka: embedded
+          tables: {{url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
+                   password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}
+"""
+EVENTS = """
+    {{ config(materialized='table', unique_key='id', delete_when="kind = 'gone'") }}
+    select id, user, kind, value from {{ source('web', 'events') }}
+"""
+IN_DUCKDB = {
+    "per_user": """
+        select user, count(*) as n, sum(value) as total, max(kind) as kind,
+            cast(sum(cast(value as decimal(10, 2))) as decimal(20, 2)) as exact
+        from events group by user
+    """,
+    "largest": """
+        select id, user, value from events
+        qualify row_number() over (partition by user order by value desc, id) <= 2
+    """,
+    "of_kinds": """
+        select e.id, e.kind, k.n from events as e left join kinds as k on e.kind = k.kind
+    """,
+    "overall": "select 1 as one, count(*) as n, sum(value) as total from events",
+}
+KINDS = "select kind, count(*) as n from events group by kind"
+KEYS = {"per_user": "user", "largest": "id", "of_kinds": "id", "overall": "one"}
+MORE = {"overall": ", refresh='full'"}
+BATCHES = [
+    [
+        (1, "a", "x", 1.0),
+        (2, "a", "y", 2.5),
+        (3, "b", "x", 4.0),
+        (4, None, "x", 1.0),
+        (5, "ü'\"\\", "z", -0.5),
+    ],
+    [(2, "b", "y", 2.5), (6, "a", "y", 9.0), (7, None, "z", 3.0)],
+    [(1, "a", "gone", 1.0), (5, "ü'\"\\", "gone", 0.0), (8, "c", "x", 12345.75)],
+    [(4, None, "gone", 0.0), (7, None, "gone", 0.0), (3, "b", "x", 4.0)],
+]
+
+
+def in_spark(sql):
+    return sql.replace(" events", " {{ ref('stored_events') }}").replace(" kinds", " {{ ref('kinds') }}")
+
+
+@pytest.fixture
+def place(shop, postgres, monkeypatch):
+    """Return the schema with the tables of a project."""
+    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
+    shop.write("profiles.yml", PROFILES.format(postgres))
+    shop.model("stored_events", EVENTS)
+    shop.model("kinds", "{{ config(materialized='table', unique_key='kind') }} " + in_spark(KINDS))
+    for name, sql in IN_DUCKDB.items():
+        config = f"materialized='table', store='postgres', unique_key='{KEYS[name]}'{MORE.get(name, '')}"
+        shop.model(name, f"{{{{ config({config}) }}}} {in_spark(sql)}")
+    return postgres
+
+
+def send(shop, batch):
+    shop.send(*((user, {"id": id_, "kind": kind, "value": value}) for id_, user, kind, value in batch))
+
+
+def build(shop, spark):
+    results, told = built(shop.root, spark)
+    assert not problems(told), problems(told)
+    return {each.id.partition(".")[2]: each.changes for each in results.results if each.changes}
+
+
+def check(shop, place):
+    """Compare each table with DuckDB over the events that are stored."""
+    with duckdb.connect() as oracle:
+        oracle.execute("create table events (id int, user text, kind text, value double)")
+        events = table_rows(shop.root, "model.stored_events")
+        oracle.executemany(
+            "insert into events values (?, ?, ?, ?)", [tuple(each.values()) for each in events]
+        )
+        oracle.execute(f"create table kinds as {KINDS}")
+        for name, sql in IN_DUCKDB.items():
+            found = oracle.execute(sql)
+            names = ", ".join(f'"{column[0]}"' for column in found.description)
+            stored = rows(place, f"select {names} from {name}")
+            assert sorted(stored, key=repr) == sorted(found.fetchall(), key=repr), name
+
+
+def test_tables_equal_their_sql_after_every_build(shop, first_spark, place):
+    for batch in BATCHES:
+        send(shop, batch)
+        build(shop, first_spark)
+        check(shop, place)
+    send(shop, [(9, "b", "x", 1.0)])
+    changes = build(shop, first_spark)
+    assert (changes["per_user"].touched, changes["per_user"].updated) == (1, 1)
+    assert (changes["of_kinds"].touched, changes["overall"].updated) == (3, 1)
+    check(shop, place)
+    # An edit computes all rows, and stores what differs.
+    file = shop.root / "models/per_user.sql"
+    file.write_text(file.read_text().replace("max(kind) as kind", "max(kind) as kind, min(id) as first"))
+    build(shop, first_spark)
+    assert rows(place, "select first from per_user where \"user\" = 'b'") == [(2,)]
+    check(shop, place)
+
+
+def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_spark, place, monkeypatch):
+    stored, interrupted = merge.merge, []
+
+    def before(_rows, table, *_):
+        interrupted.append(table.model)
+        raise OSError("interrupted")
+
+    def after(given, table, *more):
+        stored(given, table, *more)
+        interrupted.append(table.model)
+        raise OSError("interrupted")
+
+    for batch in BATCHES:
+        send(shop, batch)
+        for merging in (before, after):
+            with monkeypatch.context() as patched:
+                patched.setattr(merge, "merge", merging)
+                results, _ = built(shop.root, first_spark)
+                assert "error" in statuses(results).values()
+        changes = build(shop, first_spark)
+        assert not any(changes[name].stored for name in IN_DUCKDB), "it was stored before"
+        check(shop, place)
+    assert set(interrupted) == {f"model.{name}" for name in IN_DUCKDB}
+    assert len(interrupted) >= 2 * len(BATCHES)
+
+
+def test_few_keys_are_compared_by_the_database(first_spark, tmp_path, postgres):
+    given = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
+    target = Target("shop", "local", {"tables": given | {"database_schema": postgres.schema}})
+    columns = (Column("user", STRING), Column("id", INT), Column("share", DOUBLE))
+    tables, table = connect(target, tmp_path, first_spark), TableOutput("model.t", ("user",), columns)
+    tables.create(table, changes=False)
+    rows(postgres, "insert into t select 'u' || n, n, n from generate_series(1, 1000) n")
+    rows(postgres, "insert into t values (null, 0, 0)")
+    stored = tables.rows(first_spark, "model.t", columns)
+    for keys, pushed, found in (
+        ([("u7", 7, 7.0), (None, 0, 0.0), ("u9", 9, 1.0)], "[*Or", [(None, 0), ("u7", 7), ("u9", 9)]),
+        ([("u'7", 7, 7.0)], "[*In(user, [u'7]), *In(id, [7])]", []),
+        ([("u7", n, 0.0) for n in range(1001)], "[]", None),
+    ):
+        frame = first_spark.createDataFrame(keys, "a string, b int, c double")
+        with evaluated(frame) as few:
+            less = with_few_keys(stored, few, ["USER", "id", "share"])
+            assert f"PushedFilters: {pushed}" in physical(less)
+            assert less.count() == (1001 if found is None else len(found))
+            if found is not None:
+                assert sorted(map(tuple, less.select("user", "id").collect()), key=repr) == sorted(
+                    found, key=repr
+                )
+
+
+def physical(frame):
+    return frame._jdf.queryExecution().executedPlan().toString()
