@@ -13,6 +13,7 @@ from millstream.runner.engine import Engine
 from millstream.runner.live.consumer_offsets import Commits
 from millstream.runner.live.order import needs
 from millstream.runner.live.supervisor import AT_ONCE, SupervisedQuery
+from millstream.runner.live.together import Together
 from millstream.runner.queries.realtime import check_slots, partitions_of
 from millstream.runner.queries.triggers import RealTime, trigger_of
 
@@ -30,6 +31,7 @@ class LiveQueries:
         self._commits = Commits(
             running.spark, running.kafka.cluster, project.settings.name, project.target.environment
         )
+        self._together = Together()
         self._lock = threading.Lock()
         self._ended = False
         self.problem: MillstreamError | None = None
@@ -76,7 +78,14 @@ class LiveQueries:
         starts = threading.Semaphore(at_once)
         made = {
             query.name: SupervisedQuery(
-                running, query, chain(stages, query.name), trigger, ends, self._commits, starts
+                running,
+                query,
+                chain(stages, query.name),
+                trigger,
+                ends,
+                self._commits,
+                starts,
+                self._together,
             )
             for query in queries
         }

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from msgspec.structs import replace
 from py4j.protocol import Py4JError
@@ -13,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import Query
+from millstream.physical.values import Maintaining, Query
 from millstream.project.contents import has_unchanged_imports
 from millstream.runner.checkpoints.files import last_begun, last_done, read_so_far
 from millstream.runner.checkpoints.state_figures import write_figures
@@ -26,8 +27,10 @@ from millstream.runner.engine import Engine
 from millstream.runner.live.consumer_offsets import Commits
 from millstream.runner.live.pacing import Pacing
 from millstream.runner.live.progress_listener import Listener
+from millstream.runner.live.together import AtOneMoment, Together
 from millstream.runner.queries.batch import Batch, Offsets, has_read
 from millstream.runner.queries.gate import Gate
+from millstream.runner.queries.moment import moment_of
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import QueryContext, start
 from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
@@ -68,6 +71,7 @@ class SupervisedQuery:
         ends: Mapping[str, Offsets],
         commits: Commits,
         starts: threading.Semaphore,
+        together: Together,
     ) -> None:
         self.query = query
         self._stages = stages
@@ -85,7 +89,9 @@ class SupervisedQuery:
         self._stopping = threading.Event()
         self._starts = starts
         self._turn = running.turn(query)
-        self._gate = Gate(self._turn)
+        self._together = together
+        self._at_one_moment = AtOneMoment(together, self._turn)
+        self._gate = Gate(self._at_one_moment)
         self._pacing: Pacing | None = None
         self._halted = False
         self._lock = threading.Lock()
@@ -115,6 +121,7 @@ class SupervisedQuery:
     def adopt(self, running: Engine) -> None:
         """Restart by another version of the project after failures; that executes the query unchanged."""
         self._running = running
+        self._set_moment()
         service = running.service(self.query)
         if self._turn is not None:
             self._turn.priority = service.priority
@@ -247,6 +254,7 @@ class SupervisedQuery:
                 return None
             return self._running.problem(self.query, raised)
         finally:
+            self._together.leave(self._gate)
             with self._lock:
                 self._streaming = None
         return None if error is None else self._running.problem(self.query, error)
@@ -263,6 +271,9 @@ class SupervisedQuery:
         query, context = prepare(self._running, self.query, self._stages, self._left_out)
         # Without a limit, Spark writes records without calls per batch, which a gate needs.
         context = replace(context, stores=replace(context.stores, turn=self._gate))
+        if query.maintaining is not None:
+            context = self._kept_together(query.maintaining, context)
+        self._together.enter(query.name, self._gate)
         listener.counted, self._raised = context.stores.counted, context.stores.raised
         context = self._paced(query, context)
         with self._lock:
@@ -281,6 +292,22 @@ class SupervisedQuery:
             if self._pacing is not None:
                 self._pacing.begin(self._streaming)
             return self._streaming
+
+    def _set_moment(self) -> None:
+        """Work out what the query has to see at one moment."""
+        if self.query.maintaining is not None:
+            queries = self._running.job.physical.queries
+            apart = {each for query in queries if self._running.service(query).every for each in query.stored}
+            self._at_one_moment.moment = moment_of(self.query, queries, apart)
+
+    def _kept_together(self, plan: Maintaining, context: QueryContext) -> QueryContext:
+        """Let a table over tables see what it reads at one moment, and others see it so."""
+        self._set_moment()
+        return replace(
+            context,
+            at_versions=partial(self._at_one_moment.versions, context.tables),
+            keep=partial(self._together.keep, plan.target.model, self._gate),
+        )
 
     def _paced(self, query: Query, context: QueryContext) -> QueryContext:
         """Limit the first batch, if a time is given for its results; a rebuild reads as much as it can."""

@@ -47,6 +47,10 @@ class Gate:
         finally:
             self._lock.release()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed()
+
     @contextmanager
     def between_batches(self) -> Iterator[None]:
         """Wait for the running batch to be stored, and hold the next one back meanwhile."""

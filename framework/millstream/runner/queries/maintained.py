@@ -142,8 +142,9 @@ def maintain(
     session: SparkSession,
     sql: Callable[[SparkSession], DataFrame],
     store: Callable[[DataFrame, int, Differences], None],
+    at: Mapping[str, Version],
 ) -> TableChanges:
-    """Bring a table up to date.
+    """Bring a table up to date with its inputs, of which some are given at a version.
 
     `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction,
     and gets the differences.
@@ -152,7 +153,7 @@ def maintain(
     noted = own.noted(session, plan.target)
     before = None if noted.content is None else from_json(noted.content, Note)
     now = {
-        relation: tables.versioned(relation).newest(session, relation)
+        relation: at.get(relation) or tables.versioned(relation).newest(session, relation)
         for relation in plan.maintenance.relations
         if not relation.startswith("seed.")
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,12 +36,13 @@ from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.maintained import Differences
+from millstream.runner.queries.moment import AtVersions, Upkeep
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.row_tests import CHANGES, CountsByBatch
 from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.table_changes import follow_table
 from millstream.runner.queries.tables import Tables
-from millstream.stores.spark import MAINTAINED
+from millstream.stores.spark import MAINTAINED, Version
 
 _DELAY = "spark.watermarkDelayMs"
 """Spark's metadata of an event time column."""
@@ -67,6 +69,10 @@ class QueryContext(Struct, frozen=True):
     """Removes dead letters that were sent before."""
     log: LogAddress | None = None
     """Where what Python functions log is sent, with the models of the query."""
+    at_versions: AtVersions = lambda _: {}
+    """Brings what a table over tables reads up to date, where that has to be of one moment."""
+    keep: Callable[[Upkeep], None] = lambda _: None
+    """Is told what brings a table over tables up to date, once its query runs."""
 
 
 def start(
@@ -87,6 +93,7 @@ def start(
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
         _work(query, context)(session.range(0), -1)
+        context.keep(_upkeep(session, query, context))
     realtime = "realTime" in trigger
     if realtime:
         rows = with_batch(rows, context.stores, None)
@@ -125,34 +132,57 @@ def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], Non
     return in_turn(_maintained(query, query.maintaining, query.deliver, context), context.stores)
 
 
+def _upkeep(session: SparkSession, query: Query, context: QueryContext) -> Upkeep:
+    """Return what brings a maintained table up to date outside of its batches."""
+    assert query.maintaining is not None
+    assert isinstance(query.deliver, PerBatch)
+    # What is counted is reported with the next batch.
+    numbers = count(-2, -1)
+    work = partial(_maintain, query, query.maintaining, query.deliver, context, session)
+    return lambda at: work(next(numbers), at)
+
+
 def _maintained(
     query: Query, plan: Maintaining, how: PerBatch, context: QueryContext
 ) -> Callable[[DataFrame, int], None]:
     """Return a function that stores the differences between a table and its SQL when something changed."""
-    rows_of = partial(_rows_of, query, context)
 
     def each_batch(batch: DataFrame, number: int) -> None:
-        # The numbers of its transactions are not those of Spark's batches.
-        own = CountsByBatch()
-        stores = replace(
-            context.stores,
-            identity=MAINTAINED,
-            again=None,
-            records=lambda _: None,
-            distinct=True,
-            counted=own,
-        )
-
-        def stored(rows: DataFrame, transaction: int, found: Differences) -> None:
-            if found.few:
-                store(rows, how, stores, transaction, small=True)
-            else:
-                deliver(how, stores)(rows, transaction)
-
-        done = maintained.maintain(plan, context.tables, batch.sparkSession, rows_of, stored)
-        context.stores.counted.add(number, {**own.merged(), f"{CHANGES} {plan.target.model}": done})
+        session = batch.sparkSession
+        _maintain(query, plan, how, context, session, number, context.at_versions(session))
 
     return each_batch
+
+
+def _maintain(
+    query: Query,
+    plan: Maintaining,
+    how: PerBatch,
+    context: QueryContext,
+    session: SparkSession,
+    number: int,
+    at: Mapping[str, Version],
+) -> None:
+    # The numbers of its transactions are not those of Spark's batches.
+    own = CountsByBatch()
+    stores = replace(
+        context.stores,
+        identity=MAINTAINED,
+        again=None,
+        records=lambda _: None,
+        distinct=True,
+        counted=own,
+    )
+
+    def stored(rows: DataFrame, transaction: int, found: Differences) -> None:
+        if found.few:
+            store(rows, how, stores, transaction, small=True)
+        else:
+            deliver(how, stores)(rows, transaction)
+
+    rows_of = partial(_rows_of, query, context)
+    done = maintained.maintain(plan, context.tables, session, rows_of, stored, at)
+    context.stores.counted.add(number, {**own.merged(), f"{CHANGES} {plan.target.model}": done})
 
 
 def _rows_of(query: Query, context: QueryContext, session: SparkSession) -> DataFrame:
