@@ -3,8 +3,9 @@
 A copy of the example runs with a broker of its own, while `produce` sends so many records a second to each of its
 eight topics, all on this machine. Every twenty seconds: records that no query has read yet, how old the oldest record
 of the last batch was when it was stored (of the query that is the latest, and its name), and memory and CPU of the
-run with its JVM and its Python workers. At the end, the number of batches and the last latency of each query, and how
-long it took to catch up when no more came.
+run with its JVM and its Python workers. At the end, for each query, the number of batches and the seconds from a record's
+arrival in Kafka to the end of its batch, which half and 95 % of the records after the first minute did not exceed; and how
+long it took to catch up when no more came. `--java` gives options to the JVM.
 
 With `--burst 10`, ten times as many records come for half a minute, in the middle; then the last lines say how long
 it took until all queries had read them, and until the latency was the one before the burst, within a fifth.
@@ -38,8 +39,8 @@ shop:
 MILLSTREAM = (sys.executable, "-m", "millstream")
 PORT = 9499
 EVERY = 20.0
-BURST = 30.0
-"""Seconds."""
+BURST, FIRST = 30.0, 60.0
+"""Seconds: of the burst, and of the time that is left out while the JVM compiles."""
 PATIENCE = 300.0
 """Seconds that the run gets to start, and to catch up at the end."""
 
@@ -49,14 +50,20 @@ class Look(NamedTuple):
     latency: dict[str, float]
     """By query."""
     batches: dict[str, float]
+    waited: dict[str, dict[float, float]]
+    """By query: how many records were stored within how many seconds."""
 
 
-def copied(folder: Path, trigger: str, latency: str | None) -> None:
+def copied(folder: Path, trigger: str, latency: str | None, java: str) -> None:
     for part in EXAMPLE:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, folder / part)
     (folder / "profiles.yml").write_text(
-        PROFILES.format(trigger=trigger, latency=f", latency: {latency}" if latency else "")
+        PROFILES.format(
+            trigger=trigger,
+            latency=(f", latency: {latency}" if latency else "")
+            + (f", spark: {{spark.driver.extraJavaOptions: '{java}'}}" if java else ""),
+        )
     )
 
 
@@ -70,6 +77,7 @@ def answer(path: str) -> str | None:
 
 def look() -> Look:
     lag, latency, batches = 0.0, dict[str, float](), dict[str, float]()
+    waited = dict[str, dict[float, float]]()
     metrics = answer("metrics")
     if metrics is None:
         sys.exit("the run does not answer")
@@ -81,7 +89,20 @@ def look() -> Look:
                 latency[sample.labels["query"]] = sample.value
             elif sample.name == "millstream_batches_total":
                 batches[sample.labels["query"]] = sample.value
-    return Look(lag, latency, batches)
+            elif sample.name == "millstream_event_latency_seconds_bucket":
+                waited.setdefault(sample.labels["query"], {})[float(sample.labels["le"])] = sample.value
+    return Look(lag, latency, batches, waited)
+
+
+def quantile(share: float, before: dict[float, float], after: dict[float, float]) -> float:
+    """Return the seconds within which a share of the records between two looks were stored, as PromQL does."""
+    counts = {limit: count - before.get(limit, 0.0) for limit, count in sorted(after.items())}
+    wanted, low, under = share * max(counts.values(), default=0.0), 0.0, 0.0
+    for limit, count in counts.items():
+        if count >= wanted > under:
+            return low if limit == float("inf") else low + (limit - low) * (wanted - under) / (count - under)
+        low, under = limit, count
+    return 0.0
 
 
 def until(done: Callable[[], bool], what: str) -> float:
@@ -139,13 +160,19 @@ def measure(folder: Path, rate: float, length: float, times: float) -> None:
         with started(folder, "produce", "--rate", str(rate), "--quiet"):
             if times > 1:
                 watch(run.pid, length / 2)
+                warm = look()
                 burst(folder, rate * (times - 1))
                 watch(run.pid, length / 2)
             else:
-                watch(run.pid, length)
+                watch(run.pid, min(FIRST, length))
+                warm = look()
+                watch(run.pid, length - FIRST)
             found = look()
+        print(f"{'query':30} {'batches':>7} {'half':>7} {'95 %':>7}")
         for query, number in sorted(found.batches.items()):
-            print(f"{query:30} {number:7.0f} batches {found.latency.get(query, 0.0):10.1f} s")
+            before, after = warm.waited.get(query, {}), found.waited.get(query, {})
+            half, most = (quantile(share, before, after) for share in (0.5, 0.95))
+            print(f"{query:30} {number:7.0f} {half:7.1f} {most:7.1f}")
         print(f"caught up {until(lambda: look().lag == 0, 'it caught up'):.1f} s after the last record")
 
 
@@ -193,12 +220,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--trigger", default="1 second")
     parser.add_argument("--latency", help="the target's `latency`, such as 30 seconds")
+    parser.add_argument("--java", default="", help="options of the JVM, such as -XX:TieredStopAtLevel=1")
     parser.add_argument(
         "--burst", type=float, default=1, help="how many times as many records come for a while"
     )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        copied(Path(temporary), arguments.trigger, arguments.latency)
+        copied(Path(temporary), arguments.trigger, arguments.latency, arguments.java)
         measure(Path(temporary), arguments.rate, arguments.minutes * 60, arguments.burst)
 
 
