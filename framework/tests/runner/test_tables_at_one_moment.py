@@ -1,5 +1,6 @@
 """Tables that read the same rows on several ways show each change whole, in a run whose queries all work at once."""
 
+import threading
 from collections import Counter
 
 import pytest
@@ -10,7 +11,10 @@ from support.shops import Shop, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.project.load import load_project
-from millstream.runner.queries.moment import moment_of
+from millstream.runner.live.together import AtOneMoment, Together
+from millstream.runner.queries.gate import Gate
+from millstream.runner.queries.moment import Moment, moment_of
+from millstream.runner.queries.turns import Turn, Turns
 from millstream.runner.values import Batched
 from millstream.stores.delta.folder import delta_folder
 
@@ -65,6 +69,33 @@ def test_what_is_read_on_several_ways_is_seen_at_one_moment(shop):
         ("model.totals", "model.twos"),
         ("model.one", "model.ones", "model.two"),
     )
+
+
+def test_queries_that_hold_each_other_never_wait_for_ever():
+    """The tables d and e read c, a and b; c reads a and b; two batches execute at a time."""
+    together, turns = Together(), Turns(2)
+    reads = {"a": (), "b": (), "c": ("a", "b"), "d": ("a", "b", "c"), "e": ("b", "c")}
+    gates, working, seen = {}, set(), Counter()
+    for name, tables in reads.items():
+        moment = AtOneMoment(together, Turn(turns, quick=False))
+        moment.moment = Moment(tables, (), ()) if tables else None
+        gates[name] = Gate(moment)
+        together.keep(name, gates[name], lambda _: None)
+
+    def work(name):
+        for _ in range(200):
+            with gates[name]:
+                assert not working.intersection(reads[name])
+                working.add(name)
+                seen[name] += 1
+                working.remove(name)
+
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in reads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert seen == dict.fromkeys(reads, 200)
 
 
 def versions(root, model):
