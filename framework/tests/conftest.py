@@ -4,11 +4,17 @@ import os
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 
 pytest.register_assert_rewrite("support.plans", "support.written")
+# How long an example takes says more of the machine than of the code.
+settings.register_profile(
+    "tests", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 from support.broker import broker, broker_server  # noqa: E402, F401 - fixtures
 from support.long import in_part  # noqa: E402

@@ -133,7 +133,7 @@ class Edited(RuleBasedStateMachine):
 
 
 Edited.TestCase.settings = settings(
-    max_examples=10, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=10, stateful_step_count=12, suppress_health_check=list(HealthCheck)
 )
 TestEdited = Edited.TestCase
 

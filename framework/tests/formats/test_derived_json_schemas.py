@@ -64,7 +64,7 @@ def samples(draw):
     return fields, row
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(samples())
 def test_a_derived_schema_is_true_of_what_is_written_and_has_the_same_columns(sample):
     fields, row = sample

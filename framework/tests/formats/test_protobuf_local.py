@@ -49,7 +49,7 @@ def test_rows_are_read_as_they_were_written(framing):
         assert local.decode(value, FIELDS) == each
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_random_messages(seed):
     random = Random(seed)

@@ -313,7 +313,7 @@ def read_back(given):
     return parse_type(other.get(str(given), str(given)))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(ROWS)
 def test_a_derived_schema_is_what_protoc_makes_of_its_text(tmp_path_factory, row):
     try:

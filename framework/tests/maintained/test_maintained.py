@@ -22,7 +22,6 @@ def maintained(folders, examples, tables_of):
     @seed(MAINTAINED_FIRST)
     @settings(
         max_examples=examples,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -157,7 +157,7 @@ def _tables(seed: int) -> dict[str, list[Row]]:
 
 
 _TABLES = st.integers(0, 10_000).map(_tables)
-_RANDOM = settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+_RANDOM = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
 def _same_rows(before: Plan, tables, *rules) -> None:

@@ -98,7 +98,7 @@ def plans(draw) -> Plan:
 _CELL = st.one_of(st.none(), st.integers(0, 5))
 _ROWS = st.lists(st.tuples(_CELL, _CELL, _CELL), max_size=6)
 _TABLES = st.fixed_dictionaries(dict.fromkeys(("source.one", "source.two"), _ROWS))
-_RANDOM = settings(deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
+_RANDOM = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 _ALL = tuple(rule for rule in RULES if rule.__name__ != "prefilter_bytes")
 
 

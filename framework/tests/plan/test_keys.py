@@ -310,7 +310,6 @@ def test_different_values_never_become_equal(spark, zone):
     # Shrinking would run hundreds of queries more; the message names the expression.
     @settings(
         max_examples=5,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,
         phases=[Phase.generate],

@@ -18,9 +18,7 @@ MODELS = {
 }
 BLANKS = (" ", "  ", "\n", "\t", " -- a comment\n", " /* one */ ")
 WORD = re.compile(r"\b(select|from|where|group|by|as|sum|count|with)\b")
-SETTINGS = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SETTINGS = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

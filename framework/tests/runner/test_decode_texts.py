@@ -133,7 +133,7 @@ def test_csv_with_the_names_in_the_first_line(spark):
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=8)
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(rows=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=100, max_size=200))
 def test_csv_is_read_as_pythons_module_writes_it(spark, rows):
     def line(row):
@@ -233,7 +233,7 @@ def test_soap(spark):
     locally(Encoding("xml", options=options[:1]), "a int", any_element)
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cn"), exclude_characters="\ufffe\uffff"), max_size=12), min_size=100, max_size=200))  # fmt: skip
 def test_xml_is_read_as_pythons_module_writes_it(spark, texts):
     values = {f"<r><s>{escape(text)}</s></r>".encode(): {"s": text} for text in texts}

@@ -21,7 +21,7 @@ def catch_up(pace, latency, backlog, seconds_of, batches=60):
     return found
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     fixed=st.floats(0.05, 4),
     rate=st.floats(2_000, 2_000_000),

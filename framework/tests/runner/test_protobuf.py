@@ -16,7 +16,7 @@ from millstream.formats.protobuf.schema import message_type
 from millstream.runner.spark.registry import UsedRegistry, use_registry
 from millstream.types import Field, parse_type
 
-RANDOM = settings(deadline=None, suppress_health_check=list(HealthCheck))
+RANDOM = settings(suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(autouse=True, scope="module")

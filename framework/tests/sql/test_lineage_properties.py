@@ -223,7 +223,7 @@ RELATIONS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(relations(depth=3).filter(lambda found: not isinstance(found, Base)))
 def test_lineage_is_that_of_the_shape(relation: Relation) -> None:
     analysis = analyze(as_sql(relation), RELATIONS.get, list, {})

@@ -127,7 +127,7 @@ def expected(events):
 
 
 @pytest.mark.long
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(EVENTS)
 def test_how_rows_are_cut_into_batches_does_not_matter(store, batches):
     if store.number >= 0:

@@ -38,7 +38,6 @@ def test_random_versions(store):
     @seed(0)
     @settings(
         max_examples=5,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -7,9 +7,7 @@ from support.avro import comparable
 from support.bad import plain
 
 AT_ONCE = 25
-_GENERATED = settings(
-    deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate]
-)
+_GENERATED = settings(suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate])
 
 
 def batches(strategy, number):

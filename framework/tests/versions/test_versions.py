@@ -35,7 +35,6 @@ def examples(count, *strategies):
     def decorated(test):
         quick = settings(
             max_examples=count,
-            deadline=None,
             database=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),

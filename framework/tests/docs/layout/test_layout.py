@@ -35,7 +35,7 @@ def meet(one, other):
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs())
 def test_no_node_stands_on_another_and_all_are_within_the_picture(graph):
     items, edges = graph
@@ -47,7 +47,7 @@ def test_no_node_stands_on_another_and_all_are_within_the_picture(graph):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs())
 def test_edges_go_to_the_right_and_run_over_no_node(graph):
     items, edges = graph
@@ -59,7 +59,7 @@ def test_edges_go_to_the_right_and_run_over_no_node(graph):
             assert not any(box.rank == rank and box.y < y < box.y + box.height for box in found.boxes)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs())
 def test_boxes_of_clusters_hold_their_nodes_and_no_others(graph):
     items, edges = graph
@@ -72,7 +72,7 @@ def test_boxes_of_clusters_hold_their_nodes_and_no_others(graph):
             assert meet(frame, box) == (item.cluster == cluster.name)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs())
 def test_edges_may_go_down_instead(graph):
     items, edges = graph
