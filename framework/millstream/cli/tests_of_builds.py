@@ -74,7 +74,7 @@ class TestsOfBuild:
 
     def all_passed_before(self) -> bool:
         """Whether no test need run if nothing is built; if so, these are the results."""
-        found = [self._unit_tests(), self._data_tests()]
+        found = [self._unit_tests, self._data_tests()]
         unchanged = [self._unchanged(each.contents) for each in found]
         if any(each.nodes.keys() - known.keys() for each, known in zip(found, unchanged, strict=True)):
             return False
@@ -82,7 +82,7 @@ class TestsOfBuild:
         return True
 
     def before(self) -> bool:
-        self._run(self._unit_tests())
+        self._run(self._unit_tests)
         if self.code:
             self._stack.close()
         return not self.code
@@ -97,6 +97,7 @@ class TestsOfBuild:
         finally:
             self._stack.close()  # while Spark, which is the build's, still runs
 
+    @cached_property
     def _unit_tests(self) -> _Tests:
         """Return those to run on this machine's Spark; what runs on a cluster was tested before."""
         if self._tests.no_tests or self._tests.no_unit or not is_local(self._job.project.target):
