@@ -313,6 +313,7 @@ def test_rows_of_tables_are_counted(shop, first_spark):
             assert found[f"kept_{name}"] == expected(sent[name], policy, function=False), name
 
 
+@pytest.mark.long
 def test_batches_of_a_run_are_counted(shop, first_spark):
     named = prepare_tables(shop)
     counted, sent = Counter(), {name: [] for name in named}
