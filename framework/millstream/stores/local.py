@@ -53,10 +53,10 @@ class LocalTables(Protocol):
         """Return where tables are that `clean` keeps, for messages; `clean` only removes `own`."""
 
 
-def store_of(relation: str, options: Mapping[str, Any], target: Target) -> str:
-    """Return the store of a model's table or of a reference topic; a model's own option takes precedence."""
+def store_of(relation: str, own: str | None, target: Target) -> str:
+    """Return the store of a model's table or of a reference topic; a model's `own` takes precedence."""
     settings = target.settings.get("tables") or {}
-    store: str = options.get("store") or settings.get("store") or DEFAULT
+    store: str = own or settings.get("store") or DEFAULT
     if relation.startswith("source."):
         return DEFAULT
     if store in configured(settings):

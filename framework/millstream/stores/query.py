@@ -38,7 +38,9 @@ class StoredProject(Struct, frozen=True):
         """Return the store of a table; None for a seed, which is a file of the project."""
         if known.kind == "seed":
             return None
-        return local_tables(store_of(known.id, known.options, self.target), self.target, self.root)
+        return local_tables(
+            store_of(known.id, known.options.get("store"), self.target), self.target, self.root
+        )
 
 
 def answer(sql: str, project: StoredProject, limit: int | None = None) -> Answer:

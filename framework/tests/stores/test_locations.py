@@ -55,22 +55,22 @@ def test_each_table_has_a_folder(relation, folder, base):
 
 def test_the_option_of_a_model_comes_before_the_targets():
     both = target(tables={"url": URL})
-    assert store_of("model.a", {}, both) == "delta"
-    assert store_of("model.a", {"store": "postgres"}, both) == "postgres"
+    assert store_of("model.a", None, both) == "delta"
+    assert store_of("model.a", "postgres", both) == "postgres"
     both = target(tables={"store": "postgres", "url": URL})
-    assert store_of("model.a", {}, both) == "postgres"
-    assert store_of("model.a", {"store": "delta"}, both) == "delta"
+    assert store_of("model.a", None, both) == "postgres"
+    assert store_of("model.a", "delta", both) == "delta"
 
 
 def test_reference_topics_are_always_in_delta():
-    assert store_of("source.shop.products", {}, target(tables={"store": "postgres", "url": URL})) == "delta"
+    assert store_of("source.shop.products", None, target(tables={"store": "postgres", "url": URL})) == "delta"
 
 
 def test_a_model_in_postgresql_needs_one():
     with pytest.raises(
         MillstreamError, match=r"MS841: the table 'totals'.* 'local' does not configure"
     ) as caught:
-        store_of("model.totals", {"store": "postgres"}, target())
+        store_of("model.totals", "postgres", target())
     assert caught.value.diagnostics[0].help.startswith("add tables: {url: postgresql://host:5432/name, …}")
 
 

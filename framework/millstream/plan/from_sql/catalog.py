@@ -197,12 +197,17 @@ class Catalog(Struct, frozen=True):
         """Return the topics that can be stored as tables of their newest rows."""
         return {id_: topic for id_, topic in self.topics.items() if not self.defers(id_)}
 
+    def own_store(self, relation: str) -> str | None:
+        """Return the store that a model names for its table."""
+        model = self.models.get(relation)
+        stored = model.materialization if model is not None else None
+        return stored.store if isinstance(stored, Table) else None
+
     def store_of(self, relation: str) -> str:
         """Return the name of the store that keeps a table; reference topics are kept in the default one."""
         model = self.models.get(relation)
-        stored = model.materialization if model is not None else None
-        if isinstance(stored, Table) and stored.store:
-            return stored.store
+        if (own := self.own_store(relation)) is not None:
+            return own
         if model is None and relation in self.topics:
             return DEFAULT
         places: dict[str, str] = self.target.get("places") or {}

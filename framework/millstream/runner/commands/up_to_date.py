@@ -110,9 +110,8 @@ def _have_read_all(
 
 
 def _is_read(job: Job, source: SourceRead, offsets: Sequence[Mapping[str, Any]]) -> bool:
-    model = job.catalog.models.get(source.relation)
     target = job.project.target
-    store = store_of(source.relation, model.options if model else {}, target)
+    store = store_of(source.relation, job.catalog.own_store(source.relation), target)
     return local_tables(store, target, Path(job.project.root)).is_read(source.relation, offsets)
 
 

@@ -111,5 +111,5 @@ class Tables(Struct, frozen=True, eq=False):
         return streamed_tables(relation, self._store(relation), self.project.target, root, self.spark)
 
     def _store(self, relation: str) -> str:
-        model = self.catalog.models.get(_SUFFIXES.sub("", relation))
-        return store_of(relation, model.options if model else {}, self.project.target)
+        own = self.catalog.own_store(_SUFFIXES.sub("", relation))
+        return store_of(relation, own, self.project.target)

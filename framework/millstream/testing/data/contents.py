@@ -109,5 +109,5 @@ class _Read(Struct, frozen=True):
 
 
 def _version(project: Project, catalog: Catalog, table: str) -> str | None:
-    store = store_of(table, catalog.models[table].options, project.target)
+    store = store_of(table, catalog.own_store(table), project.target)
     return local_tables(store, project.target, Path(project.root)).version(table)
