@@ -40,7 +40,7 @@ def signs(folder, name):
 def runs(request, tmp_path, monkeypatch):
     """Return what starts a run of a name."""
     monkeypatch.setattr(query_locks, "BEAT", 0.05)
-    monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
+    monkeypatch.setattr(query_locks, "PATIENCE", 30)  # nobody ends so, on a busy machine either
     monkeypatch.setattr(query_locks, "_POLL", 0.02)
     return lambda name: request.param(tmp_path, name)
 
@@ -186,7 +186,7 @@ def test_a_build_and_runs_that_share_a_target_exclude_each_other(tmp_path):
 
 def test_so_do_they_on_other_machines(tmp_path, monkeypatch):
     monkeypatch.setattr(query_locks, "BEAT", 0.05)
-    monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
+    monkeypatch.setattr(query_locks, "PATIENCE", 30)  # nobody ends so, on a busy machine either
     monkeypatch.setattr(target_lock, "local_path", lambda _: None)
     files, place = LocalFiles(), str(tmp_path)
     with target_lock.shared_lock(place, files, "production") as run:
