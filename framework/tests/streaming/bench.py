@@ -30,7 +30,7 @@ from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.start import make_view
-from millstream.runner.samples.trial import RECORDS, batch_outputs, values
+from millstream.runner.samples.trial import RECORDS, Stored, batch_outputs, values
 from millstream.runner.spark.settings import session_settings
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -176,6 +176,7 @@ class _Running:
         self.random = Random(f"{corner.seed} {'' if corner.borders else query.name}")
         self.parts: dict[str, list[list[Any]]] = {}
         self.files: dict[str, list[int]] = {}
+        self.kept: Stored = {}
 
     def run(self) -> None:
         self.folder.mkdir()
@@ -283,7 +284,7 @@ class _Running:
 
     def _batch(self, rows, number: int) -> None:
         sent: dict[str, list[Record]] = {topic: [] for topic in self.own_topics}
-        for made in batch_outputs(rows, self.query, number):
+        for made in batch_outputs(rows, self.query, number, self.kept):
             if made.kind == "rows":
                 self.outcome.tables[made.output].merge(made.rows)
                 continue
