@@ -62,14 +62,12 @@ def test_keys_that_are_gone_are_deleted_and_others_left_alone(shop, first_spark)
     built(shop.root, first_spark, intent=REBUILD)
     assert totals(shop) == {"b": 1.0, "c": 1.0}
     (path,) = (shop.root / ".millstream").glob("*/tables/totals")
-    last = DeltaTable(path).history(1)[0]
+    metrics = DeltaTable(path).history(1)[0]["operationMetrics"]
+    # Spark and delta-rs spell them differently.
     touched = {
-        name: last["operationMetrics"][name] for name in ("numTargetRowsDeleted", "numTargetRowsUpdated")
+        name.replace("_", "").lower(): int(count) for name, count in metrics.items() if "arget" in name
     }
-    assert {name: int(count) for name, count in touched.items()} == {
-        "numTargetRowsDeleted": 1,
-        "numTargetRowsUpdated": 0,
-    }
+    assert (touched["numtargetrowsdeleted"], touched["numtargetrowsupdated"]) == (1, 0)
 
 
 @pytest.mark.long
