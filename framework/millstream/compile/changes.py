@@ -18,7 +18,7 @@ from millstream.plan.nodes import Output, TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.project.checks import Lines
-from millstream.stores.registry import STORES, declaration
+from millstream.stores.registry import choices_with_change_feed, declaration
 
 _IN_JSON = "emit='changes' writes JSON as Debezium does"
 
@@ -73,8 +73,7 @@ def _unknown(output: Output, catalog: Catalog) -> tuple[str, str] | None:
             if not store.change_feed:
                 table = node.relation.rpartition(".")[2]
                 what = f"'{table}' is stored in {store.title}, which has no change feed"
-                others = " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
-                return f"{start}: {what}", f"give '{table}' {others}"
+                return f"{start}: {what}", f"give '{table}' {choices_with_change_feed()}"
         reads = [each for e in node.expressions for each in e.reads]
         if read := [each.rpartition(".")[2] for each in reads if not each.startswith("seed.")]:
             what = f"it also reads '{read[0]}', which changes on its own"

@@ -16,6 +16,7 @@ from millstream.review.compatible import misfits
 from millstream.review.schemas import Schemas, schema_findings, schemas_of
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
+from millstream.review.wording import records
 from millstream.stores.registry import DEFAULT
 from millstream.types import Type, parse_type
 
@@ -246,9 +247,6 @@ def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
         yield "note", f"the values of key `{', '.join(changed)}` change: {what} under old values stay"
 
 
-_RECORDS = {False: "rows", True: "changes with the rows before and after"}
-
-
 def _topic(was: Contract, now: Contract) -> Findings:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
@@ -258,8 +256,7 @@ def _topic(was: Contract, now: Contract) -> Findings:
         if after != before:
             yield "breaking", f"`{option}` is {after} instead of {before}"
     if was.changes != now.changes:
-        one, other = _RECORDS[now.changes], _RECORDS[was.changes]
-        yield "breaking", f"its records are {one} instead of {other}"
+        yield "breaking", f"its records are {records(now.changes)} instead of {records(was.changes)}"
     if was.key_format != now.key_format:
         yield "breaking", f"the format of its key is {now.key_format} instead of {was.key_format}"
     if was.upsert != now.upsert:

@@ -89,7 +89,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         ("the format of its key is {}", was_key, now_key),
     )
     if before.topic and after.topic:
-        contract += _differences(("its records are {}", _records(before), _records(after)))
+        contract += _differences(("its records are {}", records(before.changes), records(after.changes)))
     if _order(old, new) != _order(new, old):
         contract.append("the order of its columns changed")
     configs = _differences(
@@ -102,8 +102,9 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     return {"relation": relation, "contract": contract, "configs": configs}
 
 
-def _records(sink: Sink) -> str:
-    return "changes with the rows before and after" if sink.changes else "rows"
+def records(changes: bool) -> str:
+    """Say what the records of a topic are."""
+    return "changes with the rows before and after" if changes else "rows"
 
 
 _FATES = {

@@ -39,6 +39,11 @@ def configured(settings: Mapping[str, Any]) -> list[str]:
     return [store for store in STORES if all(settings.get(key) for key in declaration(store).required)]
 
 
+def choices_with_change_feed() -> str:
+    """Return the options by which a table gets a store with a change feed, for remedies."""
+    return " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
+
+
 def jar_files() -> dict[str, Path]:
     """Return the jar list of each store that needs jars."""
     files = {store: Path(__file__).parent / store / "jars.toml" for store in STORES}

@@ -20,7 +20,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
-from millstream.stores.registry import STORES, declaration, part
+from millstream.stores.registry import choices_with_change_feed, declaration, part
 
 KIND, COMMITTED, COMMITTED_AT = "_change_type", "_commit_version", "_commit_timestamp"
 """The columns of `StreamedTables.feed`, next to those of the table."""
@@ -142,6 +142,5 @@ def streamed_tables(
         return found
     name = relation.partition(".")[2]
     message = f"'{name}' is stored in {declaration(store).title}, which has no change feed"
-    others = " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
-    remedy = f"give '{name}' {others}, or look it up in a join"
+    remedy = f"give '{name}' {choices_with_change_feed()}, or look it up in a join"
     raise MillstreamError(Diagnostic("MS875", message, None, remedy))

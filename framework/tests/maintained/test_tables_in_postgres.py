@@ -4,6 +4,7 @@ import duckdb
 import pytest
 from support.postgres import rows
 from support.runs import built, problems, statuses, table_rows
+from support.shops import POSTGRES
 from support.spark import SPARK_WARNINGS
 
 from millstream.physical.values import TableOutput
@@ -16,16 +17,6 @@ from millstream.types import DOUBLE, INT, STRING
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
-PROFILES = """
-    shop:
-      target: local
-      outputs:
-        local:
-          master: local[2]
-          kafka: embedded
-          tables: {{url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
-                   password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}
-"""
 EVENTS = """
     {{ config(materialized='table', unique_key='id', delete_when="kind = 'gone'") }}
     select id, user, kind, value from {{ source('web', 'events') }}
@@ -70,7 +61,7 @@ def in_spark(sql):
 def place(shop, postgres, monkeypatch):
     """Return the schema with the tables of a project."""
     monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", PROFILES.format(postgres))
+    shop.write("profiles.yml", POSTGRES.replace("store: postgres, ", "").format(postgres))
     shop.model("stored_events", EVENTS)
     shop.model("kinds", "{{ config(materialized='table', unique_key='kind') }} " + in_spark(KINDS))
     for name, sql in IN_DUCKDB.items():

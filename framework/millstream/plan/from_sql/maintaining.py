@@ -16,7 +16,7 @@ from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits
 from millstream.sql.changing import changing_function
 from millstream.sql.query import OpaqueBody
-from millstream.stores.registry import STORES, declaration
+from millstream.stores.registry import choices_with_change_feed, declaration
 from millstream.types import has_equality
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
@@ -149,8 +149,7 @@ def _problems(
             message = (
                 f"'{name}' is stored in {store.title}, which has no change feed: '{spec.name}' needs one"
             )
-            others = " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
-            yield problem("MS545", message, f"give '{name}' {others}", "store")
+            yield problem("MS545", message, f"give '{name}' {choices_with_change_feed()}", "store")
     for key in keys:
         column = next((c for c in spec.columns if c.name.lower() == key.lower()), None)
         if column is not None and not has_equality(column.type):
