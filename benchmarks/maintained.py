@@ -21,7 +21,7 @@ from support.runs import job_of
 
 from millstream.project.values import Target
 from millstream.runner.queries.deliveries import Stores
-from millstream.runner.queries.start import QueryContext, _maintained
+from millstream.runner.queries.start import QueryContext, keeping
 from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import start_spark
@@ -153,9 +153,7 @@ def store(spark, tables, table, columns, first, stop, number) -> None:
 
 def work(job, tables, query):
     stores = Stores(MAINTAINED, {}, {}, tables.merge, frozenset())
-    return _maintained(
-        query, query.maintaining, query.deliver, QueryContext(job.project, "", stores, {}, tables)
-    )
+    return keeping(query, QueryContext(job.project, "", stores, {}, tables)).each_batch
 
 
 def cpu(spark) -> float:

@@ -12,10 +12,9 @@ from pathlib import Path
 from support.runs import job_of
 
 from maintained.generator import Made
-from millstream.physical.values import PerBatch
 from millstream.project.values import Target
 from millstream.runner.queries.deliveries import Stores
-from millstream.runner.queries.start import QueryContext, _maintained
+from millstream.runner.queries.start import QueryContext, keeping
 from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import start_spark
@@ -44,9 +43,8 @@ def work_of(job, tables, name, merge):
     """Return what a batch of the query of a maintained table does; `merge` stores its rows."""
     queries = (query for query in job.physical.queries if query.maintaining)
     query = next(each for each in queries if each.maintaining.target.model == f"model.{name}")
-    assert isinstance(query.deliver, PerBatch)
     context = QueryContext(job.project, "", Stores(MAINTAINED, {}, {}, merge), {}, tables)
-    return _maintained(query, query.maintaining, query.deliver, context)
+    return keeping(query, context).each_batch
 
 
 def main(root: str, moment: str) -> None:

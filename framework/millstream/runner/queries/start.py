@@ -93,7 +93,7 @@ def start(
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
         _work(query, context)(session.range(0), -1)
-        context.keep(_upkeep(session, query, context))
+        context.keep(keeping(query, context).upkeep(session))
     realtime = "realTime" in trigger
     if realtime:
         rows = with_batch(rows, context.stores, None)
@@ -127,62 +127,56 @@ def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Ma
 
 def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
     """Return what a batch of a maintained table's query does."""
-    assert query.maintaining is not None
-    assert isinstance(query.deliver, PerBatch)
-    return in_turn(_maintained(query, query.maintaining, query.deliver, context), context.stores)
+    return in_turn(keeping(query, context).each_batch, context.stores)
 
 
-def _upkeep(session: SparkSession, query: Query, context: QueryContext) -> Upkeep:
-    """Return what brings a maintained table up to date outside of its batches."""
-    assert query.maintaining is not None
-    assert isinstance(query.deliver, PerBatch)
-    # What is counted is reported with the next batch.
-    numbers = count(-2, -1)
-    work = partial(_maintain, query, query.maintaining, query.deliver, context, session)
-    return lambda at: work(next(numbers), at)
+class Keeping(Struct, frozen=True, eq=False):
+    """Keeps a table over tables equal to its SQL."""
 
+    query: Query
+    plan: Maintaining
+    how: PerBatch
+    context: QueryContext
 
-def _maintained(
-    query: Query, plan: Maintaining, how: PerBatch, context: QueryContext
-) -> Callable[[DataFrame, int], None]:
-    """Return a function that stores the differences between a table and its SQL when something changed."""
-
-    def each_batch(batch: DataFrame, number: int) -> None:
+    def each_batch(self, batch: DataFrame, number: int) -> None:
+        """Store the differences between the table and its SQL, if something changed."""
         session = batch.sparkSession
-        _maintain(query, plan, how, context, session, number, context.at_versions(session))
+        self.bring(session, number, self.context.at_versions(session))
 
-    return each_batch
+    def upkeep(self, session: SparkSession) -> Upkeep:
+        """Return what brings the table up to date outside of its batches."""
+        # What is counted is reported with the next batch.
+        numbers = count(-2, -1)
+        return lambda at: self.bring(session, next(numbers), at)
+
+    def bring(self, session: SparkSession, number: int, at: Mapping[str, Version]) -> None:
+        """Bring the table up to date with its inputs, of which some are given at a version."""
+        # The numbers of its transactions are not those of Spark's batches.
+        own = CountsByBatch()
+        stores = replace(
+            self.context.stores,
+            identity=MAINTAINED,
+            again=None,
+            records=lambda _: None,
+            distinct=True,
+            counted=own,
+        )
+
+        def stored(rows: DataFrame, transaction: int, found: Differences) -> None:
+            if found.few:
+                store(rows, self.how, stores, transaction, small=True)
+            else:
+                deliver(self.how, stores)(rows, transaction)
+
+        rows_of = partial(_rows_of, self.query, self.context)
+        done = maintained.maintain(self.plan, self.context.tables, session, rows_of, stored, at)
+        self.context.stores.counted.add(number, {**own.merged(), f"{CHANGES} {self.plan.target.model}": done})
 
 
-def _maintain(
-    query: Query,
-    plan: Maintaining,
-    how: PerBatch,
-    context: QueryContext,
-    session: SparkSession,
-    number: int,
-    at: Mapping[str, Version],
-) -> None:
-    # The numbers of its transactions are not those of Spark's batches.
-    own = CountsByBatch()
-    stores = replace(
-        context.stores,
-        identity=MAINTAINED,
-        again=None,
-        records=lambda _: None,
-        distinct=True,
-        counted=own,
-    )
-
-    def stored(rows: DataFrame, transaction: int, found: Differences) -> None:
-        if found.few:
-            store(rows, how, stores, transaction, small=True)
-        else:
-            deliver(how, stores)(rows, transaction)
-
-    rows_of = partial(_rows_of, query, context)
-    done = maintained.maintain(plan, context.tables, session, rows_of, stored, at)
-    context.stores.counted.add(number, {**own.merged(), f"{CHANGES} {plan.target.model}": done})
+def keeping(query: Query, context: QueryContext) -> Keeping:
+    assert query.maintaining is not None
+    assert isinstance(query.deliver, PerBatch)
+    return Keeping(query, query.maintaining, query.deliver, context)
 
 
 def _rows_of(query: Query, context: QueryContext, session: SparkSession) -> DataFrame:
