@@ -78,7 +78,7 @@ class Run:
 def _is_spark(line: str) -> bool:
     """Return whether a whole line reports that Spark has started."""
     event = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
-    return event.get("name") == "Spark" and bool(event.get("done"))
+    return event.get("event") == "stage" and event.get("name") == "Spark"
 
 
 class Supervisor:

@@ -55,13 +55,14 @@ class OperatorState(Struct, frozen=True):
 
     @property
     def restored(self) -> Restored | None:
-        """How its stores were loaded for the batch; None if they were loaded before, or are new."""
-        figures = self.figures
-        if not figures.get("rocksdbLoadFromSnapshotLatencyMs") and not figures.get(
-            "rocksdbNumReplayChangelogFiles"
-        ):
+        """How its stores were loaded for the batch; None if they were loaded before, or are new.
+
+        Spark does not tell it of aggregates: they are loaded by the step that reads a state, and the step that
+        stores it, which reports figures, finds it loaded.
+        """
+        if not self.figures.get("rocksdbNumLoadedFromDfs"):
             return None
-        return Restored(self.files, figures.get("rocksdbLoadLatencyMs", 0) / 1000)
+        return Restored(self.files, self.figures.get("rocksdbLoadLatencyMs", 0) / 1000)
 
     @property
     def files(self) -> int:

@@ -19,6 +19,7 @@ from millstream.plan.nodes import (
     Plan,
     Project,
     Repartition,
+    Stateful,
     TableScan,
     TopicScan,
     Watermark,
@@ -50,6 +51,14 @@ class Branch(Struct, frozen=True, eq=False):
     def chained(self) -> bool:
         """Whether one of its stateful nodes is above another."""
         return has_chain([*self.states])
+
+    @property
+    def runs_only_with_rows(self) -> bool:
+        """Whether its query runs no batches without rows, which others need so that windows close.
+
+        With state that expires by the clock, Spark would run such batches without end (SPARK-50180).
+        """
+        return any(isinstance(each, Stateful) and each.ttl and not each.time for each in self.states)
 
     @property
     def stored_as(self) -> str:

@@ -55,7 +55,7 @@ def group(listed: list[Branch], grouping: Grouping, homes: Mapping[str, str] | N
             key = "stateless", (_trunk(branch.base), branch.stored_as, home, *options)
         else:
             state = roots[id(branch)], branch.mode, branch.watermarks, branch.chained, _store(branch)
-            key = "stateful", (*state, *options)
+            key = "stateful", (*state, branch.mode == "append" and branch.runs_only_with_rows, *options)
         found.setdefault(key, []).append(branch)
     groups = [
         Group("single" if kind == "stateful" and len(members) == 1 else kind, tuple(members))
@@ -203,4 +203,6 @@ def _stateful_reason(one: Branch, other: Branch) -> str:
     if one.mode != other.mode:
         words = {"append": "when windows close", "update": "on every change"}
         return f"it emits {words[one.mode]}, the others {words[other.mode]}; a query has one output mode"
+    if one.runs_only_with_rows != other.runs_only_with_rows:
+        return "state that expires by the clock excludes batches without rows, which let windows close"
     return "its watermark differs, and a query has one watermark"

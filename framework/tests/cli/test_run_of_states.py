@@ -19,7 +19,7 @@ QUERY = Query(
     signature=Signature((), (Operator("visits", "stateful", (), models=("model.visits",)),)),
 )  # fmt: skip
 LOADED = {
-    "rocksdbLoadFromSnapshotLatencyMs": 9,
+    "rocksdbNumLoadedFromDfs": 4,
     "rocksdbLoadLatencyMs": 1500,
     "rocksdbSstFileSize": 81_400_000,
 }

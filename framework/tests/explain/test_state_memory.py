@@ -91,7 +91,7 @@ def test_rows_that_were_measured_count_where_none_are_declared():
 
 
 def test_how_states_were_loaded_is_known_until_they_are_loaded_again():
-    loaded = {"rocksdbLoadFromSnapshotLatencyMs": 9, "rocksdbLoadLatencyMs": 500, "rocksdbSstFileSize": 700}
+    loaded = {"rocksdbNumLoadedFromDfs": 4, "rocksdbLoadLatencyMs": 500, "rocksdbSstFileSize": 700}
     first = OperatorState("join", 7, 70, figures=loaded)
     other = OperatorState("dedupe", 7, 70, figures={"rocksdbLoadLatencyMs": 3})
     found = latest((), (first, other))
