@@ -113,6 +113,7 @@ class Binder:
         walk.outputs = outputs(columns)
         walk.spellings |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
+            walk.clause = "having"
             rows |= as_kind(condition(walk, having.this).sources, "filter")
         rows |= self._after(node, walk, columns)
         return Result(
@@ -171,6 +172,7 @@ class Binder:
         if node.args.get("distinct"):
             rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
         if qualify := node.args.get("qualify"):
+            walk.clause = "qualify"
             rows |= as_kind(walk.value(qualify.this).sources, "filter")
         return rows | self._order(node, walk, columns, walk.scope.reads)
 
@@ -178,6 +180,7 @@ class Binder:
         self, node: exp.Expr, walk: Expressions, columns: list[Bound], reads: AbstractSet[str]
     ) -> frozenset[Source]:
         rows = NOTHING
+        walk.clause = "order"
         for clause in ("order", "sort", "cluster", "distribute"):
             for part in getattr(node.args.get(clause), "expressions", ()):
                 key = part.this if isinstance(part, exp.Ordered) else part
@@ -220,7 +223,7 @@ class Binder:
 
 
 def outputs(columns: list[Bound]) -> dict[str, Value]:
-    """Return the columns of a SELECT by their names, for HAVING and ORDER BY."""
+    """Return the columns of a SELECT by their names, for the clauses after it."""
     return {c.name.lower(): Value(c.type, c.nullable, c.sources) for c in columns if c.name}
 
 

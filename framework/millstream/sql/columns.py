@@ -63,7 +63,7 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
     first = names[0].lower()
     if walk.lambdas and (value := walk.variable(first)):
         return walk.bound(names[0], value), parts[1:]
-    if walk.outputs and len(parts) == 1 and not walk.inside_aggregate and (value := walk.outputs.get(first)):
+    if len(parts) == 1 and (value := walk.outputs.get(first)) and _reads_output(walk, first):
         _mark(walk, parts, (("", walk.spellings.get(first, first)),))
         return walk.bound(names[0], value), []
     scope: Scope | None = walk.scope
@@ -86,6 +86,18 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
         return plain, []
     _unknown(walk, parts, names)
     return Bound(names[-1], UNKNOWN, True, NOTHING), []
+
+
+def _reads_output(walk: Expressions, name: str) -> bool:
+    """Return whether a name means an output of the SELECT although FROM may have a column with this name.
+
+    ORDER BY reads outputs first, as Spark does. HAVING prefers group keys, and QUALIFY any column of FROM.
+    """
+    if walk.inside_aggregate:
+        return False
+    if walk.clause == "order" or not (found := walk.scope.named(name)):
+        return True
+    return walk.clause == "having" and not _is_grouped(walk, found[0][1], [])
 
 
 def _in_scope(

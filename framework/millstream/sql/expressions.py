@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from sqlglot import exp
 
@@ -26,7 +26,9 @@ class Expressions:
         self.spellings: dict[str, str] = {}
         """Their names, and those of `outputs`, as written."""
         self.outputs: dict[str, Value] = {}
-        """The columns of the SELECT; HAVING and ORDER BY prefer them to those of its relations."""
+        """The columns of the SELECT, once it has been evaluated."""
+        self.clause: Literal["", "having", "qualify", "order"] = ""
+        """The current clause, if it can read `outputs`."""
         self.lambdas: list[dict[str, Value]] = []
         self.keys: list[tuple[exp.Expr, Value]] | None = None
         """Group keys, while only grouped or aggregated expressions are allowed."""

@@ -77,6 +77,8 @@ FORMS = {
     "a self-join": ({"x_id": "n", "y_id": "n"}, "select x.id as x_id, y.id as y_id from {t0} as x join {t0} as y on x.r = y.v"),
     "counts and sums": ({"k": "t", "n": "n", "s": "n", "c": "n", "f": "n"}, "select x.k, count(*) as n, sum(x.v) as s, count(x.r) filter (where x.v > 1) as c, sum(x.r - 1) filter (where x.id < 3) as f from {t0} as x where x.id < 9 group by x.k"),
     "a place in each partition": ({"id": "n", "place": "n"}, "select x.id, row_number() over (partition by x.k order by x.id) as place from {t0} as x"),
+    "the newest of each partition, which is not qualified": ({"id": "n", "k": "t"}, "select x.id, x.k from {t0} as x qualify row_number() over (partition by k order by v desc, id) < 3"),
+    "windows over groups": ({"k": "t", "r": "n", "place": "n"}, "select x.k, x.r, row_number() over (partition by k order by sum(x.v), x.r) as place from {t0} as x group by x.k, x.r"),
     "windows of two partitions": ({"id": "n", "a": "n", "b": "n"}, "select x.id, sum(x.v) over (partition by x.k) as a, count(*) over (partition by x.r, x.v) as b from {t0} as x"),
     "a window with its partition": ({"id": "n", "k": "t", "s": "n"}, "select x.id, x.k, sum(x.v) over (partition by x.k order by x.id rows between 1 preceding and current row) as s from {t0} as x"),
     "the best of each partition": ({"id": "n", "k": "t", "v": "n"}, "select x.id, x.k, x.v from {t0} as x qualify row_number() over (partition by x.k order by x.v desc nulls last, x.id) <= 1"),
@@ -204,3 +206,36 @@ def test_two_rows_with_one_key_are_refused(spark, tmp_path):
     tables.check()
     with pytest.raises(MillstreamError, match="gives 2 rows with the key id = 7"):
         tables.apply({"t0": [(2, ("b", 1, 1))]})
+
+
+PARTITIONS = {
+    "select x.id, x.k from {t0} as x": ["k", "x.k"],
+    "select x.id, upper(x.k) as k from {t0} as x": ["upper(x.k)", "upper(k)"],
+    "select x.k, x.id, count(*) as n from {t0} as x group by x.k, x.id": ["k", "x.k"],
+}
+
+
+def keys_of_partitions(root, queries):
+    """Return by which keys tables are maintained whose rows are the first two of each partition."""
+    made = [
+        Made(
+            f"p{number}",
+            {"id": "n", "k": "t"},
+            ("id", "k"),
+            f"{sql} qualify row_number() over (partition by {by} order by id) < 3",
+            reads=("t0",),
+        )
+        for number, (sql, by) in enumerate(queries)
+    ]
+    tables = InDuckDB(root, Sequence(list(BASE), made))
+    return [tables.plans[f"model.{each.name}"].maintenance.by for each in made]
+
+
+def test_a_partition_is_the_same_however_it_is_written(tmp_path):
+    queries = [(sql, by) for sql, listed in PARTITIONS.items() for by in listed]
+    assert keys_of_partitions(tmp_path, queries) == [("k",)] * len(queries)
+
+
+def test_a_partition_by_a_column_is_not_one_by_the_output_that_hides_it(tmp_path):
+    hidden = "select x.id, concat(x.k, 'x') as k from {t0} as x"
+    assert keys_of_partitions(tmp_path, [(hidden, "k"), (hidden, "concat(k, 'x')")]) == [("id", "k"), ("k",)]

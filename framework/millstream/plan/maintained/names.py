@@ -114,6 +114,17 @@ def resolved(query: Select, name: str) -> Expression:
     return _over_from(query, item.expression, item.name)
 
 
+def meaning(query: Select, expression: Expression) -> str:
+    """Return an expression as text over columns of the FROM clause, so that equal ones have the same text.
+
+    What an aggregate computes stays as written.
+    """
+    try:
+        return _over_from(query, expression, "").text
+    except NotDerivedError:
+        return expression.text
+
+
 def contains(expression: Expression, starts: Iterable[int]) -> bool:
     """Return whether something that is written at one of these offsets is part of an expression."""
     return any(expression.start <= start < expression.stop for start in starts)

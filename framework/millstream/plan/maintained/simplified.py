@@ -16,7 +16,15 @@ from collections.abc import Collection, Sequence
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, replace_columns
-from millstream.plan.maintained.names import Names, NotDerivedError, contains, outputs, resolved, scanned
+from millstream.plan.maintained.names import (
+    Names,
+    NotDerivedError,
+    contains,
+    meaning,
+    outputs,
+    resolved,
+    scanned,
+)
 from millstream.plan.maintained.versions import can_differ
 from millstream.sql.query import OUTER, Body, Derived, From, Item, Select, Subquery, Union
 from millstream.types import BOOLEAN
@@ -67,11 +75,11 @@ def window_keys(body: Body, names: Names) -> list[str]:
 
 
 def _partition_columns(query: Select) -> list[str]:
-    partitions = [{each.text for each in window.partition} for window in query.windows]
+    partitions = [{meaning(query, each) for each in window.partition} for window in query.windows]
     return [
         item.name
         for item in query.items
-        if all(item.expression.text in partition for partition in partitions)
+        if all(meaning(query, item.expression) in partition for partition in partitions)
     ]
 
 
