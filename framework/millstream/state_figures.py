@@ -57,7 +57,7 @@ class OperatorState(Struct, frozen=True):
     def restored(self) -> Restored | None:
         """How its stores were loaded for the batch; None if they were loaded before, or are new.
 
-        Spark does not tell it of aggregates: the step that reads a state loads it, and the step that stores it,
+        Spark does not tell it of aggregates: the step that reads a state loads it; the step that stores it,
         which reports figures, finds it loaded.
         """
         if not self.figures.get("rocksdbNumLoadedFromDfs"):
