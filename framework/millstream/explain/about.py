@@ -28,6 +28,7 @@ def about_of(
 ) -> About:
     """Return the facts about the models with these ids; None: about all. `stores` are those of the target."""
     declared = hints_of(topology.catalog)
+    maintained = {query.maintaining.target.model for query in physical.queries if query.maintaining}
     known = stores or StateStores(topology.catalog.target.get("shuffle_partitions", LOCAL_PARTITIONS))
     return About(
         project=compiled.manifest.project,
@@ -37,7 +38,7 @@ def about_of(
         figures=figures(declared, topology.measured),
         queries=tuple(explain_query(each, topology.catalog, known) for each in physical.queries),
         apart=tuple(map(explain_separation, physical.separations)),
-        unsupported=unsupported(topology.catalog, compiled, target_path, ids),
+        unsupported=unsupported(topology.catalog, compiled, target_path, ids, maintained),
         obstacles=_obstacles(compiled, topology, root),
     )
 

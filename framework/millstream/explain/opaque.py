@@ -67,12 +67,19 @@ def remedy(reason: str) -> str:
 
 
 def unsupported(
-    catalog: Catalog, compiled: Compiled, target_path: str = "target", models: Collection[str] | None = None
+    catalog: Catalog,
+    compiled: Compiled,
+    target_path: str = "target",
+    models: Collection[str] | None = None,
+    maintained: Collection[str] = (),
 ) -> tuple[Unsupported, ...]:
-    """Return the opaque SQL in these models (by id) or in all models, each once."""
+    """Return the opaque SQL in these models (by id) or in all models, each once.
+
+    Models that are maintained over tables have none: their SQL reads rows at rest.
+    """
     found: dict[tuple[str, str, str], Unsupported] = {}
     for node in compiled.manifest.nodes.values():
-        if models is not None and node.id not in models:
+        if node.id in maintained or (models is not None and node.id not in models):
             continue
         for reason, start in _reasons(node, catalog.models.get(node.id)):
             line = compiled.sql[node.id].count("\n", 0, start) + 1 if node.id in compiled.sql else 0

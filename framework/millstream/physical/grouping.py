@@ -11,7 +11,7 @@ from millstream.physical.branches import Branch
 from millstream.physical.common_rows import trunk
 from millstream.physical.emit.names import node_name
 from millstream.physical.values import Grouping, Kind, Separation
-from millstream.plan.nodes import Decode, Node, Output
+from millstream.plan.nodes import Decode, Maintained, Node, Output
 from millstream.plan.nodes.order import in_order
 
 
@@ -189,6 +189,8 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
     if one.stored_as != other.stored_as:
         return "a table is written batch by batch, a topic is not"
     node = one.base
+    if isinstance(node, Maintained):
+        return "each table over tables is maintained by a query of its own"
     if isinstance(node, Decode):
         return "its source is decoded differently"
     functions = [name for each in node.expressions for name in each.functions]

@@ -159,3 +159,15 @@ def test_mistakes_are_told_as_compile_tells_them(shop, run):
     explained, compiled = run("explain"), run("compile")
     assert explained.code == 2
     assert explained.err == compiled.err
+
+
+def test_tables_over_tables_are_maintained_and_not_opaque(shop, run):
+    ranked = "select user_id, total, rank() over (order by total desc) as place from {{ ref('totals') }}"
+    over = f"{{{{ config(materialized='table', unique_key='user_id', refresh='full') }}}}\n{ranked}\n"
+    write(shop, {f"models/{name}.sql": over for name in ("ranked", "ranked_too")})
+    found = run("explain", "ranked", "ranked_too")
+    assert (found.code, found.err) == (0, "")
+    assert "OPAQUE" not in found.out
+    assert "each table over tables is maintained by a query of its own" in " ".join(found.out.split())
+    (opaque,) = run("explain", "--output", "json").json["unsupported"]
+    assert opaque["model"] == "odd"
