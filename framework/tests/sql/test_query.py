@@ -204,7 +204,7 @@ GROUPS = {
     "select upper(type) as type, type || 'x' as u from {} group by type having type = 'A'": """
         select type = upper(.type_2), u = .type_2 || 'x'
         keys type_2 = events.type
-        having upper(.type_2) = 'A'""",
+        having .type_2 = 'A'""",
     "select window.start as s, window.end as e, type from {} group by window(ts, '5 minutes'), type": """
         select s = .window.start, e = .window.end, type = .type
         keys window = window(events.ts, '5 minutes'), type = events.type""",
