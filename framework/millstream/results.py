@@ -91,6 +91,8 @@ class ModelResult(Struct, frozen=True):
     """Records that it read again because it joined the query, by the same ids; they are not in `reads`."""
     expired: int = 0
     """Rows or keys of its state that expired; models that share a state count the same ones."""
+    late: int = 0
+    """Rows that its states dropped because they were older than the watermark, counted in the same way."""
     fates: Fates | None = None
     """None if records can't be counted one by one: their rows are grouped, joined or stored with others."""
 

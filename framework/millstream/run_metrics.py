@@ -54,7 +54,10 @@ RUN_METRICS = (
         "model",
         "change",
     ),
-    _counter("late_rows", "Rows that arrived after their window had closed."),
+    _counter(
+        "late_rows",
+        "Rows that arrived after their window had closed; those of one group in a batch can count as one.",
+    ),
     _counter("expired_rows", "Rows of the state of a stateful step that expired.", "step"),
     _counter("failures", "Failures that stopped a query."),
     _counter("restarts", "Starts of a query after its first one."),
@@ -77,7 +80,9 @@ RUN_METRICS = (
         "Time from the arrival of the oldest record of the last micro-batch in Kafka to the batch's end.",
     ),
     _gauge("lag", "Available records that are not read yet.", "topic"),
-    _gauge("seconds_since_batch", "Time since a query last read records, or found none to read."),
+    _gauge(
+        "seconds_since_batch", "Time since a query last read records, found none to read, or was started."
+    ),
     _gauge("state_rows", "Rows in the state of a stateful step.", "step"),
     _gauge("state_bytes", "Memory of the state of a stateful step, as its store reports it.", "step"),
     _gauge("state_file_bytes", "Size of the files of a step's RocksDB.", "step"),

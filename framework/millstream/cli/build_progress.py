@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from millstream.cli.diagnostics import count, render
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query
-from millstream.runner.queries.results import Counts, ExpiredState, Outcome
+from millstream.runner.queries.results import Counts, Outcome, StateRows
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
 from millstream.text import clean
 
@@ -160,7 +160,9 @@ class BuildProgress:
             self._line("success", name, f"{number:>9,} {what:<12} {outcome.seconds:>6.1f} s")
             for line in dropped_records(outcome.counts):
                 self.console.print(Text(f"  {clean(line)}", "yellow"))
-            for line in expired_rows(outcome.expired):
+            for line in late_lines(outcome.late, query):
+                self.console.print(Text(f"  {clean(line)}", "yellow"))
+            for line in expired_lines(outcome.expired):
                 self.console.print(Text(f"  {clean(line)}", "dim"))
         else:
             self._line(outcome.status, name, outcome.message)
@@ -206,11 +208,36 @@ def dropped_records(counts: Counts) -> Iterator[str]:
         yield f"{count(number, 'row')} failed data test {id_.removeprefix('test.')}"
 
 
-def expired_rows(states: Iterable[ExpiredState]) -> Iterator[str]:
+def expired_lines(states: Iterable[StateRows]) -> Iterator[str]:
     """Yield a line for each state of which rows expired."""
     for each in states:
-        models = ", ".join(model.partition(".")[2] for model in each.models)
-        yield f"{count(each.rows, each.unit)} of state expired: {models}"
+        yield f"{expired_in_words(each)}: {_names(each.models)}"
+
+
+def expired_in_words(state: StateRows) -> str:
+    if state.closes:
+        return f"{count(state.rows, 'window')} closed"
+    return f"{count(state.rows, state.unit)} of state expired"
+
+
+def late_lines(states: Sequence[StateRows], query: Query | None) -> Iterator[str]:
+    """Yield a line that says how many rows were too late, and what to change."""
+    if not states:
+        return
+    models = _names(dict.fromkeys(model for each in states for model in each.models))
+    rows = sum(each.rows for each in states)
+    yield f"{count(rows, 'row')} dropped as late: older than the watermark: {models}"
+    if query is not None:
+        yield late_remedy(query)
+
+
+def late_remedy(query: Query) -> str:
+    sources = " or ".join(each.relation.partition(".")[2] for each in query.sources)
+    return f"to keep such rows, set a longer `delay` in the watermark of {sources}"
+
+
+def _names(models: Iterable[str]) -> str:
+    return ", ".join(model.partition(".")[2] for model in models)
 
 
 def _number(outcome: Outcome, query: Query | None) -> tuple[int, str]:

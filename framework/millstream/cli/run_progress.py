@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from millstream.byte_sizes import size_in_words
-from millstream.cli.build_progress import expired_rows
+from millstream.cli.build_progress import expired_in_words, expired_lines, late_remedy
 from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
@@ -25,7 +25,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Watcher
 from millstream.physical.values import Query
 from millstream.results import TableChanges
-from millstream.runner.queries.results import ExpiredState, expired_states, sum_of_expired
+from millstream.runner.queries.results import StateRows, rows_of_states, sum_of_states
 from millstream.runner.values import (
     Applying,
     Batched,
@@ -75,7 +75,7 @@ class RunProgress:
         self._failing: set[str] = set()
         self._live = LiveView()
         self._queries: dict[str, Query] = {}
-        self._expired: tuple[ExpiredState, ...] = ()
+        self._expired: tuple[StateRows, ...] = ()
         self._late: dict[str, tuple[float, int]] = {}
         """When the late rows of a query were last reported, and how many came since."""
 
@@ -113,7 +113,7 @@ class RunProgress:
         )
         if again:
             text += f"; it repeats a batch of {', '.join(again)}"
-        text = "; ".join((text, *expired_rows(self._expired)))
+        text = "; ".join((text, *expired_lines(self._expired)))
         with self._lock:
             self._say("ended", text, data)
 
@@ -197,8 +197,8 @@ class RunProgress:
     def _batch(self, name: str, batch: Any) -> None:
         if restored := [each.restored for each in batch.operators if each.restored is not None]:
             self._restored(name, restored)
-        expired = expired_states(self._queries[name], [each.expired for each in batch.operators])
-        self._expired = sum_of_expired((*self._expired, *expired))
+        expired = rows_of_states(self._queries[name], [each.expired for each in batch.operators])
+        self._expired = sum_of_states((*self._expired, *expired))
         changes = [each for each in batch.changes.values() if each.computed or each.stored]
         if not (batch.rows or expired or changes):
             return
@@ -208,10 +208,14 @@ class RunProgress:
             text = f"{name}: {_table_changes(each)} in {batch.seconds:.1f} s"
         if lag := sum(batch.behind.values()):
             text += f", lag {lag:,}"
+        if bad := sum(batch.counts.dead_letters.values()):
+            text += f", {count(bad, 'dead letter')}"
+        if skipped := sum(batch.counts.skipped.values()):
+            text += f", {count(skipped, 'skipped record')}"
         if failures := sum(batch.counts.tests.values()):
             text += f", {count(failures, 'row')} failed data tests"
         if expired:
-            text += f", {count(sum(each.rows for each in expired), 'row')} of state expired"
+            text = ", ".join((text, *map(expired_in_words, expired)))
         if self._style.json or not self.console.is_terminal:
             shown = {k: v for k, v in to_builtins(batch).items() if k != "logs"}
             shown |= {"expired": to_builtins(expired)}
@@ -237,7 +241,7 @@ class RunProgress:
         sources = [each.relation.partition(".")[2] for each in query.sources]
         models = [each.partition(".")[2] for each in query.stored]
         dropped = f"{count(late, 'row')} dropped as late: older than the watermark, {batch.watermark}"
-        remedy = f"to keep such rows, set a longer `delay` in the watermark of {' or '.join(sources)}"
+        remedy = late_remedy(query)
         data = {"query": name, "models": models, "rows": late}
         data |= {"watermark": batch.watermark, "sources": sources}
         self._say("late", f"{', '.join(models)}: {dropped}; {remedy}", data)

@@ -17,12 +17,12 @@ class Health(Thresholds, frozen=True):
     def not_live(self, seen: QueryStatus) -> list[str]:
         """Return why restarting the process could help a query.
 
-        A lag is no reason: after a restart, a query has as much to read. Nor is a query that fails: the run
-        restarts it already.
+        A lag is no reason: after a restart, a query has as much to read. Nor is a query that fails, which the
+        run restarts already, or one that waits for the tables that it reads.
         """
         if seen.status == "stopped":
             return ["it has stopped"]
-        return [] if seen.status == "failed" else list(self._stale(seen))
+        return [] if seen.status in {"failed", "waiting"} else list(self._stale(seen))
 
     def not_ready(self, seen: QueryStatus) -> list[str]:
         """Return why the results of a query should not be relied on now."""

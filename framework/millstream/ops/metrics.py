@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 
@@ -81,7 +80,7 @@ _OF_QUERIES: dict[str, Values] = {
     "rows_per_second": _last(_rate),
     "latency_seconds": _last(lambda _, batch: batch.latency),
     "lag": lambda seen: seen.lag,
-    "seconds_since_batch": _last(lambda seen, _: time.time() - seen.at),
+    "seconds_since_batch": _single(lambda seen: seen.since_batch),
     "state_rows": _steps(lambda figures: figures["rows"]),
     "state_bytes": _steps(lambda figures: figures["bytes"]),
     "state_file_bytes": _steps(lambda figures: figures.get("rocksdbSstFileSize")),

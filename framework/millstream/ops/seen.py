@@ -92,10 +92,15 @@ class QueryStatus(Struct):
     """Where the topics ended at the last check."""
 
     @property
+    def since_batch(self) -> float:
+        """Seconds since it last ended a batch or found nothing to read; before that, since it was started."""
+        return max(0.0, time.time() - (self.at or self.started or self.began))
+
+    @property
     def stale(self) -> float:
         """Seconds since it last ended a batch or found nothing to read, if there is something to read."""
         idle = bool(self.last) and not any(self.lag.values())
-        return 0.0 if idle else max(0.0, time.time() - (self.at or self.began))
+        return 0.0 if idle else self.since_batch
 
     @property
     def bad(self) -> int:

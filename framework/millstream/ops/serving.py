@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from typing import Any
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.health import Health
@@ -22,7 +24,7 @@ def serving(
 ) -> Iterator[str]:
     """Serve HTTP while the block runs; yield the address."""
     try:
-        server = ThreadingHTTPServer((host, port), _handler(watcher, health, identity))
+        server = _Server((host, port), _handler(watcher, health, identity))
     except OSError as error:
         message = f"can't listen on {host}:{port}: {error.strerror or error}"
         remedy = "choose another --port, or 0 to disable it"
@@ -35,6 +37,13 @@ def serving(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print errors, but not that a client has hung up."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(watcher: Watcher, health: Health, identity: Identity) -> type[BaseHTTPRequestHandler]:
@@ -52,8 +61,9 @@ def _handler(watcher: Watcher, health: Health, identity: Identity) -> type[BaseH
                     self._answer(404, b"there are /metrics, /healthz and /readyz\n", "text/plain")
 
         def _probe(self, reasons: dict[str, list[str]]) -> None:
-            good = bool(reasons) and not any(reasons.values())
             queries = {query: not found for query, found in reasons.items()}
+            good = bool(queries) and all(queries.values())
+            reasons = reasons or {"run": ["no query has been started yet"]}
             body = {"good": good, "queries": queries, "reasons": {q: r for q, r in reasons.items() if r}}
             self._answer(200 if good else 503, json.dumps(body).encode() + b"\n", "application/json")
 

@@ -7,14 +7,23 @@ from millstream.cli.build_progress import BuildProgress
 from millstream.cli.build_summary import summary
 from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic
-from millstream.physical.values import DeadLetters, Memory, Operator, Query, Signature, SinkOutput, ToKafka
+from millstream.physical.values import (
+    DeadLetters,
+    Memory,
+    Operator,
+    Query,
+    Signature,
+    SinkOutput,
+    SourceRead,
+    ToKafka,
+)
 from millstream.results import ModelResult, RunResults, TableChanges
 from millstream.runner.queries.results import (
     Counts,
-    ExpiredState,
     Outcome,
-    expired_states,
-    sum_of_expired,
+    StateRows,
+    rows_of_states,
+    sum_of_states,
 )
 from millstream.runner.values import Ended, Setup, Started
 from millstream.tested import TestResult
@@ -67,17 +76,38 @@ def test_a_query_that_only_sends_dead_letters_shows_how_many(capfd):
 
 def test_what_expired_is_shown_by_state(capfd):
     totals = Operator("totals", "aggregate", (), models=("model.totals", "model.plain"))
-    query = replace(QUERY, signature=Signature((), (totals, replace(totals, kind="join"))))
-    assert expired_states(query, (0, 0)) == ()
-    expired = expired_states(query, (1204, 1))
-    outcome = Outcome("events_topics", "success", 5000, 1.5, expired=sum_of_expired((*expired, *expired)))
+    operators = (totals, replace(totals, kind="join"))
+    query = replace(QUERY, output_mode="update", signature=Signature((), operators))
+    assert rows_of_states(query, (0, 0)) == ()
+    expired = rows_of_states(query, (1204, 1))
+    outcome = Outcome("events_topics", "success", 5000, 1.5, expired=sum_of_states((*expired, *expired)))
     _, *lines = lines_of(capfd, query, outcome)
     assert lines == [
         "  2,408 groups of state expired: totals, plain",
         "  2 rows of state expired: totals, plain",
     ]
     # A state of a former model is among them: which one is unknown.
-    assert expired_states(query, (1, 2, 3)) == (ExpiredState("", ("model.totals", "model.plain"), 6),)
+    assert rows_of_states(query, (1, 2, 3)) == (StateRows("", ("model.totals", "model.plain"), 6),)
+
+
+def test_late_rows_and_closed_windows_are_shown(capfd):
+    windows = Operator("minutes", "aggregate", (), models=("model.minutes",))
+    source = SourceRead("events", "source.web.events", "events")
+    query = replace(QUERY, sources=(source,), signature=Signature((), (windows,)))
+    outcome = Outcome(
+        "events_topics",
+        "success",
+        9,
+        1.5,
+        expired=rows_of_states(query, (37,)),
+        late=rows_of_states(query, (1,)),
+    )
+    _, *lines = lines_of(capfd, query, outcome)
+    assert lines == [
+        "  1 row dropped as late: older than the watermark: minutes",
+        "  to keep such rows, set a longer `delay` in the watermark of web.events",
+        "  37 windows closed: minutes",
+    ]
 
 
 def test_a_table_over_tables_shows_how_many_of_its_rows_changed(capfd):

@@ -51,8 +51,8 @@ def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
         assert [line[9:] for line in said.err.splitlines()] == [
             "visits is running",
             "visits: state of 81.4 MB loaded in 1.5 s, all stores together",
-            "visits: 10 rows in 1.0 s, 10/s, 3 rows of state expired",
-            "visits: 0 rows in 1.0 s, 0/s, 1 row of state expired",
+            "visits: 10 rows in 1.0 s, 10/s, 3 keys of state expired",
+            "visits: 0 rows in 1.0 s, 0/s, 1 key of state expired",
             ENDED,
         ]
     metrics = exposition(watcher, Identity("shop", "local"))[0].decode().splitlines()

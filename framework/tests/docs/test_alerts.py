@@ -150,6 +150,9 @@ def test_each_alert_fires_and_resolves_and_other_projects_do_not_matter(rules, t
     file, by_name = rules
     assert {*CASES, "MillstreamNotRunning"} == {*by_name}
     tests = [case(by_name[name], *values) for name, values in CASES.items()]
+    # Before a query has ended its first batch, nothing tells what it has to read.
+    hanging = {f"millstream_seconds_since_batch{QUERY}": "0+60x40 0x40"}
+    tests.append(case(by_name["MillstreamStale"], hanging, (1, 30, 45)))
     absent = 'count(ALERTS{alertname="MillstreamNotRunning",alertstate="firing"}) or vector(0)'
     tests.append(
         {

@@ -3,20 +3,13 @@
 import re
 from itertools import pairwise
 
+from docs.test_links import anchors
 from example.generated import ROOT
 
 DOCS = ROOT / "docs"
 TEXT = (DOCS / "glossary.md").read_text()
 PUBLIC, CONTRIBUTORS = TEXT.split("## For contributors")
 ENTRIES = re.findall(r"^\*\*(.+?)\.\*\* (.*?)(?=\n\n)", PUBLIC, re.MULTILINE | re.DOTALL)
-
-
-def anchors(text):
-    """Return the anchors that GitHub gives to the headings of a page."""
-    return {
-        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    }
 
 
 def test_terms_stand_once_and_in_order():

@@ -24,6 +24,7 @@ def status(**given):
         "at": now - 90,
         "began": now - 500,
         "caught_up": True,
+        "started": now - given.pop("started_ago", 500),
     } | given
     return QueryStatus("totals", ("totals",), **values)
 
@@ -43,7 +44,20 @@ def status(**given):
         (Health(), {"status": "stopped"}, ["it is stopped"], ["it has stopped"]),
         (Health(), {"caught_up": False}, ["it has not caught up since the start"], []),
         (Health(), {"left_out": {"totals": Diagnostic("MS861", "x")}}, ["totals is left out"], []),
-        # A first batch that never ends.
+        # A restart would not help a query that waits for others.
+        (
+            Health(max_staleness=60),
+            {"status": "waiting", "last": None, "at": 0.0},
+            ["it is waiting", STALE.replace("90", "500")],
+            [],
+        ),
+        # A first batch that never ends; Spark's start before it does not count.
+        (
+            Health(max_staleness=60),
+            {"last": None, "at": 0.0, "started_ago": 400},
+            [STALE.replace("90", "400")],
+            [STALE.replace("90", "400")],
+        ),
         (
             Health(max_staleness=60),
             {"last": None, "at": 0.0, "caught_up": False},

@@ -36,6 +36,25 @@ def test_a_clock_that_is_set_back_is_told_once():
     assert clock.went_back() == 0
 
 
+def test_a_reading_that_takes_long_is_no_step():
+    wall, steady = Time(), Time()
+    late = [0.0]
+
+    def slowly():
+        now = wall.now
+        steady.now += late[0]  # the answer comes later
+        return now
+
+    clock = Clock(slowly, steady)
+    wall.now, steady.now, late[0] = 10.0, 10.0, 60.0
+    assert clock.went_back() == 0
+    wall.now, late[0] = 71.0, 0.0
+    steady.now = 71.0
+    assert clock.went_back() == 0
+    wall.now, steady.now = 12.0, 72.0
+    assert clock.went_back() == 60, "a step after a reading that took long is still seen"
+
+
 @pytest.mark.long
 def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monkeypatch):
     ahead = Time()

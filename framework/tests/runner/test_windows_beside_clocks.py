@@ -34,5 +34,10 @@ def test_what_shares_a_shuffle_does_not_keep_windows_open(tmp_path, broker, firs
     closed = sorted(row["start"][14:16] for row in shop.values("minutes"))
     assert closed == ["00", "01", "02"], "the watermark is at 00:03"
     assert sorted(row["total"] for row in shop.values("grown")) == [0, 1, 3, 6, 10]
+
+    shop.send(minute(0))
+    results, _ = built(shop.root, first_spark)
+    late = {each.id: each.late for each in results.results}
+    assert late == {"model.minutes": 1, "model.grown": 0}
     separations = {each.model: each.why for each in job_of(shop.root).physical.separations}
     assert (grouping == "all") == any("expires by the clock" in why for why in separations.values())

@@ -34,7 +34,7 @@ from millstream.runner.engine import Engine, engine
 from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.failures import is_slow_start
-from millstream.runner.queries.results import Counts, Outcome, expired_states, sum_of_expired
+from millstream.runner.queries.results import Counts, Outcome, rows_of_states, sum_of_states
 from millstream.runner.queries.row_tests import CountsByBatch
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
@@ -148,7 +148,8 @@ def _sum(query: Query, total: Outcome, tried: _Try) -> Outcome:
         rows=total.rows + tried.seen.rows,
         reads=dict(reads),
         counts=total.counts + tried.counts,
-        expired=sum_of_expired((*total.expired, *expired_states(query, tried.seen.expired))),
+        expired=sum_of_states((*total.expired, *rows_of_states(query, tried.seen.expired))),
+        late=sum_of_states((*total.late, *rows_of_states(query, tried.seen.late))),
     )
 
 
@@ -188,7 +189,8 @@ def _run(
                     counts=tried.counts,
                     failed=failed,
                     backfilled=tried.backfilled,
-                    expired=expired_states(query, tried.seen.expired),
+                    expired=rows_of_states(query, tried.seen.expired),
+                    late=rows_of_states(query, tried.seen.late),
                 )
                 break
             total = _sum(query, total, tried)
@@ -200,7 +202,8 @@ def _run(
             rows=outcome.rows + total.rows,
             reads=dict(Counter(total.reads) + Counter(outcome.reads)),
             counts=total.counts + outcome.counts,
-            expired=sum_of_expired((*total.expired, *outcome.expired)),
+            expired=sum_of_states((*total.expired, *outcome.expired)),
+            late=sum_of_states((*total.late, *outcome.late)),
         )
     outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
     running.tell(Ended(outcome))
@@ -243,7 +246,8 @@ def _once(
         reads=tried.seen.reads,
         counts=tried.counts,
         backfilled=tried.backfilled,
-        expired=expired_states(query, tried.seen.expired),
+        expired=rows_of_states(query, tried.seen.expired),
+        late=rows_of_states(query, tried.seen.late),
         changes=tried.changes if query.maintaining is not None else None,
         left_out=left_out | dict(context.left_out),
     )

@@ -8,8 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-REPORTED = 1.0
-"""Seconds that it must go back to be reported: time synchronization changes it by less."""
+REPORTED = 5.0
+"""Seconds that it must go back to be reported: starting queries again takes longer than to wait for less."""
 
 
 def spark_time(spark: SparkSession) -> float:
@@ -19,15 +19,26 @@ def spark_time(spark: SparkSession) -> float:
 
 
 class Clock:
-    """Compares the wall clock with a monotonic clock."""
+    """Compares the wall clock with a monotonic clock.
+
+    Reading the wall clock takes long on a busy machine, so their difference is only known within bounds.
+    """
 
     def __init__(self, wall: Callable[[], float], steady: Callable[[], float] = time.monotonic) -> None:
         self._wall = wall
         self._steady = steady
-        self._difference = wall() - steady()
+        self._least, _ = self._apart()
 
     def went_back(self) -> float:
-        """Return how many seconds it was set back since the last call, or 0 if too little to report."""
-        before, self._difference = self._difference, self._wall() - self._steady()
-        back = before - self._difference
+        """Return how many seconds it was set back since the last call; 0 if too few to report."""
+        least, most = self._apart()
+        back = self._least - most
+        # A reading that took long would hide a step that comes later.
+        if back > REPORTED or most - least < REPORTED / 2:
+            self._least = least
         return back if back > REPORTED else 0.0
+
+    def _apart(self) -> tuple[float, float]:
+        before = self._steady()
+        wall = self._wall()
+        return wall - self._steady(), wall - before

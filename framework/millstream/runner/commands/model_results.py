@@ -11,7 +11,7 @@ from msgspec import Struct
 from millstream.deployment.intents import FullRefresh
 from millstream.physical.values import DeadLetters, Query, SinkOutput, TableOutput, Target, ViewOutput
 from millstream.results import ModelResult, RunResults, TableChanges
-from millstream.runner.queries.results import Outcome
+from millstream.runner.queries.results import Outcome, StateRows
 from millstream.runner.values import Job
 
 
@@ -103,8 +103,13 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
                 left_out.tests,
                 failed,
                 again,
-                expired=sum(each.rows for each in outcome.expired if target.model in each.models),
+                expired=_of_model(target.model, outcome.expired),
+                late=_of_model(target.model, outcome.late),
             )
+
+
+def _of_model(model: str, states: Iterable[StateRows]) -> int:
+    return sum(each.rows for each in states if model in each.models)
 
 
 def _written(target: Target, query: Query, outcome: Outcome, done: Done) -> int | None:

@@ -96,6 +96,7 @@ def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequenc
             _wait(live, stopping)
         finally:
             stopping.set()
+            running.tell(Setup("stopping", f"running batches may end, for up to {DRAIN:.0f} s", done=True))
             live.end()
             for thread in threads:
                 thread.join(DRAIN)
@@ -121,7 +122,7 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
         if back:
             note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
             running.tell(Setup("clock", note, done=True))
-            live.pause()
+            threading.Thread(target=live.pause, name="clock", daemon=True).start()
         if running.kafka.cluster.embedded and revive_broker(root):
             running.tell(Setup("broker", "died; restarted", done=True))
         if running.registry is not None and running.registry.local and revive_registry(root):

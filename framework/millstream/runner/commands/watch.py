@@ -31,6 +31,7 @@ class Seen:
         self._reads: dict[int, dict[str, int]] = {}
         self._observed: Observed = {}
         self._expired: dict[int, tuple[int, ...]] = {}
+        self._late: dict[int, tuple[int, ...]] = {}
         self.restored: tuple[Restored | None, ...] = ()
         """How the state of each operator was loaded."""
 
@@ -41,6 +42,7 @@ class Seen:
             self._observed |= observed([each])
             states = [state_of(state) for state in each.stateOperators]
             self._expired[each.batchId] = tuple(state.expired for state in states)
+            self._late[each.batchId] = tuple(state.late for state in states)
             self.restored = latest(self.restored, states)
 
     @property
@@ -51,6 +53,11 @@ class Seen:
     def expired(self) -> tuple[int, ...]:
         """How many rows of each state expired, by Spark's order of stateful operators."""
         return tuple(map(sum, zip_longest(*self._expired.values(), fillvalue=0)))
+
+    @property
+    def late(self) -> tuple[int, ...]:
+        """How many rows came too late for each state, in the same order."""
+        return tuple(map(sum, zip_longest(*self._late.values(), fillvalue=0)))
 
     @property
     def counts(self) -> Counts:

@@ -31,6 +31,8 @@ _FILE = "run.json"
 _HOST = "127.0.0.1"
 _CONNECTING = 5.0
 """Seconds to connect: the run accepts immediately."""
+_SILENT = 30.0
+"""Seconds in which the request must follow; on a busy machine, a command waits for the processor, too."""
 _LOOK = 0.2
 """Seconds between two looks at whether another request is still handled."""
 _ANSWERS = msgspec.json.Decoder(Answer)
@@ -41,6 +43,11 @@ _LONGEST = 1 << 28
 class _Address(Struct, frozen=True):
     port: int
     token: str
+
+    def connect(self) -> socket.socket:
+        connection = socket.create_connection((_HOST, self.port), _CONNECTING)
+        connection.settimeout(None)
+        return connection
 
 
 class Caller:
@@ -132,7 +139,7 @@ def _serve(connection: socket.socket, token: str, requests: _Requests) -> None:
     with connection:
         caller = Caller(connection)
         try:
-            connection.settimeout(_CONNECTING)
+            connection.settimeout(_SILENT)
             hello = from_json(_line(connection), Hello)
             connection.settimeout(None)
         except (OSError, msgspec.DecodeError, ValueError):
@@ -163,38 +170,41 @@ def _other_version(version: str) -> Diagnostic:
 
 
 class Run:
-    """A connection to the run of a target."""
+    """The run of a target, which answers requests."""
 
-    def __init__(self, connection: socket.socket, token: str) -> None:
-        self._connection = connection
-        self._token = token
+    def __init__(self, folder: Path, address: _Address) -> None:
+        self._folder = folder
+        self._address = address
 
     def ask(self, request: Request) -> Iterator[Answer]:
         """Send a request, and yield all answers; raise if the run ends before it has answered."""
-        with self._connection as connection:
-            hello = Hello(self._token, __version__, request)
-            connection.sendall(msgspec.json.encode(hello) + b"\n")
+        hello = msgspec.json.encode(Hello(self._address.token, __version__, request)) + b"\n"
+        with suppress(OSError), self._address.connect() as connection:
+            connection.sendall(hello)
             with connection.makefile("rb") as lines:
                 for line in lines:
                     answer: Answer = _ANSWERS.decode(line)
                     yield answer
                     if isinstance(answer, Finished | Refused):
                         return
-        message = "the run ended before the apply was complete"
-        remedy = "start the run again, which completes a swap that has begun; then repeat this command"
+        if is_locked(self._folder / LOCK):
+            message = "the run closed the connection before the apply was complete"
+            remedy = "look at what the run says, then repeat this command"
+        else:
+            message = "the run ended before the apply was complete"
+            remedy = "start the run again, which completes a swap that has begun; then repeat this command"
         raise MillstreamError(Diagnostic("MS890", message, None, remedy))
 
 
 def run_of(target: Target, root: Path) -> Run | None:
-    """Connect to the run of a target; None if there is none on this machine."""
+    """Return the run of a target, if there is one on this machine that accepts connections."""
     for folder in _folders(target, root):
         if not is_locked(folder / LOCK):
             continue
         with suppress(OSError):
             address = from_json((folder / _FILE).read_bytes(), _Address)
-            connection = socket.create_connection((_HOST, address.port), _CONNECTING)
-            connection.settimeout(None)
-            return Run(connection, address.token)
+            address.connect().close()
+            return Run(folder, address)
     return None
 
 

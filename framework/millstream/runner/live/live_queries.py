@@ -19,6 +19,8 @@ from millstream.runner.queries.triggers import RealTime, trigger_of
 
 DRAIN = 30.0
 """Seconds for running batches to end when queries stop."""
+INTERRUPTED = 5.0
+"""Seconds for batches that did not, and were interrupted, when the run ends; then it ends without them."""
 
 
 class LiveQueries:
@@ -126,16 +128,21 @@ class LiveQueries:
         """Stop all queries for good; no other one starts from now on."""
         with self._lock:
             self._ended = True
-        _together(SupervisedQuery.stop, self.all())
+        _together(SupervisedQuery.stop, self.all(), INTERRUPTED)
 
 
 def _together(
-    stop: Callable[[SupervisedQuery, float], None], supervised: Collection[SupervisedQuery]
+    stop: Callable[[SupervisedQuery, float], None],
+    supervised: Collection[SupervisedQuery],
+    interrupted: float | None = None,
 ) -> None:
-    """Stop queries in parallel; each may complete its batch."""
+    """Stop queries in parallel; each may complete its batch.
+
+    `interrupted` is how long those that don't are waited for after that; None: until they have ended.
+    """
     deadline = time.monotonic() + DRAIN
-    threads = [threading.Thread(target=stop, args=(each, deadline)) for each in supervised]
+    threads = [threading.Thread(target=stop, args=(each, deadline), daemon=True) for each in supervised]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(None if interrupted is None else max(0.0, deadline + interrupted - time.monotonic()))

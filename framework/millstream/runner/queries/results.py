@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query
@@ -57,14 +58,16 @@ def _sum(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> dict
     return found
 
 
-class ExpiredState(Struct, frozen=True):
-    """How many rows of the state of one operator expired."""
+class StateRows(Struct, frozen=True, omit_defaults=True):
+    """How many rows of the state of one operator expired, or came too late for it."""
 
     operator: str
     """What it does: aggregate, dedupe, join, …; empty if it is unknown which operator it is."""
     models: tuple[str, ...]
     """The stored models whose rows pass it."""
     rows: int
+    closes: bool = False
+    """Whether it is an aggregate whose rows leave its state when their windows close."""
 
     @property
     def unit(self) -> str:
@@ -75,25 +78,27 @@ _UNITS = {"aggregate": "group", "dedupe": "key", "stateful": "key", "first_sent"
 """What a row of an operator's state is for users."""
 
 
-def expired_states(query: Query, rows: Sequence[int]) -> tuple[ExpiredState, ...]:
-    """Return the states of which rows expired; `rows` has a number for each of Spark's operators."""
+def rows_of_states(query: Query, rows: Sequence[int]) -> tuple[StateRows, ...]:
+    """Return the states that have a number of rows; `rows` has one for each of Spark's operators."""
     known = query.signature.operators
     if len(known) != len(rows):
         # States of former models are between the others, so it is unknown which is which.
         models = dict.fromkeys(model for each in known for model in each.models)
-        return (ExpiredState("", tuple(models), sum(rows)),) if any(rows) else ()
+        return (StateRows("", tuple(models), sum(rows)),) if any(rows) else ()
     return tuple(
-        ExpiredState(each.kind, each.models, number)
+        StateRows(each.kind, each.models, number, each.kind == "aggregate" and query.output_mode == "append")
         for each, number in zip(known, rows, strict=True)
         if number
     )
 
 
-def sum_of_expired(states: Iterable[ExpiredState]) -> tuple[ExpiredState, ...]:
-    found: dict[tuple[str, tuple[str, ...]], int] = {}
+def sum_of_states(states: Iterable[StateRows]) -> tuple[StateRows, ...]:
+    found: dict[tuple[str, tuple[str, ...]], StateRows] = {}
     for each in states:
-        found[each.operator, each.models] = found.get((each.operator, each.models), 0) + each.rows
-    return tuple(ExpiredState(*state, rows) for state, rows in found.items())
+        before = found.get((each.operator, each.models))
+        rows = each.rows + (before.rows if before else 0)
+        found[each.operator, each.models] = replace(each, rows=rows)
+    return tuple(found.values())
 
 
 class Outcome(Struct, frozen=True):
@@ -114,6 +119,8 @@ class Outcome(Struct, frozen=True):
     """Records that models read again before the query started, by model, then by the same ids."""
     changes: TableChanges | None = None
     """What a table over tables did; None for other queries."""
-    expired: tuple[ExpiredState, ...] = ()
+    expired: tuple[StateRows, ...] = ()
+    late: tuple[StateRows, ...] = ()
+    """Rows that were dropped because they were older than the watermark."""
     left_out: dict[str, Diagnostic] = {}
     """Models that failed on their own; the query ran without them."""

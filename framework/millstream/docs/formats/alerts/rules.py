@@ -174,8 +174,9 @@ def _stale(watched: Watched) -> Iterator[Alert]:
     yield Alert(
         "MillstreamStale",
         "critical" if limit else "warning",
+        # Before its first batch, it is unknown what a query has to read.
         f"{_series('seconds_since_batch')} > {most} "
-        f"and on (job, instance, query) {_by_query(_series('lag'))} > 0 {watched.of_run}",
+        f"unless on (job, instance, query) {_by_query(_series('lag'))} == 0 {watched.of_run}",
         "1m",
         f"{_QUERY} {watched.title} has ended no batch for {{{{ $value | humanizeDuration }}}}",
         f"It has records to read, but completes no batch: the limit is {most} s. {_READY} gives the reasons. "
