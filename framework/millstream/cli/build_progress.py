@@ -222,13 +222,16 @@ def expired_in_words(state: StateRows) -> str:
 
 def late_lines(states: Sequence[StateRows], query: Query | None) -> Iterator[str]:
     """Yield a line that says how many rows were too late, and what to change."""
-    if not states:
-        return
-    models = _names(dict.fromkeys(model for each in states for model in each.models))
-    rows = sum(each.rows for each in states)
-    yield f"{count(rows, 'row')} dropped as late: older than the watermark: {models}"
-    if query is not None:
+    if states and query is not None:
+        models = _names(dict.fromkeys(model for each in states for model in each.models))
+        yield f"{late_in_words(sum(each.rows for each in states), query)}: {models}"
         yield late_remedy(query)
+
+
+def late_in_words(rows: int, query: Query) -> str:
+    """Say how many rows were too late: of an aggregate, Spark counts those of one group in a batch once."""
+    least = "at least " if any(each.kind == "aggregate" for each in query.signature.operators) else ""
+    return f"{least}{count(rows, 'row')} dropped as late: older than the watermark"
 
 
 def late_remedy(query: Query) -> str:

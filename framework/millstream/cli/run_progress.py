@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from millstream.byte_sizes import size_in_words
-from millstream.cli.build_progress import expired_in_words, expired_lines, late_remedy
+from millstream.cli.build_progress import expired_in_words, expired_lines, late_in_words, late_remedy
 from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
@@ -240,7 +240,7 @@ class RunProgress:
         query = self._queries[name]
         sources = [each.relation.partition(".")[2] for each in query.sources]
         models = [each.partition(".")[2] for each in query.stored]
-        dropped = f"{count(late, 'row')} dropped as late: older than the watermark, {batch.watermark}"
+        dropped = f"{late_in_words(late, query)}, {batch.watermark}"
         remedy = late_remedy(query)
         data = {"query": name, "models": models, "rows": late}
         data |= {"watermark": batch.watermark, "sources": sources}

@@ -31,6 +31,10 @@ class Holder(Struct, frozen=True):
         return f"`{self.command}` (process {self.process}, since {time})"
 
 
+_MODULES = frozenset({"__main__.py", "start.py"})
+"""What `python -m millstream` and the `start` of a package run."""
+
+
 def this_process() -> Holder:
     return Holder(_command(sys.argv), os.getpid(), datetime.now(timezone.utc).replace(microsecond=0))
 
@@ -38,7 +42,7 @@ def this_process() -> Holder:
 def _command(arguments: list[str]) -> str:
     """Return what runs without its options, which can hold secrets."""
     program = Path(arguments[0]).name if arguments and arguments[0] else "python"
-    program = "millstream" if program == "__main__.py" else program
+    program = "millstream" if program in _MODULES else program
     word = arguments[1] if program == "millstream" and len(arguments) > 1 else ""
     return f"{program} {word}" if word[:1].isalpha() and word.replace("-", "").isalpha() else program
 

@@ -94,6 +94,10 @@ def heap_of(target: Target) -> int:
     return (2 << 30 if size is None else size) // _MIB
 
 
+_OF_START = frozenset({"MILLSTREAM_PACKAGE"})
+"""Variables that `start` and `submit` set."""
+
+
 def _variables(project: Project, profiles_dir: Path | None) -> set[Variable]:
     """Return the variables of the target, and those that SQL and YAML may read."""
     root = Path(project.root)
@@ -105,7 +109,7 @@ def _variables(project: Project, profiles_dir: Path | None) -> set[Variable]:
         for text in _texts(_target_node(node, project.target)):
             for found in _USED.finditer(text):
                 used[found[2]] = bool(found[3]) and used.get(found[2], True)
-    return {Variable(name, optional) for name, optional in used.items()}
+    return {Variable(name, optional) for name, optional in used.items() if name not in _OF_START}
 
 
 def _target_node(node: Node | None, target: Target) -> Node | None:

@@ -183,6 +183,12 @@ def _near(name: str) -> str:
     return dbt.OPTIONS.get(name) or did_you_mean(name, OPTIONS, f"options: {', '.join(OPTIONS)}")
 
 
+_OF_TABLES = {
+    "delete_when": "set it on a table from which this sink selects: deleted rows become tombstones",
+}
+"""How a sink comes by what an option of tables does."""
+
+
 def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
     """Find options of another materialization, except in folder defaults, which may fit only some models."""
     found: list[Diagnostic] = []
@@ -191,7 +197,8 @@ def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
         for name in kind.__struct_fields__:
             if name in own and own[name].value is not None and name not in allowed:
                 message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
-                remedy = f"set materialized='{word}', or remove '{name}'"
+                instead = _OF_TABLES.get(name) if config.materialized == "sink" else None
+                remedy = instead or f"set materialized='{word}', or remove '{name}'"
                 found.append(_diagnostic(own[name], message, remedy, "MS121"))
     if config.emit == CHANGES and config.materialized != "sink" and "emit" in own:
         message = f"emit='{CHANGES}' is for a sink, but this model is a {config.materialized}"

@@ -16,7 +16,7 @@ from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
 from millstream.project.names import LONGEST, Environment, is_name
 from millstream.project.schema import Reader, Shape
-from millstream.project.secrets import Secret, is_secret_setting
+from millstream.project.secrets import Secret, is_secret_name, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
 from millstream.project.target_shapes import KafkaShape, NotificationShape, TablesShape, TargetShape
 from millstream.project.values import Settings, Target
@@ -104,7 +104,8 @@ def profiles_file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | N
 def _read(
     text: Text, node: Node | None, settings: Settings, target: str | None, variables: dict[str, Any]
 ) -> tuple[Target | None, list[Diagnostic]]:
-    reader = Reader(text, yaml_renderer(variables, declared=None))
+    public = [name for name in settings.env_vars if not is_secret_name(name)]
+    reader = Reader(text, yaml_renderer(variables, declared=None, public=public))
     chosen = _choose(reader, node, settings.profile, target)
     if chosen is None:
         return None, reader.diagnostics

@@ -33,11 +33,13 @@ def yaml_renderer(
     variables: Mapping[str, Any],
     *,
     declared: Collection[str] | None,
+    public: Collection[str] = (),
     environment: dict[str, str | None] | None = None,
 ) -> Callable[[str], Any]:
     """Return a function that renders a YAML value.
 
-    `env_var` reads only the `declared` variables; without them (profiles.yml), it reads all, as `Secret`s.
+    `env_var` reads only the `declared` variables; without them (profiles.yml), it reads all, as `Secret`s
+    unless they are `public`.
     The environment variables that it reads are added to `environment`, with their values.
     """
     used: list[str] = []
@@ -69,7 +71,8 @@ def yaml_renderer(
         found = _evaluate(text, {"env_var": env_var, "var": var})
         if not used:
             return found
-        return _hidden(found) if declared is None else _number(found)
+        shown = declared is not None or all(name in public for name in used)
+        return _number(found) if shown else _hidden(found)
 
     return render
 

@@ -85,7 +85,9 @@ def _written(walk: Expressions, node: exp.Anonymous) -> str:
 def _unknown(walk: Expressions, node: exp.Anonymous) -> Value:
     written = _written(walk, node)
     known = [*walk.findings.functions, *signatures()]
-    hint = did_you_mean(written, known, f"define `def {written.lower()}(…)` in a file of macros/")
+    own = f"define `def {written.lower()}(…)` in a file of macros/"
+    near = did_you_mean(written, known)
+    hint = f"{near} A function of your own: {own}" if near and not walk.findings.functions else near or own
     walk.findings.report(node, "MS405", f"function '{written}' does not exist", hint, written)
     # It may be an aggregate, whose arguments need no GROUP BY.
     return _unknown_result(walk, node, aggregate=True)

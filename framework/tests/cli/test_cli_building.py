@@ -104,7 +104,7 @@ def test_late_rows_and_closed_windows_are_shown(capfd):
     )
     _, *lines = lines_of(capfd, query, outcome)
     assert lines == [
-        "  1 row dropped as late: older than the watermark: minutes",
+        "  at least 1 row dropped as late: older than the watermark: minutes",
         "  to keep such rows, set a longer `delay` in the watermark of web.events",
         "  37 windows closed: minutes",
     ]

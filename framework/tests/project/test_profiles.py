@@ -228,6 +228,25 @@ def test_an_address_from_the_environment_is_checked_but_not_shown(
     assert "swordfish" not in problem.line
 
 
+def test_variables_that_the_project_declares_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BROKERS", "PORT", "TOKEN"):
+        monkeypatch.setenv(name, "9092")
+    (tmp_path / "profiles.yml").write_text(
+        "shop: {target: local, outputs: {local: {kafka: {\n"
+        "  bootstrap_servers: \"a:{{ env_var('BROKERS') }}\",\n"
+        "  sasl_username: \"{{ env_var('BROKERS') }}{{ env_var('PORT') }}\",\n"
+        "  sasl_password: \"{{ env_var('TOKEN') }}\"}}}}\n"
+    )
+    declared = Settings("shop", profile="shop", env_vars=("BROKERS", "TOKEN"))
+    target, _ = read_target(tmp_path, declared, None, None, {})
+    kafka = target.settings["kafka"]
+    assert kafka["bootstrap_servers"] == "a:9092"
+    assert isinstance(kafka["sasl_username"], Secret), "PORT is not declared"
+    assert isinstance(kafka["sasl_password"], Secret), "the name of a secret"
+
+
 def test_a_mistake_beside_a_secret_does_not_show_it(tmp_path: Path) -> None:
     _, problems = settings(
         tmp_path, "mastr: x, kafka: {bootstrap_servers: 'x:9092', sasl_password: [swordfish]}"

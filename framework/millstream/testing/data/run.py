@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,9 @@ from millstream.testing.value_text import format_value
 _SHOWN = 5
 _MOST = 1000
 """Rows that a query returns, unless the test tolerates more."""
+
+
+_CALLED = re.compile(r"An error occurred while calling \S+$")
 
 
 class DataTests:
@@ -39,9 +43,12 @@ class DataTests:
             with self._lock:
                 return self._result(test)
         except (PySparkException, Py4JError) as error:
-            reason = str(error).strip().partition("\n")[0]
+            # Py4J says first which of its objects was called.
+            lines = [each for each in str(error).strip().splitlines() if not _CALLED.match(each)]
+            reason = lines[0].removeprefix(": ") if lines else "Spark has stopped"
             message = f"data test '{node.name}' can't be run: {reason[:400]}"
-            of_sql = Diagnostic("MS661", message, None, "fix its SQL")
+            remedy = "fix its SQL" if isinstance(error, PySparkException) else "run the tests again"
+            of_sql = Diagnostic("MS661", message, None, remedy)
             of_records = self._stored.unreadable(f"data test '{node.name}'", error)
             raise MillstreamError(of_records or of_sql) from None
 
