@@ -46,7 +46,7 @@ SCENES = (
     Scene("millstream compile", 4),
     Scene("sed -i 's/orders.amuont/orders.amount/' models/marts/customers.sql", 0.5),
     Scene("millstream build", 16),
-    Scene("millstream show customers | head -12", 4),
+    Scene("millstream show customers", 4),
     Scene("millstream lineage customers.spent", 4),
     Scene("millstream explain customers | head -20", 6),
 )
