@@ -35,6 +35,17 @@ def ending_well() -> Iterator[None]:
 
 
 @contextmanager
+def interrupted() -> Iterator[None]:
+    """Let each signal do what Ctrl-C does."""
+
+    def end(_: int) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with _handled(end):
+        yield
+
+
+@contextmanager
 def stopping_well() -> Iterator[threading.Event]:
     """Yield an event that a signal sets."""
     stopping = threading.Event()

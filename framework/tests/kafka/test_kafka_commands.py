@@ -244,11 +244,12 @@ def test_follow_goes_on_until_it_is_interrupted(process, put):
     assert (reader.returncode, err) == (0, "")
 
 
-def test_live_traffic_goes_on_until_it_is_interrupted(process, next_records):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_live_traffic_goes_on_until_it_is_interrupted(process, next_records, number):
     with next_records("ticks") as wait_for:
         writer = process("produce", "ticks", "--interval", "0.01", "--output", "json")
         wait_for(11)
-    writer.send_signal(signal.SIGINT)
+    writer.send_signal(number)
     out, err = writer.communicate(timeout=20)
     found = json.loads(out)
     assert (writer.returncode, err, found["interrupted"]) == (0, "", True)

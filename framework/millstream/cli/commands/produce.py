@@ -11,6 +11,7 @@ from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import project_of, root_of
+from millstream.cli.signals import interrupted
 from millstream.cli.traffic import GeneratorTopic, chosen_generators, live_times, ready_topics, sending
 from millstream.kafka.generators import START, records
 from millstream.kafka.live_times import LiveTimes
@@ -80,7 +81,7 @@ def command(
             Feed(topic.topic, records(project, generator, topic, seed, start, live.get(topic.topic)))
             for generator, topic in generators
         ]
-        with sending(common, {feed.topic: count for feed in feeds}) as progress:
+        with interrupted(), sending(common, {feed.topic: count for feed in feeds}) as progress:
             sent = send(admin, feeds, count, rate, progress)
     total = sum(sent.records.values())
     result = {
