@@ -34,6 +34,12 @@ def problem_of(sql: str, error_text: str, known: Mapping[str, Known]) -> Millstr
     remedy, start = _REMEDY, None
     if found := _NO_TABLE.search(error_text):
         name = found.group(1).removeprefix("datafusion.").removeprefix("public.")
+        if "." in name and (f'"{name}"' in sql or f"`{name}`" in sql):
+            message = f"there is no table with a dot in its name, '{name}'"
+            remedy = f"write {name} without quotes, or quote each part: " + ".".join(
+                f'"{part}"' for part in name.split(".")
+            )
+            return query_error(sql, Diagnostic("MS842", message, None, remedy), sql.find(name) - 1)
         return query_error(sql, missing_table(name, known), _first(sql, name))
     if found := _NO_COLUMN.search(error_text):
         name = found.group(1).replace('"', "")

@@ -82,6 +82,12 @@ def test_a_column_of_the_name_of_a_table_that_is_not_there(rest):
         ("out", "MS844", "'out' is a Kafka topic", "millstream consume out"),
         ("shop.clicks", "MS844", "'shop.clicks' is a Kafka topic", "millstream consume shop.clicks"),
         ("clicks", "MS844", "'shop.clicks' is a Kafka topic", "table: true"),
+        (
+            '"shop.products"',
+            "MS842",
+            "no table with a dot in its name",
+            'without quotes, or quote each part: "shop"."products"',
+        ),
     ],
 )
 def test_what_is_no_table_or_none_yet(rest, name, code, message, remedy):
