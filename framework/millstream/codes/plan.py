@@ -140,6 +140,9 @@ MS547 A metric that can't be computed
     A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
     a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and
     `avg`), or, for a histogram and a timer, a number of each row, and no row can make it fail.
+MS694 A sink or a table that reads only seeds
+    A sink or a table is stored by a query that reads records as they arrive, or the changes of tables. Seeds
+    are files, which models that join them read whole. Make the model a view: others join it like a seed.
 MS681 Versions of a row need its time
     A table with `versions` over events puts each version of a row at its time, in whatever order they come:
     `order_by` names that time, which must be a timestamp. Over a table or an aggregate, whose rows replace

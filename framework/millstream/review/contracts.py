@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, FormatName, format_of
 from millstream.materialization import Materialization, Sink, StoredAs, Table
-from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Plan, TableScan
+from millstream.plan.nodes import Decode, Filter, Join, Lookup, Maintained, Node, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
 from millstream.review.schemas import Schemas, schema_findings, schemas_of
@@ -42,6 +42,8 @@ class Contract(Struct, frozen=True):
     deletes: bool = False
     """It has tombstones, or rows are deleted."""
     store: str = DEFAULT
+    maintained: bool = False
+    """It is a table over tables."""
 
 
 def contract_changes(
@@ -135,6 +137,7 @@ def contracts(version: Version) -> dict[str, Contract]:
             upsert=mode == "upsert",
             deletes="delete_when" in extras or id(output) in retracting,
             store=(stored.store if isinstance(stored, Table) else None) or DEFAULT,
+            maintained=output is not None and isinstance(output.input, Maintained),
         )
     return found
 
@@ -290,6 +293,10 @@ def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
         after = now.columns.get(name)
         if after is None:
             yield "todo", f"the column `{shown}` stays in the table, but gets no more values"
+        elif after[1] != type_ and now.maintained:
+            yield "breaking", f"`build`, `run` and `apply` can't change the type of `{shown}` to {after[1]}"
+            command = f"millstream build --full-refresh --select {now.model.removeprefix('model.')}"
+            yield "todo", f"replace the table: `{command}`; the next build computes what reads it again"
         elif after[1] != type_:
             # No store changes the type of a column in place; the swap of a rebuild replaces the table.
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"

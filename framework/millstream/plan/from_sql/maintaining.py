@@ -64,7 +64,8 @@ def misplaced_option(spec: ModelSpec, around: Surroundings) -> PlanProblem | Non
         names = ", ".join(each.rpartition(".")[2] for each in read)
         why = f"'{spec.name}' reads {names} row by row" if read else f"'{spec.name}' reads only seeds"
         message = f"'refresh' is for tables over tables: {why}"
-        return PlanProblem(spec.id, "MS548", message, "remove 'refresh'", option="refresh")
+        remedy = "remove 'refresh'" if read else "remove it, and set materialized='view'"
+        return PlanProblem(spec.id, "MS548", message, remedy, option="refresh")
     return None
 
 

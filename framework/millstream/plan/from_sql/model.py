@@ -103,8 +103,19 @@ class ModelBuilder:
         """Return the model's relation with the keys of its output."""
         root = self.build()
         if not self.problems:
+            self._check_streams(root)
+        if not self.problems:
             root = checked_keys(self, root)
         return root if self.problems else versioned(self, root)
+
+    def _check_streams(self, root: Node) -> None:
+        """Refuse to store rows that never change: no query would run."""
+        stored = self.spec.materialization
+        static = stored.stored_as and self.traits.of(root).mode == "static"
+        if static and not can_be_maintained(self.spec, self.around):
+            message = f"'{self.spec.name}' reads only seeds, so there is nothing to store as it arrives"
+            remedy = "set materialized='view': models that read it compute its rows"
+            self.problem("MS694", message, remedy, option="materialized")
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored."""

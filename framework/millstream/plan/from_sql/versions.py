@@ -32,6 +32,10 @@ def versioned(builder: Builder, root: Node) -> Node:
         remedy = f"set order_by='{time}'" if time else "select a timestamp column, and name it in order_by"
         builder.problem("MS681", message, remedy, option="versions")
         return root
+    if stored.order_by and stored.order_by not in {column.name for column in root.columns}:
+        message = f"order_by='{stored.order_by}' names a column that 'versions' adds to the rows"
+        builder.problem("MS681", message, "name a timestamp column of the SELECT", option="order_by")
+        return root
     begins = root.column(stored.order_by).expression if stored.order_by else _NEVER
     items = (*identity_items(root), Item(VALID_FROM, begins), Item(VALID_TO, _NEVER))
     project = Project(input=root, items=items, keys=traits.keys, label=root.label, models=root.models)

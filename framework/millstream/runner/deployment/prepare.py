@@ -184,9 +184,26 @@ def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str
 
 
 def reset(running: Engine, query: Query) -> None:
+    """Remove a query's checkpoint and tables, and the checkpoints of queries that read changes of the tables.
+
+    These have positions in the logs of the tables, which the next ones of the same names don't have. A query
+    that starts again computes what it stores from all rows of its inputs.
+    """
+    _forget(running, query)
+    for table in query.tables:
+        running.tables.drop(table)
+    dropped = {table.model for table in query.tables}
+    readers = [
+        each
+        for each in running.job.physical.queries
+        if each.name != query.name and any(not s.topic and s.relation in dropped for s in each.sources)
+    ]
+    for each in readers:
+        _forget(running, each)
+
+
+def _forget(running: Engine, query: Query) -> None:
     checkpoint = running.checkpoint(query)
     forget(running.files, running.tables, checkpoint)
     previous.forget(running.files, running.tables, checkpoint)
     running.files.remove(checkpoint.folder)
-    for table in query.tables:
-        running.tables.drop(table)

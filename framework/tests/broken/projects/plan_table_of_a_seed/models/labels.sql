@@ -1,0 +1,2 @@
+{{ config(materialized='table', unique_key='region') }}
+select * from {{ ref('regions') }}
