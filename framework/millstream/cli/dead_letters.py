@@ -53,8 +53,8 @@ def letter_text(letter: DeadLetter, record: ShownRecord, status: str) -> str:
         at = f"{origin.topic} {origin.partition}:{origin.offset}  {origin.timestamp}"
         lines.append(f"  from    {one_line(at)}")
     lines += [f"  of      {one_line(letter.owner)}", f"  reason  {one_line(letter.reason)}"]
-    lines.append(f"  key     {one_line(record.key)}")
-    lines.append(f"  value   {one_line(record.value)}")
+    lines.append(f"  key     {one_line(_text(record.key))}")
+    lines.append(f"  value   {one_line(_text(record.value))}")
     lines += [f"  header  {one_line(name)}={one_line(_text(value))}" for name, value in letter.headers]
     return "\n".join(lines)
 
@@ -83,9 +83,10 @@ def letter_data(letter: DeadLetter, record: ShownRecord, status: str) -> dict[st
     }
 
 
-def _text(value: bytes | None) -> str | bytes | None:
+def _text(value: Any) -> Any:
+    """Return bytes that are a text as one, and anything else as it is."""
     try:
-        return None if value is None else value.decode()
+        return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
         return value
 

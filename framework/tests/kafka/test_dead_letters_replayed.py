@@ -130,11 +130,13 @@ def test_letters_are_chosen_by_reason_time_and_offset(letters, run_json):
 def test_a_letter_is_shown_without_harm_to_a_terminal(letters, run, run_json):
     letters(7, reason="not JSON: \x1b[2J", value=b'{"id": 7, "kind": "\xc2\x9b"}')
     letters(8, value=b"\x00\x1b\xff", owner="out")
+    letters(9, value=b'{"id": "x', owner="out")
     text = run("dead-letters", "show")[1]
+    assert '  value   {"id": "x\n' in text
     assert not set(text) & {"\x1b", "\x9b", "\x00"}
     assert "reason  not JSON: \\x1b[2J" in text
     assert "header  trace=base64:/w==" in text
-    first, last = sorted(
+    first, last, _ = sorted(
         run_json("dead-letters", "show")["dead_letters"], key=lambda each: each["origin"]["offset"]
     )
     assert first["value"] == {"id": 7, "kind": "\x9b"}
