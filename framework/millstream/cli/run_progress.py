@@ -23,7 +23,7 @@ from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Watcher
-from millstream.physical.values import Query
+from millstream.physical.values import DeadLetters, Query
 from millstream.results import TableChanges
 from millstream.runner.queries.results import StateRows, rows_of_states, sum_of_states
 from millstream.runner.values import (
@@ -203,7 +203,10 @@ class RunProgress:
         if not (batch.rows or expired or changes):
             return
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
-        text = f"{name}: {count(batch.rows, 'row')} in {batch.seconds:.1f} s, {rate:,.0f}/s"
+        sent = self._queries[name].outputs
+        checks = bool(sent) and all(isinstance(each, DeadLetters) for each in sent)
+        read = f"{count(batch.rows, 'record')} checked" if checks else count(batch.rows, "row")
+        text = f"{name}: {read} in {batch.seconds:.1f} s, {rate:,.0f}/s"
         for each in changes:
             text = f"{name}: {_table_changes(each)} in {batch.seconds:.1f} s"
         if lag := sum(batch.behind.values()):

@@ -15,3 +15,12 @@ def test_the_review_names_the_command_that_replaces_the_table(tmp_path):
     assert "`build`, `run` and `apply` can't change the type of `most` to bigint" in contract.breaking
     command = "millstream build --full-refresh --select largest"
     assert f"replace the table: `{command}`; the next build computes what reads it again" in contract.todo
+
+
+def test_no_rows_stay_under_old_keys(tmp_path):
+    base = version(written(tmp_path / "base", MODELS), "main")
+    after = MODELS | {
+        "largest": MODELS["largest"].replace("max(amount) as most", "max(amount) as most, count(*) as n")
+    }
+    for contract in compared(base, tmp_path / "after", after).contracts:
+        assert not [each for each in contract.notes if "under old values" in each]
