@@ -119,7 +119,11 @@ def _expanded(node: Expand, given: Traits) -> Traits:
     if given.mode == "upsert":
         keys = listed(given.keys)
         message = f"{node.function}() can't expand rows that change later: the newest per {keys}"
-        raise NotIncrementalError("MS510", message, "expand the events before they are aggregated")
+        tables = "make this model a table with refresh='full', and the views that it reads tables"
+        aggregated = any(each.endswith("aggregate") for each in given.below)
+        raise NotIncrementalError(
+            "MS510", message, "expand the events before they are aggregated" if aggregated else tables
+        )
     return given
 
 
