@@ -23,6 +23,8 @@ def as_text(value: Any, zone: tzinfo) -> str:
             return f"\\x{value.hex()}"
         case float():
             return repr(value)
+        case Decimal():
+            return format(value, "f")
         case dict() | list():
             return json.dumps(as_json(value, zone), ensure_ascii=False)
         case _:
@@ -65,7 +67,9 @@ def as_json(value: Any, zone: tzinfo) -> Any:
             return value.isoformat()
         case bytes():
             return base64.b64encode(value).decode()
-        case Decimal() | timedelta():
+        case Decimal():
+            return format(value, "f")
+        case timedelta():
             return str(value)
         case _:
             return value if isinstance(value, str | int | float | None) else str(value)

@@ -45,6 +45,7 @@ def test_no_rows():
         ("two\nlines\x1b[31m", "two␊lines␛[31m"),
         (True, "true"),
         (Decimal("1.50"), "1.50"),
+        (Decimal("0E-16"), "0.0000000000000000"),
         (0.1, "0.1"),
         (float("nan"), "nan"),
         (b"\x00\xff", "\\x00ff"),
@@ -109,6 +110,7 @@ def test_records_keep_columns_of_one_name_apart():
     ("value", "json"),
     [
         (Decimal("1.50"), "1.50"),
+        (Decimal("0E-16"), "0.0000000000000000"),
         (b"\x00\xff", "AP8="),
         (float("inf"), "Infinity"),
         (float("nan"), "NaN"),
