@@ -91,13 +91,14 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
 def _reads_output(walk: Expressions, name: str) -> bool:
     """Return whether a name means an output of the SELECT although FROM may have a column with this name.
 
-    ORDER BY reads outputs first, as Spark does. HAVING prefers group keys, and QUALIFY any column of FROM.
+    ORDER BY reads outputs first, as Spark does. HAVING prefers a group key, and QUALIFY any column of FROM.
+    If several relations have the name, HAVING reads the output, and QUALIFY is an error.
     """
     if walk.inside_aggregate:
         return False
-    if walk.clause == "order" or not (found := walk.scope.named(name)):
+    if walk.clause == "order" or not walk.scope.lists(name) or not (found := walk.scope.named(name)):
         return True
-    return walk.clause == "having" and not _is_grouped(walk, found[0][1], [])
+    return walk.clause == "having" and (len(found) > 1 or not _is_grouped(walk, found[0][1], []))
 
 
 def _in_scope(
