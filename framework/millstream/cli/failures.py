@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from millstream.cli import dbt
 from millstream.cli.registry import COMMANDS
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def _usage(error: click.ClickException) -> "tuple[Diagnostic]":
     message = error.format_message()
     remedy = f"see `{path} --help`"
     if unknown := getattr(error, "unknown_command", None):
-        remedy = did_you_mean(unknown, [entry.name for entry in COMMANDS], remedy)
+        names = [entry.name for entry in COMMANDS]
+        remedy = dbt.COMMANDS.get(unknown) or did_you_mean(unknown, names, remedy)
     elif isinstance(error, click.NoSuchOption):
         message = f"`{path}` has no option '{error.option_name}'"
         remedy = _option_remedy(error, context, remedy)
@@ -120,6 +122,8 @@ def _option_remedy(error: click.NoSuchOption, context: click.Context | None, see
     from millstream.cli.options import CHOOSING, COMMON
     from millstream.errors import did_you_mean
 
+    if context and (instead := dbt.option_remedy(context.info_name or "", error.option_name)):
+        return instead
     of_commands = error.option_name.partition("=")[0] in COMMON + CHOOSING
     if context and isinstance(context.command, click.Group) and of_commands:
         return f"write it after the command: `{context.command_path} compile {error.option_name} …`"

@@ -21,6 +21,7 @@ from millstream.project.values import (
     Topic,
 )
 from millstream.sql.values import InputRelation
+from millstream.text import Location
 
 _TOPIC_OPTIONS = ("partitions", "topic_config", "starting")
 """Options of a topic that the manifest includes."""
@@ -108,6 +109,11 @@ def _folders_of(path: str) -> tuple[str, ...]:
 
 def test_nodes(project: Project) -> Iterable[ManifestNode]:
     """Yield a node for every data test of a column or relation."""
+    return (node for node, _ in located_tests(project))
+
+
+def located_tests(project: Project) -> Iterable[tuple[ManifestNode, Location]]:
+    """Yield the same nodes, each with where YAML names the test."""
     for topic in project.sources.values():
         yield from _tests(project, f"source.{topic.id}", topic.columns, topic.tests)
     for properties in project.properties.values():
@@ -132,14 +138,14 @@ def labelled(
 
 def _tests(
     project: Project, relation: str, columns: Iterable[Column], tests: Iterable[DataTest]
-) -> Iterable[ManifestNode]:
+) -> Iterable[tuple[ManifestNode, Location]]:
     for label, column, test in labelled(relation, columns, tests):
         depends, arguments = [relation], test.arguments
         to = arguments.get("to") if test.name == "relationships" else None
         if isinstance(to, str) and to.startswith(("model.", "seed.", "source.")):
             arguments = arguments | {"to": _relation(project, to)}
             depends.append(arguments["to"])
-        yield ManifestNode(
+        node = ManifestNode(
             id=f"test.{label}",
             kind="test",
             name=label,
@@ -154,6 +160,7 @@ def _tests(
                 "line": test.location.line,
             },
         )
+        yield node, test.location
 
 
 def other_nodes(project: Project) -> Iterable[ManifestNode]:

@@ -318,11 +318,11 @@ class Models:
         if rendered.failed:
             return Analysis(open=True)
         stored = materialization_of(model.file.name, model.config)
-        analysis = self.analysed(rendered, text=isinstance(stored, Table))
+        analysis = self.analysed(rendered, own=model.file.name, text=isinstance(stored, Table))
         model.diagnostics += [self.diagnostic(rendered, problem) for problem in analysis.problems]
         return analysis
 
-    def analysed(self, rendered: Rendered, *, text: bool = False) -> Analysis:
+    def analysed(self, rendered: Rendered, *, own: str = "", text: bool = False) -> Analysis:
         known = {reference.id for reference in rendered.references}
 
         def find(parts: tuple[str, ...]) -> InputRelation | None:
@@ -332,16 +332,16 @@ class Models:
             return None if unplaced else found
 
         return self._analyze(
-            rendered.sql, find, lambda: [*self.project.models, *self.project.seeds], text=text
+            rendered.sql, find, lambda: [*self.project.models, *self.project.seeds], own=own, text=text
         )
 
     def _analyze(
-        self, sql: str, find: Find, names: Callable[[], list[str]], *, text: bool = False
+        self, sql: str, find: Find, names: Callable[[], list[str]], *, own: str = "", text: bool = False
     ) -> Analysis:
         # Imports sqlglot, which an unchanged project does not need.
         from millstream.sql.analyze import analyze
 
-        return analyze(sql, find, names, self.project.functions, text=text)
+        return analyze(sql, find, names, self.project.functions, own=own, text=text)
 
     def diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
         location, line, notes = self.renderer.locate(

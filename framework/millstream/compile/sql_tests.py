@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from millstream.compile.assemble import test_nodes
+from msgspec.structs import replace
+
+from millstream.compile.assemble import located_tests
 from millstream.compile.models import Models
-from millstream.errors import Diagnostic
+from millstream.errors import Diagnostic, did_you_mean
 from millstream.manifest import ManifestNode
 from millstream.project.data_tests import KINDS
 from millstream.project.values import SqlFile
+from millstream.text import Location
 
 _UNIMPORTANT = frozenset(("MS408", "MS409"))
 """Errors in column names, which are irrelevant in tests."""
@@ -25,12 +28,38 @@ def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dic
         nodes.append(node)
         diagnostics += found
         sql[node.id] = text
-    for node in test_nodes(models.project):
-        if node.test not in KINDS:
-            rendered = models.renderer.render(_call(node), {})
-            diagnostics += rendered.diagnostics
-            sql[node.id] = rendered.sql
+    for node, location in located_tests(models.project):
+        if node.test in KINDS:
+            continue
+        if problem := _unknown(models, node, location):
+            diagnostics.append(problem)
+            continue
+        rendered = models.renderer.render(_call(node), {})
+        diagnostics += [_in_yaml(each, location) for each in rendered.diagnostics]
+        sql[node.id] = rendered.sql
     return nodes, diagnostics, sql
+
+
+def _unknown(models: Models, node: ManifestNode, location: Location) -> Diagnostic | None:
+    """Report a test that no macro of the project defines."""
+    macros = models.renderer.library.macros
+    if node.test in macros:
+        return None
+    arguments = "model, column_name" if "column" in node.meta else "model"
+    add = f"add it to macros/: {{% macro {node.test}({arguments}) %}} … {{% endmacro %}}"
+    remedy = did_you_mean(node.test, [*KINDS, *macros], add)
+    return Diagnostic("MS202", f"'{node.test}' is undefined: no macro has this name", location, remedy)
+
+
+def _in_yaml(problem: Diagnostic, location: Location) -> Diagnostic:
+    """Return an error in the generated call of a macro at the place where YAML names the test."""
+    notes = tuple(
+        replace(note, location=location) if note.location and note.location.path == location.path else note
+        for note in problem.notes
+    )
+    if problem.location and problem.location.path != location.path:
+        return replace(problem, notes=notes)
+    return replace(problem, location=location, line="", notes=notes)
 
 
 def _call(node: ManifestNode) -> SqlFile:

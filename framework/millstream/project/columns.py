@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from yaml.nodes import Node, ScalarNode
 
-from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.errors import Diagnostic, Note, at
 from millstream.project.data_tests import read_tests
 from millstream.project.references import IDENTIFIER, RESERVED, RESERVED_COLUMNS
 from millstream.project.schema import Raw, Reader, Shape
@@ -15,7 +15,8 @@ from millstream.project.shapes import ColumnShape
 from millstream.project.values import Column, DataTest
 from millstream.project.yaml import offset_inside, span
 from millstream.text import Location
-from millstream.types import NAMES, Type, TypeSyntaxError, parse_type
+from millstream.type_names import type_remedy
+from millstream.types import Type, TypeSyntaxError, parse_type
 
 METADATA = frozenset(("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers"))
 Named = TypeVar("Named", bound=Shape)
@@ -106,8 +107,8 @@ class ColumnReader(Reader):
             return parse_type(str(node.value))
         except TypeSyntaxError as error:
             first = offset_inside(self.text, node, error.offset)
-            remedy = did_you_mean(
-                error.name, NAMES, "use a Spark SQL type, such as string, bigint, double, timestamp"
+            remedy = type_remedy(
+                error.name, "use a Spark SQL type, such as string, bigint, double, timestamp"
             )
             if not error.name:
                 remedy = "write it as in struct<id: bigint, tags: array<string>>"

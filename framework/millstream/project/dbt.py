@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_NO_QUERIES = "a template can't query: what depends on rows belongs into the SQL, and constants into `vars`"
+_NO_QUERIES = "a template can't query: what depends on rows belongs in the SQL, and constants in `vars`"
 
 NAMES = {
     "is_incremental": "remove this block: each batch only reads records that are new",
@@ -16,6 +16,17 @@ NAMES = {
     "dbt": "macros of dbt's adapters are not read; use Spark's function",
 }
 """Names in templates."""
+
+SNAPSHOT = (
+    "write a model: {{ config(materialized='table', unique_key='…', versions='all') }}, then its SELECT"
+)
+
+TAGS = {
+    "test": "write {% macro NAME(model, column_name) %} … {% endmacro %} in macros/, and tests: [NAME]",
+    "snapshot": SNAPSHOT,
+    "materialization": "remove it: `materialized` is view, table or sink",
+}
+"""Tags in templates; NAME stands for the name that follows the tag."""
 
 _NO_HOOKS = "remove it: a model is its SELECT, and nothing runs before or after it"
 

@@ -24,6 +24,7 @@ from millstream.project.hint_names import (
 )
 from millstream.project.python_module import Module
 from millstream.project.structs import fields_of
+from millstream.type_names import type_remedy
 from millstream.types import Type
 
 
@@ -276,7 +277,7 @@ class Hints(Struct):
         except types.TypeSyntaxError as error:
             message = f"this SQL type can't be parsed: {error}"
             remedy = "write it as in DDL, such as 'decimal(10,2)'."
-            remedy = did_you_mean(error.name, types.NAMES, remedy) if error.name else remedy
+            remedy = type_remedy(error.name, remedy) if error.name else remedy
             inner = self._inside(node, ddl)
             if inner is None:
                 return self.error(node, "MS306", message, remedy).type

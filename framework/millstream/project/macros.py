@@ -11,6 +11,7 @@ from jinja2 import TemplateSyntaxError, nodes
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.project import dbt
 from millstream.project.environment import TracingEnvironment
 from millstream.project.values import SqlFile
 from millstream.text import Text
@@ -110,6 +111,7 @@ def _name_conflict(
     return None
 
 
+_UNKNOWN_TAG = re.compile(r"unknown tag '(\w+)'")
 _INNERMOST = re.compile(r"innermost block that needs to be closed is '(\w+)'")
 
 
@@ -134,6 +136,9 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
             text, opened, opened + 1, "MS201", message, "close the quote before the end of its line", note
         )
     start, stop = environment.tag_span(text.path, offset)
+    if instead := _UNKNOWN_TAG.match(message):
+        block = re.compile(r"\w+\s+(\w+)").match(text.content, start, stop)
+        remedy = dbt.TAGS.get(instead[1], remedy).replace("NAME", block[1] if block else "name")
     for kind, known in (("filter", environment.filters), ("test", environment.tests)):
         if message.startswith(f"No {kind} named "):
             name = message.split("'")[1]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, field
 
 from millstream.formats import DEFAULT_FORMAT, KEY, Decoding, FormatName, Framing
+from millstream.project import dbt
 from millstream.project.schema import Raw, Shape
 
 
@@ -186,10 +187,16 @@ class TopicDefaults(Shape):
     meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
 
 
+_NO_CONFIG = "write the keys inside it one level higher, without config:"
+
+
 class TopicShape(TopicDefaults, kw_only=True):
     words: ClassVar[dict[str, str]] = {
         "identifier": "write topic: …",
         "freshness": "write tests: [{freshness: {within: 1 hour}}]",
+        "loaded_at_field": "name it in the test: tests: [{freshness: {within: 1 hour, column: …}}]",
+        "loaded_at_query": "write tests: [{freshness: {within: 1 hour, column: …}}]",
+        "config": _NO_CONFIG,
     }
 
     name: Annotated[str, about("the name in source('source', 'name')")]
@@ -218,6 +225,10 @@ class SourceShape(TopicDefaults, kw_only=True):
         "tables": "write topics: …",
         "schema": "set the schema of each of its topics: schema: schemas/orders.json",
         "database": "a source is a set of topics of the target's Kafka",
+        "freshness": "write below each topic: tests: [{freshness: {within: 1 hour}}]",
+        "loaded_at_field": "write below each topic: tests: [{freshness: {within: 1 hour, column: …}}]",
+        "loaded_at_query": "write below each topic: tests: [{freshness: {within: 1 hour, column: …}}]",
+        "config": _NO_CONFIG,
     }
 
     name: Annotated[str, about("the name in source('name', 'topic')")]
@@ -404,7 +415,7 @@ class PropertiesShape(Shape):
 
     words: ClassVar[dict[str, str]] = {
         "macros": "describe Python functions under functions:, Jinja macros by a comment in their file",
-        "snapshots": "a table of materialized: table keeps the newest row per key",
+        "snapshots": dbt.SNAPSHOT,
         "selectors": "write them in selectors.yml",
         "semantic_models": "write metrics: with model and expression",
         "data_tests": "write tests: below a model, source or column",

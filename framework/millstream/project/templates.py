@@ -23,7 +23,7 @@ from millstream.text import Location, Text
 
 _NO_FILES = "no loader for this environment specified"
 """Jinja's message for include, import and extends."""
-_DEFINED = re.compile(r"\bmacro\s+(\w+)")
+_DEFINED = re.compile(r"\b(?:macro|test)\s+(\w+)")
 
 
 class Rendered(Struct, frozen=True):

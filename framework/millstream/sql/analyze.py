@@ -27,16 +27,18 @@ def analyze(
     known_relations: Callable[[], list[str]],
     functions: Mapping[str, Function],
     *,
+    own: str = "",
     text: bool = False,
 ) -> Analysis:
     """Analyze rendered SQL; `relation` returns what `models.x`, `seeds.x` or `sources.s.t` means.
 
-    With `text`, the whole SQL is part of the result.
+    `own` is the name of the model itself, which it can't read. With `text`, the whole SQL is part of the
+    result.
     """
     parsed = parse(sql)
     if not isinstance(parsed, Parsed):
         return Analysis(open=True, problems=parsed)
-    binder = Binder(parsed, sql, Inputs(relation, known_relations), functions)
+    binder = Binder(parsed, sql, Inputs(relation, known_relations, own), functions)
     try:
         result = binder.query(parsed.tree)
     except RecursionError:

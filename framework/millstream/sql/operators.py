@@ -12,6 +12,7 @@ from millstream.sql.datatypes import data_type
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.raising import arithmetic_raises, implicit_cast_raises
 from millstream.sql.value import Value, computed, nullable_as
+from millstream.type_names import type_remedy
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -114,11 +115,12 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
     value = walk.value(node.this)
     found = data_type(node.args["to"])
     if found is None:
-        shown = node.args["to"].sql("spark")
+        # Spark's dialect would write the type that sqlglot translates it to: TIMESTAMP for DATETIME.
+        shown = node.args["to"].sql()
         decimal = (
             "use a type of Spark SQL; a decimal has at most 38 digits, and its scale is at most its precision"
         )
-        remedy = decimal if "DECIMAL" in shown else "use a type of Spark SQL"
+        remedy = decimal if "DECIMAL" in shown else type_remedy(shown, "use a type of Spark SQL")
         walk.findings.report(node, "MS407", f"unknown type {shown}", remedy)
     elif not can_cast(value.type, found):
         message = f"a {value.type} can't be cast to {found}"

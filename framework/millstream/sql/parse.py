@@ -7,13 +7,12 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.errors import did_you_mean
 from millstream.sql.clauses import NotSplitError
 from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
 from millstream.sql.unexpected import unexpected_token, word_like_keyword
 from millstream.sql.values import Problem
 from millstream.text import Text
-from millstream.types import NAMES
+from millstream.type_names import type_remedy
 
 # sqlglot logs what it does not support and returns a Command; here, that is an error with a location.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -85,7 +84,7 @@ def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[P
         start = max(0, stop - len(highlight))
         message = _in_plain_words(str(found.get("description") or ""), highlight)
         if message == "expected TYPE after CAST":
-            hint = did_you_mean(highlight, NAMES, "use a type of Spark SQL")
+            hint = type_remedy(highlight, "use a type of Spark SQL")
             problems.append(Problem("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight))
             continue
         token, before = unexpected_token(tokens, start)

@@ -32,6 +32,8 @@ class Inputs(Struct, frozen=True):
 
     find: Callable[[tuple[str, ...]], InputRelation | None]
     names: Callable[[], list[str]]
+    own: str = ""
+    """The name of the model itself."""
 
 
 class Relations:
@@ -143,13 +145,19 @@ class Relations:
     def _unknown_table(self, node: exp.Table, parts: tuple[str, ...]) -> None:
         name = ".".join(parts)
         known = self.inputs.names()
-        if parts[-1] in known:
+        message = f"'{name}' is not a CTE of this model"
+        if self.inputs.own and parts == ("models", self.inputs.own):
+            message = f"model '{self.inputs.own}' can't read itself"
+            hint = (
+                "read its inputs instead, without a condition on stored rows: a batch only reads new records"
+            )
+        elif parts[-1] in known:
             hint = f"write {{{{ ref('{parts[-1]}') }}}}"
         else:
             otherwise = "read models with {{ ref('…') }}, and topics with {{ source('…', '…') }}"
             hint = did_you_mean(name, [*self.ctes, *known], otherwise)
         qualified = exp.Tuple(expressions=[part.copy() for part in node.parts])
-        self.findings.report(qualified, "MS404", f"'{name}' is not a CTE of this model", hint, parts[-1])
+        self.findings.report(qualified, "MS404", message, hint, parts[-1])
 
     # -- joins
 

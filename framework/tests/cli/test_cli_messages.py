@@ -58,12 +58,27 @@ def test_a_clause_without_content(run, shop, end, word):
 
 @pytest.mark.parametrize(
     ("relation", "name"),
-    [("{{ this }}", "x"), ("models.totals", "totals"), ("models.stg_clicks", "stg_clicks")],
+    [("models.totals", "totals"), ("models.stg_clicks", "stg_clicks")],
 )
 def test_a_model_is_read_with_ref(run, shop, relation, name):
     (shop / "models/x.sql").write_text(f"select r.* from {relation} as r")
     found = only_error(run)
     assert (found["code"], found["help"]) == ("MS404", f"write {{{{ ref('{name}') }}}}")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select r.* from {{ this }} as r",
+        f"select c.kind {SOURCE}where c.at > (select max(at) from {{{{ this }}}})",
+    ],
+)
+def test_a_model_that_reads_itself_is_not_sent_to_ref(run, shop, sql):
+    (shop / "models/x.sql").write_text(sql)
+    found = next(e for e in run("compile", "--output", "json").json["diagnostics"] if e["code"] == "MS404")
+    assert found["message"] == "model 'x' can't read itself"
+    assert found["help"].startswith("read its inputs instead, without a condition on stored rows")
+    assert "ref(" not in found["help"]
 
 
 def test_an_include_has_a_remedy_of_millstream(run, shop):

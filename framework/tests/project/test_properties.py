@@ -135,6 +135,14 @@ def test_dbt_s_data_type_is_a_type():
             "unknown type 'in'",
             "did you mean 'int'?",
         ),
+        ("columns: [{name: a, type: varchar}]", "MS107", "varchar", "unknown type 'varchar'", "use string"),
+        (
+            "columns: [{name: a, type: array<json>}]",
+            "MS107",
+            "json",
+            "unknown type 'json'",
+            "use string for the JSON as text, struct<…> with its fields, or variant",
+        ),
         ("columns: [{name: a, type: array<int}]", "MS107", None, None, None),
         (
             "columns: [{name: a}]",
@@ -329,4 +337,21 @@ def test_an_environment_variable_that_is_not_set_is_told_at_its_place():
 
 
 def test_dbt_s_other_keys_are_explained():
-    assert wrong("snapshots: []\n")[3] == "a table of materialized: table keeps the newest row per key"
+    assert wrong("snapshots: []\n")[3].startswith("write a model: ")
+
+
+@pytest.mark.parametrize(
+    ("yaml", "key", "remedy"),
+    [
+        ("snapshots: [{name: s}]", "snapshots", "versions='all'"),
+        ("sources: [{name: s, freshness: {}}]", "freshness", "below each topic: tests: [{freshness: {within: 1 hour}}]"),
+        ("sources: [{name: s, loaded_at_field: at}]", "loaded_at_field", "tests: [{freshness: {within: 1 hour, column: …}}]"),
+        ("sources: [{name: s, config: {}}]", "config", "one level higher"),
+        ("sources: [{name: s, topics: [{name: t, format: string, loaded_at_field: at}]}]", "loaded_at_field", "[{freshness: {within: 1 hour, column: …}}]"),
+        ("sources: [{name: s, topics: [{name: t, format: string, freshness: {}}]}]", "freshness", "[{freshness: {within: 1 hour}}]"),
+    ],
+)  # fmt: skip
+def test_a_key_of_dbt_names_what_to_write_instead(yaml, key, remedy):
+    _, (problem,) = read_properties(Text("s.yml", yaml))
+    assert (problem.code, problem.message) == ("MS106", f"unknown key '{key}'")
+    assert remedy in problem.help

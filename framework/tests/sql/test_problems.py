@@ -65,6 +65,8 @@ CASES = [
     ),
     ("MS407", f"select coalesce(id, meta) as x {E}", "coalesce", "cast the arguments to one type"),
     ("MS407", f"select cast(id as intt) as x {E}", "intt", "did you mean 'int'?"),
+    ("MS407", f"select cast(id as float64) as x {E}", "float64", "use double"),
+    ("MS407", f"select cast(id as datetime) as x {E}", "id", "use timestamp, or timestamp_ntz"),
     (
         "MS407",
         f"select cast(id as decimal(12then, 2)) as x {E}",

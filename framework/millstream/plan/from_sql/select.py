@@ -10,6 +10,7 @@ from millstream.plan.from_sql.relations import Relations
 from millstream.plan.from_sql.scope import Scope, identity_items, unused
 from millstream.plan.from_sql.values import offsets
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
+from millstream.plan.traits import is_distinct
 from millstream.sql.query import Item as Written
 from millstream.sql.query import Select
 
@@ -104,7 +105,8 @@ def _grouped(
     )
     written = ["window" if is_window(key.expression) else _sql(query, key.expression) for key in keys]
     builder.add_state(grouped, _span(keys), written)
-    node = builder.check(grouped, first if builder.mode(node) == "upsert" else window)
+    distinct = next((m.call for m in query.measures if is_distinct(m.call)), window)
+    node = builder.check(grouped, first if builder.mode(node) == "upsert" else distinct)
     above = Scope()
     for found in node.columns:
         above.add("", found.name, found)

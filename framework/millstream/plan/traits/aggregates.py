@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from millstream.expressions import Ref
+from millstream.expressions import Expression, Ref
 from millstream.plan.closing import never_closes, windowed_column
 from millstream.plan.keys import microseconds
 from millstream.plan.nodes import Aggregate, Item
@@ -20,7 +20,7 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
     if given.mode == "static":
         return Traits("static")
     for measure in node.measures:
-        if _DISTINCT.match(str(measure.call.pieces[0])):
+        if is_distinct(measure.call):
             message = "Spark can't compute a DISTINCT aggregate over a stream"
             remedy = "aggregate a subquery with SELECT DISTINCT"
             if (counted := _COUNTED.fullmatch(measure.call.text)) is not None:
@@ -43,6 +43,11 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
     if node.emit == "on_close":
         return Traits("append", (), keys, times)
     return Traits("upsert", keys, keys, times, spacings=() if window is None else _windows(window))
+
+
+def is_distinct(call: Expression) -> bool:
+    """Tell whether an aggregate's call has DISTINCT."""
+    return bool(_DISTINCT.match(str(call.pieces[0])))
 
 
 def _windows(window: Item) -> tuple[Spacing, ...]:
