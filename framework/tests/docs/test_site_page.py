@@ -23,7 +23,7 @@ def test_a_command_of_the_page(command: str, tmp_path: Path, monkeypatch: pytest
     targets = "{local: {}, production: {kafka: {bootstrap_servers: 'kafka:9092'}}}"
     (tmp_path / "profiles.yml").write_text(f"shop: {{target: local, outputs: {targets}}}\n")
     (tmp_path / "models").mkdir()
-    (tmp_path / "models/one.sql").write_text("{{ config(materialized='sink') }}\nselect 1 as one\n")
+    (tmp_path / "models/one.sql").write_text("{{ config(materialized='view') }}\nselect 1 as one\n")
     monkeypatch.chdir(tmp_path)
     words = shlex.split(command.partition(" > ")[0])
     found = CliRunner().invoke(millstream, words)

@@ -113,7 +113,8 @@ class ModelBuilder:
         stored = self.spec.materialization
         static = stored.stored_as and self.traits.of(root).mode == "static"
         if static and not can_be_maintained(self.spec, self.around):
-            message = f"'{self.spec.name}' reads only seeds, so there is nothing to store as it arrives"
+            read = "only seeds" if self.spec.reads else "no topic and no table"
+            message = f"'{self.spec.name}' reads {read}, so there is nothing to store as it arrives"
             remedy = "set materialized='view': models that read it compute its rows"
             self.problem("MS694", message, remedy, option="materialized")
 
