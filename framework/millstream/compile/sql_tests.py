@@ -96,13 +96,19 @@ def _test(models: Models, file: SqlFile) -> tuple[ManifestNode, list[Diagnostic]
         ]
     options = {name: option.value for name, option in rendered.options.items()}
     tags = options.get("tags") or ()
+    tags = (tags,) if isinstance(tags, str) else tags
+    if not (isinstance(tags, list | tuple) and all(isinstance(tag, str) for tag in tags)):
+        given = rendered.options["tags"]
+        message, remedy = "'tags' is not a list of texts", "write a list of texts: tags=['nightly']"
+        diagnostics.append(Diagnostic("MS107", message, given.location, remedy, given.line))
+        tags = ()
     node = ManifestNode(
         id=f"test.{file.name}",
         kind="test",
         name=file.name,
         path=file.path,
         fqn=(models.project.settings.name, *PurePosixPath(file.path).parts[1:-1], file.name),
-        tags=(tags,) if isinstance(tags, str) else tuple(tags),
+        tags=tuple(tags),
         config={"severity": "error", **options},
         depends_on=tuple(sorted({reference.id for reference in rendered.references})),
         functions=functions,

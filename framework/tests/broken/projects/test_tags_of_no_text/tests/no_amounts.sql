@@ -1,0 +1,2 @@
+{{ config(tags=5) }}
+select amount from {{ source('app', 'orders') }} where amount is null
