@@ -174,7 +174,8 @@ def to_timestamp(value: Any, zone: ZoneInfo, *, local: bool = False) -> datetime
         time = value
     else:
         try:
-            time = datetime.fromisoformat(_padded(value))
+            # `fromisoformat` refuses what is no text.
+            time = datetime.fromisoformat(_padded(value) if isinstance(value, str) else value)
         except (TypeError, ValueError):
             remedy = 'write "2026-01-31 12:00:00"'
             raise WrongValueError(f"{_quoted(value)} is not a timestamp", remedy) from None

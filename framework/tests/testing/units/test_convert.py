@@ -52,6 +52,8 @@ def test_a_time_without_zone_is_in_that_of_the_target():
         ({"a": {"b": "x"}}, "struct<a: struct<b: int>>", ("a", "b")),
         ({"c": 1}, "struct<a: int>", ("c",)),
         ("10 o'clock", "timestamp", ()),
+        ([], "timestamp", ()),
+        ([], "date", ()),
         ({"hex": "zz"}, "binary", ()),
     ],
 )
