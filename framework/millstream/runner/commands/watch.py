@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
+from typing import NamedTuple
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
@@ -18,6 +19,13 @@ _INTERVAL = 0.25
 """Seconds between two checks of a query's progress; its end is noticed immediately."""
 
 
+class _Rows(NamedTuple):
+    """Rows of the state of one operator in one batch."""
+
+    expired: int
+    late: int
+
+
 class Seen:
     """What the completed batches of a query have read, and left out.
 
@@ -30,8 +38,7 @@ class Seen:
         self._rows: dict[int, int] = {}
         self._reads: dict[int, dict[str, int]] = {}
         self._observed: Observed = {}
-        self._expired: dict[int, tuple[int, ...]] = {}
-        self._late: dict[int, tuple[int, ...]] = {}
+        self._states: dict[int, list[_Rows]] = {}
         self.restored: tuple[Restored | None, ...] = ()
         """How the state of each operator was loaded."""
 
@@ -41,8 +48,7 @@ class Seen:
             self._reads[each.batchId] = self._of_topics(each)
             self._observed |= observed([each])
             states = [state_of(state) for state in each.stateOperators]
-            self._expired[each.batchId] = tuple(state.expired for state in states)
-            self._late[each.batchId] = tuple(state.late for state in states)
+            self._states[each.batchId] = [_Rows(state.expired, state.late) for state in states]
             self.restored = latest(self.restored, states)
 
     @property
@@ -52,12 +58,16 @@ class Seen:
     @property
     def expired(self) -> tuple[int, ...]:
         """How many rows of each state expired, by Spark's order of stateful operators."""
-        return tuple(map(sum, zip_longest(*self._expired.values(), fillvalue=0)))
+        return self._total(lambda rows: rows.expired)
 
     @property
     def late(self) -> tuple[int, ...]:
         """How many rows came too late for each state, in the same order."""
-        return tuple(map(sum, zip_longest(*self._late.values(), fillvalue=0)))
+        return self._total(lambda rows: rows.late)
+
+    def _total(self, number: Callable[[_Rows], int]) -> tuple[int, ...]:
+        batches = [map(number, states) for states in self._states.values()]
+        return tuple(map(sum, zip_longest(*batches, fillvalue=0)))
 
     @property
     def counts(self) -> Counts:
