@@ -54,7 +54,7 @@ class Look(NamedTuple):
     """By query: how many records were stored within how many seconds."""
 
 
-def copied(folder: Path, trigger: str, latency: str | None, java: str) -> None:
+def copied(folder: Path, trigger: str, latency: str | None = None, java: str = "") -> None:
     for part in EXAMPLE:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, folder / part)
