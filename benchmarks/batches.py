@@ -151,7 +151,7 @@ def main() -> None:
         told: SimpleQueue[Event] = SimpleQueue()
         with (
             shared_broker(root),
-            engine(job, job.physical.queries, root / ".millstream", told.put, long_running=True) as running,
+            engine(job, job.physical.queries, root / ".millstream", told.put, endless=True) as running,
         ):
             queries = running.job.physical.queries
             begin(running, queries, planned(running, queries))

@@ -153,7 +153,7 @@ def main(rounds: int, times: int, names: Sequence[str], *, quick: bool) -> None:
     target = Target("benchmark", "local", {"master": "local[1]"})
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         jars, log = jars_of(("kafka", *jar_files())), Path(folder) / "spark"
-        spark = start_spark("benchmark", target, jars, log, long_running=not quick)
+        spark = start_spark("benchmark", target, jars, log, amount="few" if quick else "endless")
         use_registry(spark, UsedRegistry(written={"bids-value": ID}))
         pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # noqa: SLF001 - public in py4j
 

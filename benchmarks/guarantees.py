@@ -75,7 +75,7 @@ def main(rounds: int) -> None:
         broker = keep_broker(folder)
         target = Target("benchmark", "local", {"master": "local[2]"})
         spark: Any = start_spark(
-            "benchmark", target, jars_of(("kafka", *jar_files())), folder / "spark", long_running=True
+            "benchmark", target, jars_of(("kafka", *jar_files())), folder / "spark", amount="endless"
         )
         try:
             jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # noqa: SLF001 - public in py4j

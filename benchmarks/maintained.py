@@ -72,7 +72,7 @@ def main() -> None:
     models = {name: MODELS[name] for name in MODELS if name in {"orders", "customers", *given.models}}
     target = Target("bench", "local", {"master": "local[2]"})
     with tempfile.TemporaryDirectory() as folder:
-        spark = start_spark("bench", target, jars_for(target), Path(folder), None, long_running=True)
+        spark = start_spark("bench", target, jars_for(target), Path(folder), None, amount="endless")
         try:
             for rows in given.rows:
                 root = Path(folder) / str(rows)

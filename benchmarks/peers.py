@@ -86,7 +86,11 @@ def ended_cpu() -> float:
 
 
 def children() -> set[int]:
-    return {int(each) for task in Path("/proc/self/task").iterdir() for each in (task / "children").read_text().split()}
+    return {
+        int(each)
+        for task in Path("/proc/self/task").iterdir()
+        for each in (task / "children").read_text().split()
+    }
 
 
 def wait_for_orphans(before: set[int]) -> None:
@@ -109,10 +113,12 @@ def sides(bootstrap: str, place: Path) -> list[Side]:
     def millstream(workload: str, events: str, prefix: str, folder: Path) -> list[str]:
         write(folder, WORKLOADS[workload], events, prefix)
         profiles = folder / "profiles.yml"
-        profiles.write_text(profiles.read_text().replace("kafka: embedded", f"kafka: {{bootstrap_servers: '{bootstrap}'}}"))
+        profiles.write_text(
+            profiles.read_text().replace("kafka: embedded", f"kafka: {{bootstrap_servers: '{bootstrap}'}}")
+        )
         return [sys.executable, "-m", "millstream", "build", "--no-tests"]
 
-    def streams(workload: str, events: str, prefix: str, folder: Path) -> list[str]:
+    def streams(workload: str, events: str, prefix: str, _: Path) -> list[str]:
         options = ["-Xmx1g", f"-Dbootstrap={bootstrap}", "-Dkeep=true", "-cp", classpath]
         return [str(java().program), *options, "Peer", mode(workload), events, prefix]
 
@@ -120,7 +126,16 @@ def sides(bootstrap: str, place: Path) -> list[Side]:
         given = ["--bootstrap", bootstrap, "--jars", ",".join(str(path) for path in jars["kafka"]), *more]
 
         def command(workload: str, events: str, prefix: str, folder: Path) -> list[str]:
-            where = ["--mode", mode(workload), "--input", events, "--prefix", prefix, "--checkpoints", str(folder)]
+            where = [
+                "--mode",
+                mode(workload),
+                "--input",
+                events,
+                "--prefix",
+                prefix,
+                "--checkpoints",
+                str(folder),
+            ]
             return [sys.executable, str(PEERS / "pyspark" / script), *where, *given]
 
         return command
@@ -139,7 +154,9 @@ def mode(workload: str) -> str:
     return last if len(modes) == 1 else "all"
 
 
-def fill(bootstrap: str, topic: str, rows: Iterable[tuple[str, dict[str, Any], int]], partitions: int) -> None:
+def fill(
+    bootstrap: str, topic: str, rows: Iterable[tuple[str, dict[str, Any], int]], partitions: int
+) -> None:
     create_topics(bootstrap, topic, partitions=partitions)
     producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 50})
     for key, value, at in rows:
@@ -151,7 +168,11 @@ def fill(bootstrap: str, topic: str, rows: Iterable[tuple[str, dict[str, Any], i
 def wanted(name: str) -> dict[str, Any]:
     """Return what a pipeline must give, by the identity of its records; of running totals, the newest."""
     rows = dict(getattr(pipelines, name)(pipelines.events(FEW)))
-    return {row["user_id"]: row for row in rows.values()} if name == "state" else {str(k): v for k, v in rows.items()}
+    return (
+        {row["user_id"]: row for row in rows.values()}
+        if name == "state"
+        else {str(k): v for k, v in rows.items()}
+    )
 
 
 def differing(bootstrap: str, prefix: str, name: str) -> str | None:
@@ -162,14 +183,23 @@ def differing(bootstrap: str, prefix: str, name: str) -> str | None:
     for key, value in rows:
         row = json.loads(value)
         if name == "analytics":
-            row["top_categories"] = [list(each.values()) if isinstance(each, dict) else each for each in row["top_categories"]]
+            row["top_categories"] = [
+                list(each.values()) if isinstance(each, dict) else each for each in row["top_categories"]
+            ]
         found[row["user_id"] if name == "state" else str(identity(key.decode(), row))] = row
     expected = wanted(name)
     if found.keys() != expected.keys():
         return f"{topic}: {len(found)} records, not {len(expected)}"
     if name not in {"state", "analytics"} and len(rows) != len(found):
         return f"{topic}: {len(rows)} records for {len(found)}"
-    return next((f"{topic}: {found[each]}, not {row}" for each, row in expected.items() if not same(row, found[each])), None)
+    return next(
+        (
+            f"{topic}: {found[each]}, not {row}"
+            for each, row in expected.items()
+            if not same(row, found[each])
+        ),
+        None,
+    )
 
 
 def same(wanted: Any, found: Any) -> bool:
@@ -223,12 +253,20 @@ def measure(given: argparse.Namespace, bootstrap: str, place: Path) -> None:
                     used.append(side.run(workload, f"c_in_{events}", prefix, folder))
                 marginal = (used[1] - used[0]) / (more - less) * 1e6
                 found.setdefault((workload, side.name), []).append((used[0], marginal))
-                print(f"  round {round_ + 1}: {workload}, {side.name}: {used[0]:.1f} and {used[1]:.1f} s", file=sys.stderr, flush=True)
+                print(
+                    f"  round {round_ + 1}: {workload}, {side.name}: {used[0]:.1f} and {used[1]:.1f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
     told(given, every, found)
 
 
-def told(given: argparse.Namespace, every: list[Side], found: dict[tuple[str, str], list[tuple[float, float]]]) -> None:
-    print(f"{'CPU seconds':32}{f'in all, {given.events[0]:,}':>26}{'ratio':>7}{'per further million':>26}{'ratio':>7}")
+def told(
+    given: argparse.Namespace, every: list[Side], found: dict[tuple[str, str], list[tuple[float, float]]]
+) -> None:
+    print(
+        f"{'CPU seconds':32}{f'in all, {given.events[0]:,}':>26}{'ratio':>7}{'per further million':>26}{'ratio':>7}"
+    )
     for workload in given.workloads:
         ours = [statistics.median(each) for each in zip(*found[workload, every[0].name], strict=True)]
         for side in every:
@@ -241,7 +279,9 @@ def told(given: argparse.Namespace, every: list[Side], found: dict[tuple[str, st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("workloads", nargs="*", choices=[*WORKLOADS, []], default=["scoring", "all"])
     parser.add_argument("--events", type=int, nargs=2, default=(500_000, 2_000_000))
     parser.add_argument("--rounds", type=int, default=5)

@@ -39,6 +39,8 @@ class Logs(Struct, frozen=True):
 def stopped_logs(root: Path) -> Logs | None:
     """Return the logs of all topics; None if a file is not as Kafka leaves it when it stops."""
     data = KAFKA.folder(root).data
+    if not data.is_dir():
+        return Logs()
     found, starts = Logs(), _starts(data / _STARTS)
     for folder in data.iterdir():
         topic, _, number = folder.name.rpartition("-")

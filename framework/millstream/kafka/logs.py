@@ -13,15 +13,21 @@ from millstream.project.values import Project
 
 def logs_of(project: Project, topics: Collection[str]) -> Logs | None:
     """Return the logs of some topics; None if one does not exist, or that can't be known now."""
+    found = existing_logs(project, topics)
+    return found if found is not None and found.topics.keys() >= set(topics) else None
+
+
+def existing_logs(project: Project, topics: Collection[str]) -> Logs | None:
+    """Return the logs of those topics that exist, perhaps with others; None if that can't be known now."""
     root, address = Path(project.root), None
     if is_embedded(project.target):
         status = broker_status(root)
         if status.state == "stopped":
-            return _with_all(stopped_logs(root), topics)
+            return stopped_logs(root)
         if status.address is None:
             return None
         address = status.address
-    return _with_all(_current_logs(project, address, topics), topics)
+    return _current_logs(project, address, topics)
 
 
 def _current_logs(project: Project, address: str | None, topics: Collection[str]) -> Logs:
@@ -35,7 +41,3 @@ def _current_logs(project: Project, address: str | None, topics: Collection[str]
     for (topic, number), bound in bounds(admin, topics).items():
         found.topics.setdefault(topic, {})[number] = Log(bound.first, bound.end)
     return found
-
-
-def _with_all(found: Logs | None, topics: Collection[str]) -> Logs | None:
-    return found if found is not None and found.topics.keys() >= set(topics) else None

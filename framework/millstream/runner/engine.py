@@ -26,7 +26,7 @@ from millstream.physical.isolation import check_isolated
 from millstream.physical.values import DeadLetters, Query, SinkOutput, SourceRead, TableOutput
 from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
-from millstream.project.values import is_local
+from millstream.project.values import Project, is_local
 from millstream.registry.settings import Address
 from millstream.runner.checkpoints import dead_letter_offsets, environments, splitting
 from millstream.runner.checkpoints.deployed import deployed_at
@@ -59,10 +59,11 @@ from millstream.runner.queries.turns import Turn, Turns
 from millstream.runner.sharing import Sharing, entered, must_change, own_queries
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.registry import use_registry, used_registry
-from millstream.runner.spark.session import jvm_lost, lost, running_spark
+from millstream.runner.spark.session import Amount, jvm_lost, lost, running_spark
 from millstream.runner.spark.settings import session_settings
 from millstream.runner.spark.target_lock import checkpoints_lock, shared_lock, target_lock
 from millstream.runner.topics import Kafka, check_sources, make_ready
+from millstream.runner.unread import amount_to_read
 from millstream.runner.values import Job, Setup, Tell
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
@@ -288,7 +289,7 @@ def engine(
     tell: Tell,
     spark: SparkSession | None = None,
     *,
-    long_running: bool = False,
+    endless: bool = False,
 ) -> Iterator[Engine]:
     """Start what queries need, and Spark unless it is given; topics are created while Spark starts."""
     project, root = job.project, Path(job.project.root)
@@ -303,19 +304,13 @@ def engine(
         if not is_embedded(project.target):
             check_sources(job, queries)
         jars = _jars(job, tell) if spark is None else []
+        amount = "endless" if endless else "few" if spark is not None else amount_to_read(job, queries)
         broker = stack.enter_context(shared_broker(root)) if is_embedded(project.target) else None
         registry = stack.enter_context(used_registry(project, job.catalog, _sinks_of(queries)))
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
         if spark is None:
-            tell(Setup("Spark"))
-            name = f"millstream {project.settings.name}"
-            caching = Setup("Spark", "caching JVM classes for faster starts")
-            started = running_spark(
-                name, project.target, jars, log, lambda: tell(caching), long_running=long_running
-            )
-            spark = stack.enter_context(started)
-            tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
+            spark = stack.enter_context(_own_spark(project, jars, log, tell, amount))
         use_registry(spark, registry)
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
@@ -352,10 +347,22 @@ def engine(
             streamed_tables_of(job),
             tell,
             registry.address,
-            _turns(spark) if long_running and is_local(project.target) else None,
+            _turns(spark) if endless and is_local(project.target) else None,
             transactions,
             sharing,
         )
+
+
+@contextmanager
+def _own_spark(
+    project: Project, jars: Sequence[Path], log: Path, tell: Tell, amount: Amount
+) -> Iterator[SparkSession]:
+    tell(Setup("Spark"))
+    name = f"millstream {project.settings.name}"
+    caching = Setup("Spark", "caching JVM classes for faster starts")
+    with running_spark(name, project.target, jars, log, lambda: tell(caching), amount=amount) as spark:
+        tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
+        yield spark
 
 
 def _transactions_of(job: Job, files: Files, checkpoints: str, kafka: Kafka) -> TransactionsOf:

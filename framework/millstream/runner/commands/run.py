@@ -58,7 +58,7 @@ def run(
     job = replace(job, project=with_contents(job.project), trigger=trigger)
     requested = choose_queries(job.physical.queries, job.models)
     with (
-        engine(job, requested, folder, tell, spark, long_running=True) as running,
+        engine(job, requested, folder, tell, spark, endless=True) as running,
         receiving(*driver_addresses(running.spark), tell) as log,
     ):
         _keep_running(replace(running, function_log=log), stopping, alongside)

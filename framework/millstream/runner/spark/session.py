@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyspark
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -60,7 +60,19 @@ _ALWAYS = {
 
 _LOOKED_UP = ("PythonSQLUtils", "PythonUtils", "py4j.reflection.TypeUtil")
 
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+Amount = Literal["few", "many", "endless"]
+"""The records that a JVM is started for."""
+_COMPILERS: Mapping[Amount, str] = {
+    # Compiling to the fastest code takes longer than a build of some hundred thousand records.
+    "few": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+    # By Java's own thresholds, the second compiler takes a quarter of the CPU of two million records.
+    "many": "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000"
+    " -XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000",
+    "endless": "",
+}
+_COLLECTOR = "-XX:+UseParallelGC"
+"""Takes the least CPU, but pauses longer than others."""
+_COLLECTORS = re.compile(r"-XX:\+Use\w+GC\b")
 _LAST = 60
 """Seconds that the JVM has to write its class archive."""
 
@@ -82,13 +94,12 @@ def spark_settings(
     folder: Path,
     archive: Archive | None = None,
     *,
-    long_running: bool = False,
+    amount: Amount = "few",
 ) -> dict[str, str]:
     """Return Spark's settings: Millstream's own, overridden by the profile; logs go to `folder`."""
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
-    # Compiling to the fastest code takes longer than a build of some ten thousand records.
-    options += f" {_QUICK}" if local and not long_running else ""
+    options += f" {_COMPILERS[amount]}" if local else ""
     # Users don't need the JVM's messages about class archives.
     options += f" -Xlog:disable {archive.flag}" if archive else ""
     settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
@@ -99,15 +110,16 @@ def spark_settings(
         # On the JVM's own class path, classes load faster, and the archive includes them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)) if local else "",
         "spark.jars": "" if local else ",".join(path.as_uri() for path in jars),
-        OPTIONS: options,
         # Versions that catch up share the cores with those that run.
-        "spark.scheduler.mode": "FAIR" if long_running else "",
+        "spark.scheduler.mode": "FAIR" if amount == "endless" else "",
     }
     given = given_settings(target)
     # Loading a profile makes it the target's `timezone`.
     given.pop(TIMEZONE, None)
-    if more := given.pop(OPTIONS, ""):
-        settings[OPTIONS] = f"{options} {more}"
+    more = given.pop(OPTIONS, "")
+    if local and amount != "endless" and not _COLLECTORS.search(more):
+        options += f" {_COLLECTOR}"
+    settings[OPTIONS] = f"{options} {more}".rstrip()
     if more := given.pop(_EXCLUDED, ""):
         settings[_EXCLUDED] += f",{more}"
     own = [f"^{re.escape(name)}$" for name in sorted(secret_names(target))]
@@ -140,17 +152,16 @@ def running_spark(
     folder: Path,
     caching: Callable[[], None] = lambda: None,
     *,
-    long_running: bool = False,
+    amount: Amount = "few",
 ) -> Iterator[SparkSession]:
     """Start Spark, and stop it; on the first start of a machine, the JVM writes an archive of its classes.
 
-    Writing takes a while; `caching` is called before it. With `long_running`, the JVM compiles to the fastest
-    code, however long that takes.
+    Writing takes a while; `caching` is called before it.
     """
     archive = class_archive(jars) if is_local(target) else None
-    if long_running and archive is not None and not archive.file:
+    if amount == "endless" and archive is not None and not archive.file:
         archive = None  # stopping a run must not wait until an archive is written
-    spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
+    spark = start_spark(name, target, jars, folder, archive, amount=amount)
     try:
         yield spark
     except (Py4JError, ConnectionError) as error:
@@ -259,12 +270,12 @@ def start_spark(
     folder: Path,
     archive: Archive | None = None,
     *,
-    long_running: bool = False,
+    amount: Amount = "few",
 ) -> SparkSession:
     """Start the JVM and return its first session; each query gets a separate session for its views."""
     # Workers must run the driver's Python, not the first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = spark_settings(target, jars, folder, archive, long_running=long_running)
+    settings = spark_settings(target, jars, folder, archive, amount=amount)
     settings |= {"spark.app.name": name, "spark.master": str(target.settings.get("master", "local[*]"))}
     # PySpark would import it only after the JVM has started, which takes as long again.
     threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
