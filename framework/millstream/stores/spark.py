@@ -48,6 +48,14 @@ class Version(Struct, frozen=True):
     number: int
 
 
+class Copied(Struct, frozen=True):
+    """The rows of a table in this process."""
+
+    version: Version
+    rows: Any
+    """An Arrow table; None for the version that was known."""
+
+
 class Noted(Struct, frozen=True):
     """What is noted of the last differences that a table has."""
 
@@ -85,6 +93,12 @@ class SparkTables(Protocol):
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         """Return the current rows of a table; each batch that scans them sees the newest version."""
+
+    def copied(self, relation: str, known: Version | None) -> Copied | None:
+        """Return the rows of a table of few rows, if they are the same as those that Spark would read.
+
+        Without Spark's jobs; the rows of a `known` version are not read again.
+        """
 
     def size(self, session: SparkSession, relation: str) -> int:
         """Return the bytes of a table's newest version."""

@@ -35,6 +35,7 @@ from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
+from millstream.runner.queries.lookups import looking_up
 from millstream.runner.queries.maintained import Differences
 from millstream.runner.queries.moment import AtVersions, Upkeep
 from millstream.runner.queries.reads import Ranges
@@ -311,7 +312,8 @@ def _to(writer: DataStreamWriter, query: Query, context: QueryContext, *, realti
             work = follow_table(query, context.tables, stores, context.checkpoint, rows)
             return writer.foreachBatch(in_turn(work, stores))
         case PerBatch() as how:
-            return writer.foreachBatch(in_turn(deliver(how, stores), stores))
+            work = looking_up(deliver(how, stores), context.tables, query.reads)
+            return writer.foreachBatch(in_turn(work, stores))
         case ToKafka() if realtime:
             return writer.format("kafka").options(**stores.kafka)
         case ToKafka():

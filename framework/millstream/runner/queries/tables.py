@@ -20,7 +20,15 @@ from millstream.project.values import Project
 from millstream.runner.queries.versions import version_differences
 from millstream.stores.local import store_of
 from millstream.stores.registry import declaration
-from millstream.stores.spark import Batch, SparkTables, StreamedTables, spark_tables, streamed_tables
+from millstream.stores.spark import (
+    Batch,
+    Copied,
+    SparkTables,
+    StreamedTables,
+    Version,
+    spark_tables,
+    streamed_tables,
+)
 
 PENDING_SUFFIX = ".rebuilt"
 """The suffix of a rebuilt table until the swap; names of models can't contain a dot."""
@@ -71,6 +79,9 @@ class Tables(Struct, frozen=True, eq=False):
         model = self.catalog.models.get(read.relation)
         columns: Iterable[Column] = model.columns if model else ()
         self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
+
+    def copied(self, relation: str, known: Version | None) -> Copied | None:
+        return self.of(relation).copied(relation, known)
 
     def stream(self, session: SparkSession, source: SourceRead) -> None:
         """Read the changes of a table as a stream: new versions of rows, with `_deleted` for deleted rows."""

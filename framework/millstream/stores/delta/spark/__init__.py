@@ -18,7 +18,16 @@ from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import small, swap, table, versions
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.retention import Newest, with_retention
-from millstream.stores.spark import COMMITTED, COMMITTED_AT, KIND, Batch, Noted, StreamedTables, Version
+from millstream.stores.spark import (
+    COMMITTED,
+    COMMITTED_AT,
+    KIND,
+    Batch,
+    Copied,
+    Noted,
+    StreamedTables,
+    Version,
+)
 
 _ROWS = "_millstream_rows"
 """The view of a batch."""
@@ -85,6 +94,9 @@ class DeltaTables(Struct, frozen=True):
 
     def newest(self, session: SparkSession, relation: str) -> Version:
         return versions.newest(session, self.folder.read(relation))
+
+    def copied(self, relation: str, known: Version | None) -> Copied | None:
+        return small.copied(self.folder.read(relation), known)
 
     def size(self, session: SparkSession, relation: str) -> int:
         return versions.size(session, self.folder.read(relation))

@@ -26,7 +26,7 @@ from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.folders import local_path
-from millstream.stores.spark import Batch
+from millstream.stores.spark import Batch, Copied, Version
 from millstream.tables.words import quoted as standard
 from millstream.types import (
     BINARY,
@@ -58,6 +58,8 @@ _FEATURES = frozenset({"timestampNtz", "changeDataFeed", "invariants", "appendOn
 _SOME, _NONE = ColumnProperties(statistics_enabled="CHUNK"), ColumnProperties(statistics_enabled="NONE")
 _LARGEST = 64 << 20
 """Bytes of a table."""
+_FEW = 4 << 20
+"""Bytes of a table whose rows are copied."""
 
 
 def properties(session: SparkSession, table: TableOutput, path: str) -> dict[str, str]:
@@ -79,15 +81,32 @@ def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable |
     if not _is_possible(session, table, path):
         return None
     found = DeltaTable(str(local_path(path)))
-    if found.metadata().configuration.get(_MARK) != _MICROS:
-        return None
-    if not _FEATURES.issuperset(found.protocol().writer_features or ()):
-        return None
     names = {field.name for field in found.schema().fields}
     if not names.issuperset(column.name for column in table.columns):
         return None  # Spark finds them in another case
-    sizes = pa.table(found.get_add_actions())["size_bytes"]
-    return found if sum(sizes.to_pylist()) <= _LARGEST else None
+    return found if _is_shared(found, _LARGEST) else None
+
+
+def copied(path: str, known: Version | None) -> Copied | None:
+    """Return the rows of a table that is small, and that can be read here."""
+    place = local_path(path)
+    if place is None:
+        return None
+    found = DeltaTable(str(place))
+    version = Version(str(found.metadata().id), found.version())
+    if version == known:
+        return Copied(version, None)
+    return Copied(version, found.to_pyarrow_table()) if _is_shared(found, _FEW) else None
+
+
+def _is_shared(found: DeltaTable, most: int) -> bool:
+    """Whether both engines read and write a table alike, which has at most so many bytes."""
+    if found.metadata().configuration.get(_MARK) != _MICROS:
+        return False
+    if not _FEATURES.issuperset(found.protocol().writer_features or ()):
+        return False
+    sizes: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
+    return sum(sizes) <= most
 
 
 def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -> None:

@@ -14,7 +14,7 @@ from millstream.project.values import Target
 from millstream.stores.postgres import notes, swap, table
 from millstream.stores.postgres.schema import PostgresSchema, postgres_schema
 from millstream.stores.postgres.spark import merge, rows
-from millstream.stores.spark import MAINTAINED, Batch, Noted, SparkTables
+from millstream.stores.spark import MAINTAINED, Batch, Copied, Noted, SparkTables, Version
 
 
 class PostgresTables(Struct, frozen=True):
@@ -41,6 +41,9 @@ class PostgresTables(Struct, frozen=True):
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         return rows.rows(session, self.schema.of(relation), relation, columns)
+
+    def copied(self, _relation: str, _known: Version | None) -> Copied | None:
+        return None
 
     def size(self, _session: SparkSession, relation: str) -> int:
         return notes.size(self.schema, TableOutput(relation))
