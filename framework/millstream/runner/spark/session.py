@@ -62,16 +62,18 @@ _LOOKED_UP = ("PythonSQLUtils", "PythonUtils", "py4j.reflection.TypeUtil")
 
 Amount = Literal["few", "many", "endless"]
 """The records that a JVM is started for."""
-_COMPILERS: Mapping[Amount, str] = {
-    # Compiling to the fastest code takes longer than a build of some hundred thousand records.
-    "few": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
-    # By Java's own thresholds, the second compiler takes a quarter of the CPU of two million records.
-    "many": "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000"
-    " -XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000",
-    "endless": "",
-}
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""Compiling to the fastest code takes longer than a build of some hundred thousand records."""
+_BOTH_COMPILERS = (
+    "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000"
+    " -XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000"
+)
+"""The second compiler is for what runs all the time.
+
+By Java's own thresholds, it takes a quarter of the CPU of a build of two million records, and of a run's batches.
+"""
 _COLLECTOR = "-XX:+UseParallelGC"
-"""Takes the least CPU, but pauses longer than others."""
+"""The one that takes the least CPU; its pauses are far below a batch."""
 _COLLECTORS = re.compile(r"-XX:\+Use\w+GC\b")
 _LAST = 60
 """Seconds that the JVM has to write its class archive."""
@@ -99,7 +101,8 @@ def spark_settings(
     """Return Spark's settings: Millstream's own, overridden by the profile; logs go to `folder`."""
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
-    options += f" {_COMPILERS[amount]}" if local else ""
+    if local:
+        options += f" {_FIRST_COMPILER if amount == 'few' else _BOTH_COMPILERS}"
     # Users don't need the JVM's messages about class archives.
     options += f" -Xlog:disable {archive.flag}" if archive else ""
     settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
@@ -117,7 +120,7 @@ def spark_settings(
     # Loading a profile makes it the target's `timezone`.
     given.pop(TIMEZONE, None)
     more = given.pop(OPTIONS, "")
-    if local and amount != "endless" and not _COLLECTORS.search(more):
+    if local and not _COLLECTORS.search(more):
         options += f" {_COLLECTOR}"
     settings[OPTIONS] = f"{options} {more}".rstrip()
     if more := given.pop(_EXCLUDED, ""):
