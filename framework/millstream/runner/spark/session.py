@@ -70,7 +70,7 @@ _BOTH_COMPILERS = (
 )
 """The second compiler is for what runs all the time.
 
-By Java's own thresholds, it takes a quarter of the CPU of a build of two million records, and of a run's batches.
+By Java's own thresholds, it takes a quarter of the CPU of a build of two million records, or of a run.
 """
 _COLLECTOR = "-XX:+UseParallelGC"
 """The one that takes the least CPU; its pauses are far below a batch."""
