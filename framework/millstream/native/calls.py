@@ -6,6 +6,7 @@ import ast
 
 from millstream.native import messages
 from millstream.native.expressions import Expressions
+from millstream.native.structs import struct_class
 from millstream.native.texts import method, text_of
 from millstream.native.values import (
     BOOL,
@@ -16,11 +17,11 @@ from millstream.native.values import (
     NUMBERS,
     STR,
     Constant,
-    Kinds,
     ObstacleError,
     Value,
     java_type,
     kind_of,
+    union,
 )
 
 _DIGITS = 300
@@ -42,7 +43,10 @@ def call(walk: Expressions, node: ast.Call) -> Value:
             called = walk.names.function(name)
             if called is not None:
                 return walk.program.call(walk, node, called)
-    known = walk.names.known(node.func)
+            struct = struct_class(walk.names, name)
+            if struct is not None:
+                return walk.program.construct(walk, node, struct)
+    known = walk.known(node.func)
     if known.startswith(("builtins.", "math.")):
         return _known(walk, node, known)
     match node.func:
@@ -176,7 +180,7 @@ def _method_of_constant(walk: Expressions, node: ast.Call, found: Constant, name
         raise ObstacleError(node, f"`.{name}()` of a constant collection")
     key, *default = (walk.value(each) for each in node.args)
     otherwise = default[0] if default else NULL
-    kinds: Kinds = frozenset[str]().union(otherwise.kinds, *map(kind_of, found.value.values()))
+    kinds = otherwise.kinds | union(map(kind_of, found.value.values()))
     field = walk.program.field(found)
     code = f"PythonValues.get({field}, {walk.code.boxed(key)}, {walk.code.boxed(otherwise)})"
     return walk.code.temporary(kinds, code, "Object")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from millstream.native.values import INT, Kinds, Value, converted, java_type
+from millstream.native.values import INT, Kinds, Value, converted, java_type, union
 
 
 class Local(Struct, frozen=True):
@@ -106,7 +106,7 @@ class Code:
         names = set(reached[0]).intersection(*reached[1:])
         found: dict[str, Local] = {}
         for name in sorted(names):
-            kinds = frozenset[str]().union(*(each[name].kinds for each in reached))
+            kinds = union(each[name].kinds for each in reached)
             types = {each[name].type for each in reached}
             same = types.pop() if len(types) == 1 else java_type(kinds, wide=self.wide)
             found[name] = Local(same, kinds)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from millstream.native import messages
 from millstream.native.code import Code, Known, Local
 from millstream.native.constants import Names
+from millstream.native.structs import StructClass
 from millstream.native.values import (
     BOOL,
     FLOAT,
@@ -21,6 +22,7 @@ from millstream.native.values import (
     Constant,
     Kinds,
     ObstacleError,
+    StructKind,
     Value,
     boxed_literal,
     converted,
@@ -28,6 +30,8 @@ from millstream.native.values import (
     java_type,
     kind_of,
     literal,
+    struct_kind,
+    union,
 )
 
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
@@ -58,6 +62,9 @@ class Owner(Protocol):
     def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
         """Translate the call of another function of the file."""
 
+    def construct(self, walk: Expressions, node: ast.Call, struct: StructClass) -> Value:
+        """Translate the call of a class of the file."""
+
 
 class Expressions(ABC):
     """Translates the expressions of one function."""
@@ -69,13 +76,26 @@ class Expressions(ABC):
         self.local_names = local_names
 
     def value(self, node: ast.expr) -> Value:
+        """Evaluate an expression that must be a scalar."""
+        return self.scalar(node, self.any_value(node))
+
+    def scalar(self, node: ast.expr, value: Value) -> Value:
+        if not value.is_scalar:
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a struct, in this place")
+        return value
+
+    def any_value(self, node: ast.expr) -> Value:
         match node:
             case ast.Constant(value=value):
                 return self._scalar(node, value)
             case ast.Name(id=name):
                 return self.code.read(name) or self._global(node)
-            case ast.Attribute():
+            case ast.Attribute() if self.known(node):
                 return self._global(node)
+            case ast.Attribute(value=base, attr=name):
+                return self._field(node, self.any_value(base), name)
+            case ast.Dict(keys=keys, values=values):
+                return self._dict(node, keys, values)
             case ast.BinOp(left=left, op=op, right=right):
                 a = self.value(left)
                 return self.arithmetic(node, op, a, self.value(right))
@@ -126,9 +146,18 @@ class Expressions(ABC):
         return self._scalar(node, found)
 
     def constant(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.Name) and node.id in self.local_names:
-            raise ObstacleError(node, f"`{node.id}`, which may be unbound here")
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and each.id in self.local_names:
+                what = "which may be unbound here" if each is node else "which is not a constant"
+                raise ObstacleError(node, f"`{each.id}`, {what}")
         return self.names.constant(node)
+
+    def known(self, node: ast.expr) -> str:
+        """Return the qualified name of a builtin or of a part of `math`, unless a local variable hides it."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return "" if isinstance(root, ast.Name) and root.id in self.local_names else self.names.known(node)
 
     def collection(self, node: ast.expr) -> Constant | None:
         """Return a constant collection, if the expression is one."""
@@ -139,12 +168,12 @@ class Expressions(ABC):
                 pass
             case _:
                 return None
-        if isinstance(node, ast.Call) and not self.names.known(node.func).startswith("builtins."):
+        if isinstance(node, ast.Call) and not self.known(node.func).startswith("builtins."):
             return None
         if isinstance(node, ast.Name) and node.id in self.local_names:
             return None
         try:
-            found = self.names.constant(node)
+            found = self.constant(node)
         except ObstacleError:
             if isinstance(node, ast.Call):
                 return None
@@ -174,7 +203,7 @@ class Expressions(ABC):
             case ast.Compare(left=left, ops=ops, comparators=comparators):
                 return self._comparison(node, left, ops, comparators)
             case _:
-                return self.truth(self.value(node))
+                return self.truth(self.any_value(node))
 
     def truth(self, value: Value) -> str:
         code = value.code
@@ -203,12 +232,12 @@ class Expressions(ABC):
                 raise ObstacleError(node, "a chain of comparisons with `in`")
             found = self._within(node, self.value(left), comparators[0])
             return f"!{found}" if isinstance(ops[0], ast.NotIn) else found
-        return self._chain(node, self.value(left), ops, comparators)
+        return self._chain(node, self.any_value(left), ops, comparators)
 
     def _chain(self, node: ast.Compare, a: Value, ops: list[ast.cmpop], comparators: list[ast.expr]) -> str:
         if isinstance(ops[0], ast.In | ast.NotIn):
             raise ObstacleError(node, "a chain of comparisons with `in`")
-        b = self.value(comparators[0])
+        b = self.any_value(comparators[0])
         first = self.compared(node, ops[0], a, b)
         if len(ops) == 1:
             return first
@@ -225,6 +254,8 @@ class Expressions(ABC):
             case ast.Is() | ast.IsNot():
                 found = self._identical(node, a, b)
                 return f"!{found}" if isinstance(op, ast.IsNot) else found
+            case _ if not (a.is_scalar and b.is_scalar):
+                raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a comparison of structs")
             case ast.Eq() | ast.NotEq():
                 found = self._equal(a, b)
                 return self._boolean(f"!{found}" if isinstance(op, ast.NotEq) else found)
@@ -282,7 +313,7 @@ class Expressions(ABC):
     def _either(self, values: list[ast.expr], *, stops_at: bool) -> Value:
         """Translate `and` and `or`, which return one of their operands."""
         first, *rest = values
-        left = self.value(first)
+        left = self.any_value(first)
         if not rest:
             return left
         known = self.code.known
@@ -301,7 +332,7 @@ class Expressions(ABC):
         for node, truth in ((body, True), (orelse, False)):
             with self.code.block() as lines:
                 self._narrow(test, truth=truth)
-                value = self.value(node)
+                value = self.any_value(node)
                 self.code.known = known
             branches.append((value, value.kinds, lines))
         return self._chosen(condition, *branches)
@@ -401,11 +432,51 @@ class Expressions(ABC):
 
     # Parts
 
-    def _subscript(self, node: ast.expr, container: ast.expr, index: ast.expr) -> Value:
+    def struct(self, kind: StructKind, values: Mapping[str, Value]) -> Value:
+        """Write a struct: an array of its fields."""
+        fields = ", ".join(self.code.boxed(values[name]) for name, _ in kind.fields)
+        return self.code.temporary(frozenset((kind,)), f"new Object[] {{{fields}}}")
+
+    def _dict(self, node: ast.expr, keys: Sequence[ast.expr | None], values: list[ast.expr]) -> Value:
+        """Translate a dict whose keys are constant: it can be that of a TypedDict."""
+        found: dict[str, Value] = {}
+        for key, value in zip(keys, values, strict=True):
+            match key:
+                case ast.Constant(value=str(name)) if name not in found:
+                    found[name] = self.any_value(value)
+                case _:
+                    raise ObstacleError(node, "a dict whose keys are not constant, different texts")
+        if not found:
+            raise ObstacleError(node, "an empty dict")
+        return self.struct(struct_kind("", {name: each.kinds for name, each in found.items()}), found)
+
+    def _field(self, node: ast.Attribute | ast.Subscript, base: Value, name: str) -> Value:
+        """Translate the field of an object, or the item of a dict."""
+        structs = [each for each in base.kinds if isinstance(each, StructKind)]
+        is_item = isinstance(node, ast.Subscript)
+        places = {[field for field, _ in each.fields].index(name) for each in structs if name in each}
+        if (
+            len(places) != 1
+            or not (base.kinds - NONE).issubset(structs)
+            or not all(name in each and (each.name == "") == is_item for each in structs)
+            or node.value.end_lineno != node.end_lineno
+        ):
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
+        missing = "AttributeError", f"'NoneType' object has no attribute '{name}'"
+        base = self.present(node, base, *(messages.of_none("subscript") if is_item else missing))
+        kinds = union(dict(each.fields)[name] for each in structs)
+        return self.code.temporary(kinds, f"((Object[]) {base.code})[{places.pop()}]", "Object")
+
+    def _subscript(self, node: ast.Subscript, container: ast.expr, index: ast.expr) -> Value:
         found = self.collection(container)
         if found is not None and not isinstance(index, ast.Slice):
             return self._item(node, found, self.value(index))
-        text = self.value(container)
+        text = self.any_value(container)
+        if not text.is_scalar:
+            match index:
+                case ast.Constant(value=str(name)):
+                    return self._field(node, text, name)
+        self.scalar(container, text)
         if not text.only(NONE | STR) or text.kinds == NONE:
             raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`: not of a text or a constant collection")
         if isinstance(index, ast.Slice):
@@ -430,7 +501,7 @@ class Expressions(ABC):
         field = self.program.field(found)
         self.code.at(node.lineno)
         if isinstance(found.value, dict):
-            kinds = frozenset[str]().union(*map(kind_of, found.value.values())) or NONE
+            kinds = union(map(kind_of, found.value.values())) or NONE
             self.program.shows_texts |= "str" in index.kinds
             code = f"PythonValues.item({field}, {self.code.boxed(index)}, UNPRINTABLE)"
             return self.code.temporary(kinds, code, "Object")
@@ -439,7 +510,7 @@ class Expressions(ABC):
             index = self.present(node, index, *messages.of_none(f"index of {name}"))
         if name not in {"list", "tuple"} or not index.only(INT | BOOL):
             raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
-        kinds = frozenset[str]().union(*map(kind_of, found.value)) or NONE
+        kinds = union(map(kind_of, found.value)) or NONE
         return self.code.temporary(
             kinds, f"PythonValues.item({field}, {self.code.boxed(index)}, {literal(name)})", "Object"
         )

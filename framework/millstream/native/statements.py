@@ -25,6 +25,7 @@ from millstream.native.values import (
     java_type,
     kind_of,
     literal,
+    union,
 )
 
 _ERRORS = frozenset(
@@ -77,16 +78,16 @@ class Statements:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                self.code.assign(name, self.walk.value(value))
+                self.code.assign(name, self.walk.any_value(value))
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                self.code.assign(name, self.walk.value(value))
+                self.code.assign(name, self.walk.any_value(value))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 old = self.walk.value(ast.copy_location(ast.Name(name, ast.Load()), target))
                 old = self.code.temporary(old.kinds, old.code)
                 shown = ast.copy_location(ast.BinOp(target, op, value), node)
                 self.code.assign(name, self._augmented(shown, op, old, self.walk.value(value)))
             case ast.Return(value=value):
-                self.give_back(self.walk.value(value) if value else Value("null", NONE))
+                self.give_back(self.walk.any_value(value) if value else Value("null", NONE))
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse)
             case ast.For(target=ast.Name(id=name), iter=iterated, body=body, orelse=[]):
@@ -180,7 +181,7 @@ class Statements:
                 break
             head, exit_ = new_head, new_exit
         else:
-            raise AssertionError("the kinds of a loop's variables grow without end")
+            raise ObstacleError(body[0], "a loop whose variables become other structs in each round")
         self.code.lines += entry
         self.code.write_block("while (T) {", lines)
         self.code.known = exit_
@@ -210,7 +211,7 @@ class Statements:
     def _for(self, name: str, iterated: ast.expr, body: list[ast.stmt]) -> None:
         match iterated:
             case ast.Call(func=called, args=bounds, keywords=[]) if (
-                self.walk.names.known(called) == "builtins.range" and 1 <= len(bounds) <= 3
+                self.walk.known(called) == "builtins.range" and 1 <= len(bounds) <= 3
             ):
                 self._range(iterated, name, bounds, body)
                 return
@@ -253,7 +254,7 @@ class Statements:
     def _each(self, name: str, found: Constant, body: list[ast.stmt]) -> None:
         parts = tuple(found.value)
         field = self.walk.program.field(Constant(parts))
-        kinds = frozenset[str]().union(*map(kind_of, parts)) or NONE
+        kinds = union(map(kind_of, parts)) or NONE
         index = self.code.variable("int", "0")
 
         def top() -> None:
@@ -275,7 +276,7 @@ class Statements:
                 told = '""'
             case _:
                 raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
-        name = self.walk.names.known(called).removeprefix("builtins.")
+        name = self.walk.known(called).removeprefix("builtins.")
         if name not in _ERRORS:
             raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
         self.code.at(node.lineno)

@@ -4,15 +4,40 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-Kinds = frozenset[str]
-"""Names of Python's classes: a value is one of them at run time."""
 
-NONE, BOOL, INT, FLOAT, STR = (frozenset((name,)) for name in ("NoneType", "bool", "int", "float", "str"))
+class StructKind(Struct, frozen=True):
+    """A struct. No code changes it, so that each value can have other kinds of fields."""
+
+    name: str
+    """Of its class; empty for a dict."""
+    fields: tuple[tuple[str, Kinds], ...]
+    """In the order of their names, which is the one of the array of Java that holds them."""
+
+    def __contains__(self, field: str) -> bool:
+        return any(name == field for name, _ in self.fields)
+
+
+def struct_kind(name: str, fields: Mapping[str, Kinds]) -> StructKind:
+    return StructKind(name, tuple(sorted(fields.items())))
+
+
+Kind: TypeAlias = str | StructKind
+"""The name of a scalar's class, or a struct."""
+Kinds: TypeAlias = frozenset[Kind]
+"""A value is one of these at run time."""
+
+
+def _kind(name: str) -> Kinds:
+    return frozenset((name,))
+
+
+NONE, BOOL, INT, FLOAT, STR = map(_kind, ("NoneType", "bool", "int", "float", "str"))
 NUMBERS = BOOL | INT | FLOAT
 
 LONGEST_TEXT = 10_000
@@ -46,6 +71,10 @@ class Value(Struct, frozen=True):
 
     def only(self, kinds: Kinds) -> bool:
         return self.kinds <= kinds
+
+    @property
+    def is_scalar(self) -> bool:
+        return all(isinstance(each, str) for each in self.kinds)
 
 
 class Constant(Struct, frozen=True):
@@ -84,7 +113,11 @@ def converted(code: str, given: str, wanted: str) -> str:
 
 
 def kind_of(value: object) -> Kinds:
-    return frozenset((type(value).__name__,))
+    return _kind(type(value).__name__)
+
+
+def union(kinds: Iterable[Kinds]) -> Kinds:
+    return frozenset[Kind]().union(*kinds)
 
 
 @cache

@@ -33,6 +33,10 @@ class Hint(Struct, frozen=True):
     nullable: bool = False
     fields: tuple[types.Field, ...] = ()
     """The fields of a struct, which know whether they can be NULL."""
+    python: str = ""
+    """What its values are in Python: the name of a struct's class, `list` or `tuple`; empty for others."""
+    parts: tuple["Hint", ...] = ()
+    """Those of the fields of that class, or of the elements."""
 
 
 UNKNOWN = Hint(types.UNKNOWN)
@@ -201,9 +205,9 @@ class Hints(Struct):
             case "typing.Literal", [_, *_]:
                 return self._literal(node, parts)
             case _, [inner] if name in LISTS:
-                return Hint(types.Array(self.read(inner).type))
+                return _array("list", self.read(inner))
             case _, [inner, ast.Constant(value=value)] if name in TUPLES and value is ...:
-                return Hint(types.Array(self.read(inner).type))
+                return _array("tuple", self.read(inner))
             case _, _ if name in TUPLES:
                 remedy = "use a NamedTuple or a dataclass for a struct, `tuple[X, ...]` for an array."
                 message = "a tuple of fixed length has no names for its fields"
@@ -297,9 +301,14 @@ class Hints(Struct):
             read = {field: self.read(hint) for field, hint in fields.items()}
             row = types.Row(tuple(types.Field(field, hint.type) for field, hint in read.items()))
             nullable = tuple(types.Field(field, hint.type, hint.nullable) for field, hint in read.items())
-            self.structs[name] = Hint(row, fields=nullable) if read else UNKNOWN
+            parts = tuple(read.values())
+            self.structs[name] = Hint(row, fields=nullable, python=name, parts=parts) if read else UNKNOWN
             self.path.pop()
         return self.structs[name]
+
+
+def _array(python: str, element: Hint) -> Hint:
+    return Hint(types.Array(element.type), python=python, parts=(element,))
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -11,7 +11,8 @@ import java.util.Set;
 
 /**
  * Operators on values whose class is known only at run time: null is None, and there are Boolean, Long, BigInteger
- * (beyond 64 bits), Double and String. Constant collections are List, Set and Map.
+ * (beyond 64 bits), Double and String. Constant collections are List, Set and Map. A struct is an array of its
+ * fields, in the order of their names.
  */
 public final class PythonValues {
   private static final BigInteger LEAST = BigInteger.valueOf(Long.MIN_VALUE);
@@ -28,6 +29,29 @@ public final class PythonValues {
       return "int";
     }
     return value instanceof Double ? "float" : "str";
+  }
+
+  /** Where the array of a struct holds its fields. */
+  static int[] places(String[] names) {
+    String[] sorted = names.clone();
+    Arrays.sort(sorted, PythonTexts::compare);
+    int[] found = new int[names.length];
+    for (int index = 0; index < names.length; index++) {
+      found[index] = Arrays.binarySearch(sorted, names[index], PythonTexts::compare);
+    }
+    return found;
+  }
+
+  /** Whether neither a value nor a part of it is None. */
+  public static boolean isPresent(Object value) {
+    if (value instanceof Object[]) {
+      for (Object part : (Object[]) value) {
+        if (!isPresent(part)) {
+          return false;
+        }
+      }
+    }
+    return value != null;
   }
 
   static boolean isInteger(Object value) {
@@ -97,7 +121,7 @@ public final class PythonValues {
     } else if (value instanceof Double) {
       return (Double) value != 0;
     }
-    return value instanceof BigInteger || !((String) value).isEmpty();
+    return value instanceof BigInteger || value instanceof Object[] || !((String) value).isEmpty();
   }
 
   public static PythonError unsupported(String operator, Object a, Object b) {

@@ -1,0 +1,41 @@
+"""Parameters of a function that SQL calls: what its arguments are in Python."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from millstream import types
+from millstream.native.constants import Names
+from millstream.native.structs import struct_class
+from millstream.native.values import BOOL, FLOAT, INT, NONE, STR, Kinds, ObstacleError
+from millstream.project.hints import Hint
+from millstream.types import Type
+
+_KINDS: Mapping[Type, Kinds] = {
+    types.BOOLEAN: BOOL, types.STRING: STR, types.DOUBLE: FLOAT, types.FLOAT: FLOAT,
+    **dict.fromkeys(types.INTEGERS, INT),
+}  # fmt: skip
+
+
+def kinds_of(names: Names, node: ast.AST, hint: Hint, *, optional: bool) -> Kinds:
+    """Return the kinds of an argument; `optional` ones, and their parts, may be None."""
+    none = NONE if optional else frozenset()
+    if hint.type in _KINDS:
+        return _KINDS[hint.type] | none
+    struct = struct_class(names, hint.python)
+    if struct is None:
+        raise ObstacleError(node, f"a parameter of type {hint.type}")
+    parts = zip(struct.fields, hint.parts, strict=True)
+    fields = {name: kinds_of(names, node, part, optional=optional) for name, part in parts}
+    return frozenset((struct.kind(fields),)) | none
+
+
+def signature(hint: Hint) -> str:
+    """Return what `NativeFunction` compares with the types of a call's arguments."""
+    match hint.type:
+        case types.Row(fields=fields):
+            parts = zip(fields, hint.parts, strict=True)
+            return f"{{{','.join(f'{field.name}:{signature(part)}' for field, part in parts)}}}"
+        case scalar:
+            return next(str(each) for each in _KINDS[scalar])
