@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from millstream.native import messages
+from millstream.native.aggregates import AGGREGATES, aggregate
 from millstream.native.expressions import Expressions
 from millstream.native.structs import struct_class
 from millstream.native.texts import method, text_of
@@ -59,9 +60,11 @@ def call(walk: Expressions, node: ast.Call) -> Value:
 
 
 def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
-    if node.keywords:
+    if node.keywords and name != "builtins.sorted":
         raise ObstacleError(node, f"named arguments of `{ast.unparse(node.func)}`")
     arguments = node.args
+    if len(arguments) == 1 and name in AGGREGATES:
+        return aggregate(walk, node, name, arguments[0])
     match name, len(arguments):
         case "builtins.len", 1:
             return _length(walk, node, arguments[0])
@@ -69,6 +72,8 @@ def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
             return _extreme(walk, node, [walk.value(each) for each in arguments], least=name.endswith("min"))
         case "builtins.round", 2:
             return _rounded(walk, node, walk.value(arguments[0]), arguments[1])
+        case "builtins.bool", 1:
+            return walk.code.temporary(BOOL, walk.truth(walk.any_value(arguments[0])))
         case _, 1:
             return _of_one(walk, node, name, walk.value(arguments[0]))
     raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
@@ -81,8 +86,6 @@ def _of_one(walk: Expressions, node: ast.Call, name: str, value: Value) -> Value
     match name:
         case "builtins.str":
             return walk.code.temporary(STR, text_of(walk, value))
-        case "builtins.bool":
-            return walk.code.temporary(BOOL, walk.truth(value))
         case "builtins.abs":
             return _absolute(walk, value)
         case "builtins.float" | "math.fabs" if _is_number(value):
@@ -132,9 +135,11 @@ def _length(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
     found = walk.collection(argument)
     if found is not None:
         return walk.value(ast.copy_location(ast.Constant(len(found.value)), node))
-    text = walk.present(node, walk.value(argument), *messages.of_none("builtins.len"))
+    text = walk.present(node, walk.any_value(argument), *messages.of_none("builtins.len"))
+    if text.is_list:
+        return walk.code.integer(f"(long) ((java.util.List) {text.code}).size()")
     if text.kinds != STR:
-        raise ObstacleError(node, "`len()` of something that may not be a text")
+        raise ObstacleError(node, "`len()` of something that may not be a text or a list")
     return walk.code.integer(f"PythonTexts.length({text.code})")
 
 

@@ -16,6 +16,8 @@ class Local(Struct, frozen=True):
     type: str
     """Of the variable of Java that holds it here."""
     kinds: Kinds
+    slot: str = ""
+    """That variable, if Python's can't change."""
 
 
 Known = Mapping[str, Local]
@@ -85,7 +87,7 @@ class Code:
         if local is None:
             return None
         natural = java_type(local.kinds, wide=self.wide)
-        slot = self.slot(name, local.type)
+        slot = local.slot or self.slot(name, local.type)
         if natural == local.type:
             return Value(slot, local.kinds)
         return Value(f"({converted(slot, local.type, natural)})", local.kinds)

@@ -26,9 +26,11 @@ from millstream.native.values import (
     Value,
     boxed_literal,
     converted,
+    elements_of,
     is_translatable,
     java_type,
     kind_of,
+    list_of,
     literal,
     struct_kind,
     union,
@@ -81,7 +83,7 @@ class Expressions(ABC):
 
     def scalar(self, node: ast.expr, value: Value) -> Value:
         if not value.is_scalar:
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a struct, in this place")
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a struct or a list, in this place")
         return value
 
     def any_value(self, node: ast.expr) -> Value:
@@ -94,6 +96,10 @@ class Expressions(ABC):
                 return self._global(node)
             case ast.Attribute(value=base, attr=name):
                 return self._field(node, self.any_value(base), name)
+            case ast.List(elts=parts):
+                return self._list([self.any_value(part) for part in parts])
+            case ast.ListComp():
+                return self.list_comprehension(node)
             case ast.Dict(keys=keys, values=values):
                 return self._dict(node, keys, values)
             case ast.BinOp(left=left, op=op, right=right):
@@ -119,6 +125,9 @@ class Expressions(ABC):
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value: ...
+
+    @abstractmethod
+    def list_comprehension(self, node: ast.ListComp) -> Value: ...
 
     @abstractmethod
     def joined_text(self, parts: list[ast.expr]) -> Value: ...
@@ -175,9 +184,9 @@ class Expressions(ABC):
         try:
             found = self.constant(node)
         except ObstacleError:
-            if isinstance(node, ast.Call):
-                return None
-            raise
+            if isinstance(node, ast.Name):
+                raise
+            return None
         return found if isinstance(found, Constant) else None
 
     # Conditions
@@ -189,12 +198,12 @@ class Expressions(ABC):
                 stops_at = isinstance(op, ast.Or)
                 found = self.code.variable("boolean", self.condition(values[0]))
                 known = self.code.known
-                self._narrow(values[0], truth=not stops_at)
+                self.narrow(values[0], truth=not stops_at)
                 for each in values[1:]:
                     with self.code.block() as lines:
                         self.code.write(f"{found} = {self.condition(each)};")
                     self.code.write_block(f"if ({'!' if stops_at else ''}{found}) {{", lines)
-                    self._narrow(each, truth=not stops_at)
+                    self.narrow(each, truth=not stops_at)
                 self.code.known = known
                 return found
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -221,7 +230,7 @@ class Expressions(ABC):
             case _:
                 return f"PythonValues.truth({code})"
 
-    def _narrow(self, test: ast.expr, *, truth: bool) -> None:
+    def narrow(self, test: ast.expr, *, truth: bool) -> None:
         self.code.known = narrowed(self.code.known, test, truth=truth)
 
     def _comparison(
@@ -255,7 +264,7 @@ class Expressions(ABC):
                 found = self._identical(node, a, b)
                 return f"!{found}" if isinstance(op, ast.IsNot) else found
             case _ if not (a.is_scalar and b.is_scalar):
-                raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a comparison of structs")
+                raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a comparison of structs or lists")
             case ast.Eq() | ast.NotEq():
                 found = self._equal(a, b)
                 return self._boolean(f"!{found}" if isinstance(op, ast.NotEq) else found)
@@ -301,12 +310,25 @@ class Expressions(ABC):
         if found is not None:
             field = self.program.field(found)
             return self._boolean(f"PythonValues.contains({field}, {self.code.boxed(value)})")
-        text = self.value(container)
+        if isinstance(container, ast.Tuple):
+            container = ast.copy_location(ast.List(container.elts, ast.Load()), container)
+        text = self.any_value(container)
         text = self.present(node, text, *messages.of_none("in"))
+        if text.is_list:
+            return self._in_list(node, text, value)
         value = self.present(node, value, *messages.of_none("in str"))
         if text.kinds != STR or value.kinds != STR:
-            raise ObstacleError(node, "`in` of something that is not a constant collection or a text")
+            raise ObstacleError(node, "`in` of something that is not a list, a constant collection or a text")
         return self._boolean(f"{text.code}.contains({value.code})")
+
+    def _in_list(self, node: ast.expr, found: Value, value: Value) -> str:
+        kinds = elements_of(found)
+        # Python finds the same NaN, but no equal one.
+        if not Value("", kinds).is_scalar or "float" in kinds & value.kinds:
+            raise ObstacleError(node, "`in` of a list of structs, lists or floats")
+        return self._boolean(
+            f"PythonValues.contains((java.util.List) {found.code}, {self.code.boxed(value)})"
+        )
 
     # Values by conditions
 
@@ -319,7 +341,7 @@ class Expressions(ABC):
         known = self.code.known
         test = self.truth(left)
         with self.code.block() as lines:
-            self._narrow(first, truth=not stops_at)
+            self.narrow(first, truth=not stops_at)
             right = self._either(rest, stops_at=stops_at)
             self.code.known = known
         kept = left.kinds - (NONE if stops_at else frozenset())
@@ -331,7 +353,7 @@ class Expressions(ABC):
         branches = []
         for node, truth in ((body, True), (orelse, False)):
             with self.code.block() as lines:
-                self._narrow(test, truth=truth)
+                self.narrow(test, truth=truth)
                 value = self.any_value(node)
                 self.code.known = known
             branches.append((value, value.kinds, lines))
@@ -405,7 +427,7 @@ class Expressions(ABC):
 
     # What raises for None
 
-    def present(self, node: ast.expr, value: Value, error: str, message: str) -> Value:
+    def present(self, node: ast.stmt | ast.expr, value: Value, error: str, message: str) -> Value:
         """Raise an error if a value is None; return it as one that is not."""
         if "NoneType" not in value.kinds or value.kinds == NONE:
             return value
@@ -436,6 +458,11 @@ class Expressions(ABC):
         """Write a struct: an array of its fields."""
         fields = ", ".join(self.code.boxed(values[name]) for name, _ in kind.fields)
         return self.code.temporary(frozenset((kind,)), f"new Object[] {{{fields}}}")
+
+    def _list(self, parts: list[Value]) -> Value:
+        found = ", ".join(map(self.code.boxed, parts))
+        kinds = list_of(union(each.kinds for each in parts))
+        return self.code.temporary(kinds, f"PythonValues.list(new Object[] {{{found}}})")
 
     def _dict(self, node: ast.expr, keys: Sequence[ast.expr | None], values: list[ast.expr]) -> Value:
         """Translate a dict whose keys are constant: it can be that of a TypedDict."""
@@ -472,13 +499,11 @@ class Expressions(ABC):
         if found is not None and not isinstance(index, ast.Slice):
             return self._item(node, found, self.value(index))
         text = self.any_value(container)
-        if not text.is_scalar:
-            match index:
-                case ast.Constant(value=str(name)):
-                    return self._field(node, text, name)
-        self.scalar(container, text)
-        if not text.only(NONE | STR) or text.kinds == NONE:
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`: not of a text or a constant collection")
+        match index:
+            case ast.Constant(value=str(name)) if not text.is_scalar:
+                return self._field(node, text, name)
+        if not text.is_list and (not text.only(NONE | STR) or text.kinds == NONE):
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`: not of a text, a list or a dict")
         if isinstance(index, ast.Slice):
             if index.step is not None:
                 raise ObstacleError(node, "a slice with a step")
@@ -488,13 +513,19 @@ class Expressions(ABC):
             text = self.present(node, text, *messages.of_none("subscript"))
             self.code.at(node.lineno)
             start, stop = map(self.code.boxed, bounds)
+            if text.is_list:
+                code = f"PythonValues.slice((java.util.List) {text.code}, {start}, {stop})"
+                return self.code.temporary(text.kinds, code)
             return self.code.temporary(STR, f"PythonTexts.slice({text.code}, {start}, {stop})")
         at = self.value(index)
         text = self.present(node, text, *messages.of_none("subscript"))
-        at = self.present(node, at, *messages.of_none("index of str"))
+        at = self.present(node, at, *messages.of_none(f"index of {'list' if text.is_list else 'str'}"))
         if not at.only(INT | BOOL):
             raise ObstacleError(node, "a position that is not an integer")
         self.code.at(node.lineno)
+        if text.is_list:
+            code = f'PythonValues.item((java.util.List) {text.code}, {self.code.boxed(at)}, "list")'
+            return self.code.temporary(elements_of(text), code, "Object")
         return self.code.temporary(STR, f"PythonTexts.item({text.code}, {self.code.boxed(at)})")
 
     def _item(self, node: ast.expr, found: Constant, index: Value) -> Value:
@@ -551,7 +582,7 @@ def _without_none(known: Known, name: str) -> Known:
     local = known.get(name)
     if local is None or local.kinds <= NONE:
         return known
-    return {**known, name: Local(local.type, local.kinds - NONE)}
+    return {**known, name: Local(local.type, local.kinds - NONE, local.slot)}
 
 
 def _described(node: ast.expr) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from millstream import types
 from millstream.native.constants import Names
 from millstream.native.structs import struct_class
-from millstream.native.values import BOOL, FLOAT, INT, NONE, STR, Kinds, ObstacleError
+from millstream.native.values import BOOL, FLOAT, INT, NONE, STR, Kinds, ObstacleError, list_of
 from millstream.project.hints import Hint
 from millstream.types import Type
 
@@ -23,6 +23,8 @@ def kinds_of(names: Names, node: ast.AST, hint: Hint, *, optional: bool) -> Kind
     none = NONE if optional else frozenset()
     if hint.type in _KINDS:
         return _KINDS[hint.type] | none
+    if hint.python == "list":
+        return list_of(kinds_of(names, node, hint.parts[0], optional=optional)) | none
     struct = struct_class(names, hint.python)
     if struct is None:
         raise ObstacleError(node, f"a parameter of type {hint.type}")
@@ -37,5 +39,7 @@ def signature(hint: Hint) -> str:
         case types.Row(fields=fields):
             parts = zip(fields, hint.parts, strict=True)
             return f"{{{','.join(f'{field.name}:{signature(part)}' for field, part in parts)}}}"
+        case types.Array():
+            return f"[{signature(hint.parts[0])}]"
         case scalar:
             return next(str(each) for each in _KINDS[scalar])

@@ -27,8 +27,14 @@ def struct_kind(name: str, fields: Mapping[str, Kinds]) -> StructKind:
     return StructKind(name, tuple(sorted(fields.items())))
 
 
-Kind: TypeAlias = str | StructKind
-"""The name of a scalar's class, or a struct."""
+class ListKind(Struct, frozen=True):
+    """A list. No code changes it."""
+
+    elements: Kinds
+
+
+Kind: TypeAlias = str | StructKind | ListKind
+"""The name of a scalar's class, a struct or a list."""
 Kinds: TypeAlias = frozenset[Kind]
 """A value is one of these at run time."""
 
@@ -76,6 +82,12 @@ class Value(Struct, frozen=True):
     def is_scalar(self) -> bool:
         return all(isinstance(each, str) for each in self.kinds)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list, or None."""
+        lists = [each for each in self.kinds if isinstance(each, ListKind)]
+        return bool(lists) and self.kinds - NONE == frozenset(lists)
+
 
 class Constant(Struct, frozen=True):
     """A constant list, tuple, set or dict of scalars."""
@@ -114,6 +126,15 @@ def converted(code: str, given: str, wanted: str) -> str:
 
 def kind_of(value: object) -> Kinds:
     return _kind(type(value).__name__)
+
+
+def list_of(elements: Kinds) -> Kinds:
+    return frozenset((ListKind(elements),))
+
+
+def elements_of(value: Value) -> Kinds:
+    """Return the kinds of a list's elements; of None, if it never has any."""
+    return union(each.elements for each in value.kinds if isinstance(each, ListKind)) or NONE
 
 
 def union(kinds: Iterable[Kinds]) -> Kinds:

@@ -6,6 +6,7 @@ import ast
 
 from millstream.native.calls import call
 from millstream.native.expressions import Expressions
+from millstream.native.iterations import list_comprehension
 from millstream.native.texts import joined_text
 from millstream.native.values import Value
 
@@ -13,6 +14,9 @@ from millstream.native.values import Value
 class Walk(Expressions):
     def call(self, node: ast.Call) -> Value:
         return call(self, node)
+
+    def list_comprehension(self, node: ast.ListComp) -> Value:
+        return list_comprehension(self, node)
 
     def joined_text(self, parts: list[ast.expr]) -> Value:
         return joined_text(self, parts)

@@ -1,5 +1,7 @@
 """Translated functions, judged by Python: Spark's results are those of a worker, errors included."""
 
+import math
+
 import pytest
 from native.comparing import compared, rows
 from native.random_functions import PARAMETERS, Maker
@@ -141,6 +143,16 @@ def test_each_construct(spark):
         given = rows(len(names), parameters, count)
         _, values, failed = compared(spark, CONSTRUCTS, given, parameters, "macros/all.py", set(names))
         assert values > failed
+
+
+@pytest.mark.long
+def test_texts_of_floats_have_the_fewest_digits(spark):
+    text = "def shown(x: float) -> str: return str(x)\n"
+    powers = [math.ldexp(1.0, exponent) for exponent in range(-1074, 1024)]
+    given = [
+        [x] for power in powers for x in (power, math.nextafter(power, 0), math.nextafter(power, math.inf))
+    ]
+    assert compared(spark, text, given, {"x": "float"})[1:] == (len(given), 0)
 
 
 @pytest.mark.long

@@ -2,8 +2,11 @@ package millstream.spark;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Checks a result and returns it as Spark stores it, as {@code runner/python/fitting.py} does. */
@@ -31,6 +34,10 @@ public final class Fit {
         : null);
   }
 
+  public static Fit list(boolean optional, Fit element) {
+    return new Fit("an array", optional, value -> value instanceof List ? array((List<?>) value, element) : null);
+  }
+
   Object fitted(Object value) {
     Object found = value == null ? null : stored.apply(value);
     if (found == null && !(value == null && optional)) {
@@ -49,6 +56,18 @@ public final class Fit {
       }
     }
     return new GenericInternalRow(found);
+  }
+
+  private static ArrayData array(List<?> value, Fit element) {
+    Object[] found = new Object[value.size()];
+    for (int index = 0; index < found.length; index++) {
+      try {
+        found[index] = element.fitted(value.get(index));
+      } catch (Unfit error) {
+        throw error.within("[" + index + "]");
+      }
+    }
+    return new GenericArrayData(found);
   }
 
   private static Function<Object, Object> scalar(String type) {

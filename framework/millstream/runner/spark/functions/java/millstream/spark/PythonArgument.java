@@ -2,6 +2,8 @@ package millstream.spark;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -39,6 +41,9 @@ interface PythonArgument {
       }
       return "{" + found + "}";
     }
+    if (type instanceof ArrayType) {
+      return "[" + kind(((ArrayType) type).elementType()) + "]";
+    }
     return type instanceof BooleanType ? "bool" : "";
   }
 
@@ -47,6 +52,8 @@ interface PythonArgument {
       return (row, index) -> text(row.getUTF8String(index));
     } else if (type instanceof StructType) {
       return struct((StructType) type);
+    } else if (type instanceof ArrayType) {
+      return list(of(((ArrayType) type).elementType()));
     } else if (type instanceof DoubleType || type instanceof FloatType) {
       return (row, index) -> ((Number) row.get(index, type)).doubleValue();
     } else if (type instanceof BooleanType) {
@@ -60,6 +67,17 @@ interface PythonArgument {
       throw new Unfit("an argument is not valid UTF-8");
     }
     return text.toString();
+  }
+
+  private static PythonArgument list(PythonArgument element) {
+    return (row, index) -> {
+      ArrayData array = row.getArray(index);
+      Object[] found = new Object[array.numElements()];
+      for (int at = 0; at < found.length; at++) {
+        found[at] = element.read(array, at);
+      }
+      return PythonValues.list(found);
+    };
   }
 
   private static PythonArgument struct(StructType type) {

@@ -2,6 +2,7 @@ package millstream.spark;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -11,8 +12,8 @@ import java.util.Set;
 
 /**
  * Operators on values whose class is known only at run time: null is None, and there are Boolean, Long, BigInteger
- * (beyond 64 bits), Double and String. Constant collections are List, Set and Map. A struct is an array of its
- * fields, in the order of their names.
+ * (beyond 64 bits), Double, String and List. Constant collections are List, Set and Map. A struct is an array of
+ * its fields, in the order of their names.
  */
 public final class PythonValues {
   private static final BigInteger LEAST = BigInteger.valueOf(Long.MIN_VALUE);
@@ -50,6 +51,8 @@ public final class PythonValues {
           return false;
         }
       }
+    } else if (value instanceof List) {
+      return isPresent(((List<?>) value).toArray());
     }
     return value != null;
   }
@@ -120,6 +123,8 @@ public final class PythonValues {
       return (Long) value != 0;
     } else if (value instanceof Double) {
       return (Double) value != 0;
+    } else if (value instanceof List) {
+      return !((List<?>) value).isEmpty();
     }
     return value instanceof BigInteger || value instanceof Object[] || !((String) value).isEmpty();
   }
@@ -292,6 +297,9 @@ public final class PythonValues {
     if (a instanceof String) {
       return PythonTexts.compare((String) a, (String) b);
     }
+    if (a instanceof Long && b instanceof Long) {
+      return Long.compare((Long) a, (Long) b);
+    }
     if (a instanceof Double && b instanceof Double) {
       double left = (Double) a;
       double right = (Double) b;
@@ -413,5 +421,25 @@ public final class PythonValues {
       throw new PythonError("IndexError", type + " index out of range");
     }
     return list.get((int) found);
+  }
+
+  /** {@code list[start:stop]}; None stands for the start or the end. */
+  public static List<Object> slice(List<Object> list, Object start, Object stop) {
+    int first = start == null ? 0 : (int) position(start, list.size());
+    int last = stop == null ? list.size() : (int) position(stop, list.size());
+    return first >= last ? list() : list.subList(first, last);
+  }
+
+  /** Where a bound of a slice is in a sequence. */
+  static long position(Object given, long length) {
+    long at = bound(given);
+    return at < 0 ? Math.max(0, at + length) : Math.min(at, length);
+  }
+
+  /** Not for floats, of which NaN has no place. */
+  public static List<Object> sorted(List<Object> list, boolean reverse) {
+    List<Object> found = new ArrayList<>(list);
+    found.sort((a, b) -> reverse ? sign(b, a) : sign(a, b));
+    return found;
   }
 }
