@@ -50,6 +50,7 @@ def struct_class(names: Names, name: str) -> StructClass | None:
             ):
                 hints[field] = hint
                 if default is not None:
+                    names.constant(default)  # not `field()`, which can change how the class is called
                     defaults[field] = default
             case ast.FunctionDef(name=method, decorator_list=[]) if not method.startswith("__"):
                 methods.add(method)

@@ -60,10 +60,10 @@ def _translated(names: Names, function: Function) -> Translation:
         raise ObstacleError(
             node or ast.Pass(), "a function that is defined under a condition, or yields rows"
         )
-    if not function.parameters or node.returns is None:
-        raise ObstacleError(node, "a function without parameters")
-    arguments = (*node.args.posonlyargs, *node.args.args)
-    hints = [names.hints.read(each.annotation) for each in arguments if each.annotation]
+    annotations = [each.annotation for each in (*node.args.posonlyargs, *node.args.args)]
+    hints = [names.hints.read(each) for each in annotations if each is not None]
+    if not hints or len(hints) < len(annotations) or node.returns is None:
+        raise ObstacleError(node, "a function without parameters, or without hints")
     kinds, with_none = (
         tuple(kinds_of(names, node, hint, optional=optional) for hint in hints) for optional in (False, True)
     )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from native.comparing import compared, rows
-from native.random_functions import PARAMETERS, Maker
+from native.random_functions import ARROW, PARAMETERS, Maker
 from support.long import NATIVE, NATIVE_ROWS
 
 from millstream.native import Obstacle, translate
@@ -167,6 +167,7 @@ def test_many_random_functions(spark):
 
 
 def judged(spark, text):
-    translated, values, failed = compared(spark, text, rows(1, PARAMETERS), PARAMETERS)
+    parameters = {name: ARROW.get(kind, kind) for name, kind in PARAMETERS.items()}
+    translated, values, failed = compared(spark, text, rows(1, parameters), parameters)
     assert len(translated) >= 40
     assert values > failed > 0

@@ -254,6 +254,10 @@ def test_what_is_not_provable_runs_in_python():
         obstacle(f"{inherited}def f(x: float) -> P: return P(x)")
         == "the class `P`, which is not a plain dataclass, NamedTuple or TypedDict"
     )
+    made = (
+        "from dataclasses import field\n@dataclass\nclass P:\n    x: float = field(init=False, default=1.0)\n"
+    )
+    assert obstacle(f"{made}def f(x: float) -> P: return P()") == "`field(init=False, default=1.0)`"
     partial = "class P(TypedDict):\n    z: NotRequired[float]\n"
     assert (
         obstacle(f"from typing import NotRequired\n{partial}def f(p: P) -> float: return p['z']")

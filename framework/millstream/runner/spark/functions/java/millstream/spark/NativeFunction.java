@@ -209,11 +209,11 @@ public final class NativeFunction implements ScalarFunction<Object> {
 
   private Object result(InternalRow row, int before) {
     if (body == null) {
-      body = NativeCode.of(code.source);
       readers = new PythonArgument[given.length()];
       for (int index = 0; index < readers.length; index++) {
         readers[index] = PythonArgument.of(given.fields()[index].dataType());
       }
+      body = NativeCode.of(code.source);
     }
     Object[] arguments = new Object[given.length() - before];
     for (int index = 0; index < arguments.length; index++) {
