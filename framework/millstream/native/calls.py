@@ -9,6 +9,7 @@ from millstream.native.aggregates import AGGREGATES, aggregate
 from millstream.native.expressions import Expressions
 from millstream.native.structs import struct_class
 from millstream.native.texts import method, text_of
+from millstream.native.times import time_method
 from millstream.native.values import (
     BOOL,
     FLOAT,
@@ -55,7 +56,10 @@ def call(walk: Expressions, node: ast.Call) -> Value:
             found = walk.collection(receiver)
             if found is not None:
                 return _method_of_constant(walk, node, found, name)
-            return method(walk, node, walk.value(receiver), name)
+            value = walk.any_value(receiver)
+            if value.is_time:
+                return time_method(walk, node, value, name)
+            return method(walk, node, walk.scalar(receiver, value), name)
     raise ObstacleError(node, f"a call of `{ast.unparse(node.func)[:40]}`")
 
 

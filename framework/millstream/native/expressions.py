@@ -83,7 +83,7 @@ class Expressions(ABC):
 
     def scalar(self, node: ast.expr, value: Value) -> Value:
         if not value.is_scalar:
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a struct or a list, in this place")
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, no number or text, in this place")
         return value
 
     def any_value(self, node: ast.expr) -> Value:
@@ -95,7 +95,8 @@ class Expressions(ABC):
             case ast.Attribute() if self.known(node):
                 return self._global(node)
             case ast.Attribute(value=base, attr=name):
-                return self._field(node, self.any_value(base), name)
+                of = self.any_value(base)
+                return self.time_part(node, of, name) if of.is_time else self._field(node, of, name)
             case ast.List(elts=parts):
                 return self._list([self.any_value(part) for part in parts])
             case ast.ListComp():
@@ -125,6 +126,9 @@ class Expressions(ABC):
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value: ...
+
+    @abstractmethod
+    def time_part(self, node: ast.Attribute, base: Value, name: str) -> Value: ...
 
     @abstractmethod
     def list_comprehension(self, node: ast.ListComp) -> Value: ...
@@ -263,8 +267,10 @@ class Expressions(ABC):
             case ast.Is() | ast.IsNot():
                 found = self._identical(node, a, b)
                 return f"!{found}" if isinstance(op, ast.IsNot) else found
-            case _ if not (a.is_scalar and b.is_scalar):
-                raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, a comparison of structs or lists")
+            case _ if not (a.is_scalar and b.is_scalar) and not Value("", a.kinds | b.kinds).is_time:
+                raise ObstacleError(
+                    node, f"`{ast.unparse(node)[:40]}`, a comparison of other values than numbers and texts"
+                )
             case ast.Eq() | ast.NotEq():
                 found = self._equal(a, b)
                 return self._boolean(f"!{found}" if isinstance(op, ast.NotEq) else found)

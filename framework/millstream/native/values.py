@@ -33,8 +33,14 @@ class ListKind(Struct, frozen=True):
     elements: Kinds
 
 
-Kind: TypeAlias = str | StructKind | ListKind
-"""The name of a scalar's class, a struct or a list."""
+class TimeKind(Struct, frozen=True):
+    """A date, or a time in UTC."""
+
+    name: str
+
+
+Kind: TypeAlias = str | StructKind | ListKind | TimeKind
+"""The name of a scalar's class, a struct, a list, a date or a time."""
 Kinds: TypeAlias = frozenset[Kind]
 """A value is one of these at run time."""
 
@@ -45,6 +51,8 @@ def _kind(name: str) -> Kinds:
 
 NONE, BOOL, INT, FLOAT, STR = map(_kind, ("NoneType", "bool", "int", "float", "str"))
 NUMBERS = BOOL | INT | FLOAT
+DATE: Kinds = frozenset((TimeKind("date"),))
+DATETIME: Kinds = frozenset((TimeKind("datetime"),))
 
 LONGEST_TEXT = 10_000
 """Characters of a text in generated code: a constant of Java has 64 KB at most."""
@@ -87,6 +95,11 @@ class Value(Struct, frozen=True):
         """Whether it is a list, or None."""
         lists = [each for each in self.kinds if isinstance(each, ListKind)]
         return bool(lists) and self.kinds - NONE == frozenset(lists)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a date or a time, or None."""
+        return self.kinds - NONE in {DATE, DATETIME}
 
 
 class Constant(Struct, frozen=True):

@@ -34,7 +34,7 @@ class Hint(Struct, frozen=True):
     fields: tuple[types.Field, ...] = ()
     """The fields of a struct, which know whether they can be NULL."""
     python: str = ""
-    """What its values are in Python: the name of a struct's class, `list` or `tuple`; empty for others."""
+    """The class of its values in Python, such as `int` or `list`; empty if only the SQL type is known."""
     parts: tuple["Hint", ...] = ()
     """Those of the fields of that class, or of the elements."""
 
@@ -160,7 +160,7 @@ class Hints(Struct):
             return self._recursive(node, node.id)
         name, written = module.qualified(node), ast.unparse(node)
         if name in SCALARS:
-            return Hint(SCALARS[name])
+            return Hint(SCALARS[name], python=name.rpartition(".")[2])
         if name in VAGUE:
             return self.error(node, "MS304", f"`{written}` does not specify a type", HELP)
         if name in LISTS or name in TUPLES or name in DICTS:

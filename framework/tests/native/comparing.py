@@ -18,7 +18,7 @@ from millstream.user_code import Source
 ROWS = 120
 TYPES = {
     "int": pa.int64(), "float": pa.float64(), "str": pa.string(), "bool": pa.bool_(),
-    "int32": pa.int32(), "float32": pa.float32(),
+    "int32": pa.int32(), "float32": pa.float32(), "date": pa.date32(), "time": pa.timestamp("us", "UTC"),
 }  # fmt: skip
 VALUES = {
     "int": [0, 1, -1, 2, 5, 7, -8, 100, 2**31, -(2**31), 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)],

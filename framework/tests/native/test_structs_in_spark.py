@@ -213,15 +213,15 @@ def test_what_is_not_provable_runs_in_python():
 
     assert (
         obstacle("def f(x: float) -> bool: return Point(x) == Point(x)")
-        == "`Point(x) == Point(x)`, a comparison of structs or lists"
+        == "`Point(x) == Point(x)`, a comparison of other values than numbers and texts"
     )
     assert (
         obstacle("def f(x: float) -> str: return str(Point(x))")
-        == "`Point(x)`, a struct or a list, in this place"
+        == "`Point(x)`, no number or text, in this place"
     )
     assert (
         obstacle("def f(x: float) -> float: return Point(x).length()")
-        == "`Point(x)`, a struct or a list, in this place"
+        == "`Point(x)`, no number or text, in this place"
     )
     assert (
         obstacle("def f(x: float) -> Counted: return Point(x)")

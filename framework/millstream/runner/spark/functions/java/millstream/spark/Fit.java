@@ -2,6 +2,8 @@ package millstream.spark;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -86,6 +88,10 @@ public final class Fit {
         return value -> isFloating(value) ? (Object) floating(value) : null;
       case "boolean":
         return value -> value instanceof Boolean ? value : null;
+      case "date":
+        return value -> value instanceof LocalDate ? (Object) (int) ((LocalDate) value).toEpochDay() : null;
+      case "timestamp":
+        return value -> value instanceof LocalDateTime ? (Object) PythonTimes.micros((LocalDateTime) value) : null;
       case "string":
         return value -> value instanceof String ? UTF8String.fromString((String) value) : null;
       default:

@@ -8,6 +8,7 @@ import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.IntegerType;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Reads an argument of a function as a value of Python. */
@@ -44,6 +46,11 @@ interface PythonArgument {
     if (type instanceof ArrayType) {
       return "[" + kind(((ArrayType) type).elementType()) + "]";
     }
+    if (type instanceof DateType) {
+      return "date";
+    } else if (type instanceof TimestampType) {
+      return "datetime";
+    }
     return type instanceof BooleanType ? "bool" : "";
   }
 
@@ -56,6 +63,10 @@ interface PythonArgument {
       return list(of(((ArrayType) type).elementType()));
     } else if (type instanceof DoubleType || type instanceof FloatType) {
       return (row, index) -> ((Number) row.get(index, type)).doubleValue();
+    } else if (type instanceof DateType) {
+      return (row, index) -> PythonTimes.date(row.getInt(index));
+    } else if (type instanceof TimestampType) {
+      return (row, index) -> PythonTimes.time(row.getLong(index));
     } else if (type instanceof BooleanType) {
       return (row, index) -> row.getBoolean(index);
     }

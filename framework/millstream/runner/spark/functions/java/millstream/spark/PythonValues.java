@@ -2,6 +2,8 @@ package millstream.spark;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -12,7 +14,7 @@ import java.util.Set;
 
 /**
  * Operators on values whose class is known only at run time: null is None, and there are Boolean, Long, BigInteger
- * (beyond 64 bits), Double, String and List. Constant collections are List, Set and Map. A struct is an array of
+ * (beyond 64 bits), Double, String, LocalDate, LocalDateTime and List. Constant collections are List, Set and Map. A struct is an array of
  * its fields, in the order of their names.
  */
 public final class PythonValues {
@@ -28,6 +30,11 @@ public final class PythonValues {
       return "bool";
     } else if (value instanceof Long || value instanceof BigInteger) {
       return "int";
+    }
+    if (value instanceof LocalDate) {
+      return "datetime.date";
+    } else if (value instanceof LocalDateTime) {
+      return "datetime.datetime";
     }
     return value instanceof Double ? "float" : "str";
   }
@@ -126,7 +133,7 @@ public final class PythonValues {
     } else if (value instanceof List) {
       return !((List<?>) value).isEmpty();
     }
-    return value instanceof BigInteger || value instanceof Object[] || !((String) value).isEmpty();
+    return !(value instanceof String) || !((String) value).isEmpty();
   }
 
   public static PythonError unsupported(String operator, Object a, Object b) {
@@ -282,7 +289,7 @@ public final class PythonValues {
     if (isNumber(a) && isNumber(b)) {
       return !isNaN(a) && !isNaN(b);
     }
-    if (a instanceof String && b instanceof String) {
+    if (a != null && b != null && a.getClass() == b.getClass()) {
       return true;
     }
     throw new PythonError("TypeError",
@@ -296,6 +303,12 @@ public final class PythonValues {
   private static int sign(Object a, Object b) {
     if (a instanceof String) {
       return PythonTexts.compare((String) a, (String) b);
+    }
+    if (a instanceof LocalDate) {
+      return ((LocalDate) a).compareTo((LocalDate) b);
+    }
+    if (a instanceof LocalDateTime) {
+      return ((LocalDateTime) a).compareTo((LocalDateTime) b);
     }
     if (a instanceof Long && b instanceof Long) {
       return Long.compare((Long) a, (Long) b);
