@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from millstream.native import messages
@@ -16,13 +16,11 @@ from millstream.native.values import (
     FLOAT,
     INT,
     NONE,
-    NULL,
     NUMBERS,
     STR,
     Constant,
     Kinds,
     ObstacleError,
-    StructKind,
     Value,
     boxed_literal,
     converted,
@@ -30,10 +28,7 @@ from millstream.native.values import (
     is_translatable,
     java_type,
     kind_of,
-    list_of,
     literal,
-    struct_kind,
-    union,
 )
 
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
@@ -94,15 +89,6 @@ class Expressions(ABC):
                 return self.code.read(name) or self._global(node)
             case ast.Attribute() if self.known(node):
                 return self._global(node)
-            case ast.Attribute(value=base, attr=name):
-                of = self.any_value(base)
-                return self.time_part(node, of, name) if of.is_time else self._field(node, of, name)
-            case ast.List(elts=parts):
-                return self._list([self.any_value(part) for part in parts])
-            case ast.ListComp():
-                return self.list_comprehension(node)
-            case ast.Dict(keys=keys, values=values):
-                return self._dict(node, keys, values)
             case ast.BinOp(left=left, op=op, right=right):
                 a = self.value(left)
                 return self.arithmetic(node, op, a, self.value(right))
@@ -116,25 +102,11 @@ class Expressions(ABC):
                 return self._either(values, stops_at=isinstance(op, ast.Or))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self._choice(test, body, orelse)
-            case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
-                return self._subscript(node, value, index)
-            case ast.Call():
-                return self.call(node)
-            case ast.JoinedStr(values=parts):
-                return self.joined_text(parts)
-        raise ObstacleError(node, _described(node))
+        return self.other(node)
 
     @abstractmethod
-    def call(self, node: ast.Call) -> Value: ...
-
-    @abstractmethod
-    def time_part(self, node: ast.Attribute, base: Value, name: str) -> Value: ...
-
-    @abstractmethod
-    def list_comprehension(self, node: ast.ListComp) -> Value: ...
-
-    @abstractmethod
-    def joined_text(self, parts: list[ast.expr]) -> Value: ...
+    def other(self, node: ast.expr) -> Value:
+        """Evaluate what is translated in other files."""
 
     def _scalar(self, node: ast.expr, value: Any) -> Value:
         if not is_translatable(value):
@@ -458,100 +430,6 @@ class Expressions(ABC):
         ]
         return found[0], found[1]
 
-    # Parts
-
-    def struct(self, kind: StructKind, values: Mapping[str, Value]) -> Value:
-        """Write a struct: an array of its fields."""
-        fields = ", ".join(self.code.boxed(values[name]) for name, _ in kind.fields)
-        return self.code.temporary(frozenset((kind,)), f"new Object[] {{{fields}}}")
-
-    def _list(self, parts: list[Value]) -> Value:
-        found = ", ".join(map(self.code.boxed, parts))
-        kinds = list_of(union(each.kinds for each in parts))
-        return self.code.temporary(kinds, f"PythonValues.list(new Object[] {{{found}}})")
-
-    def _dict(self, node: ast.expr, keys: Sequence[ast.expr | None], values: list[ast.expr]) -> Value:
-        """Translate a dict whose keys are constant: it can be that of a TypedDict."""
-        found: dict[str, Value] = {}
-        for key, value in zip(keys, values, strict=True):
-            match key:
-                case ast.Constant(value=str(name)) if name not in found:
-                    found[name] = self.any_value(value)
-                case _:
-                    raise ObstacleError(node, "a dict whose keys are not constant, different texts")
-        if not found:
-            raise ObstacleError(node, "an empty dict")
-        return self.struct(struct_kind("", {name: each.kinds for name, each in found.items()}), found)
-
-    def _field(self, node: ast.Attribute | ast.Subscript, base: Value, name: str) -> Value:
-        """Translate the field of an object, or the item of a dict."""
-        structs = [each for each in base.kinds if isinstance(each, StructKind)]
-        is_item = isinstance(node, ast.Subscript)
-        places = {[field for field, _ in each.fields].index(name) for each in structs if name in each}
-        if (
-            len(places) != 1
-            or not (base.kinds - NONE).issubset(structs)
-            or not all(name in each and (each.name == "") == is_item for each in structs)
-            or node.value.end_lineno != node.end_lineno
-        ):
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
-        missing = "AttributeError", f"'NoneType' object has no attribute '{name}'"
-        base = self.present(node, base, *(messages.of_none("subscript") if is_item else missing))
-        kinds = union(dict(each.fields)[name] for each in structs)
-        return self.code.temporary(kinds, f"((Object[]) {base.code})[{places.pop()}]", "Object")
-
-    def _subscript(self, node: ast.Subscript, container: ast.expr, index: ast.expr) -> Value:
-        found = self.collection(container)
-        if found is not None and not isinstance(index, ast.Slice):
-            return self._item(node, found, self.value(index))
-        text = self.any_value(container)
-        match index:
-            case ast.Constant(value=str(name)) if not text.is_scalar:
-                return self._field(node, text, name)
-        if not text.is_list and (not text.only(NONE | STR) or text.kinds == NONE):
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`: not of a text, a list or a dict")
-        if isinstance(index, ast.Slice):
-            if index.step is not None:
-                raise ObstacleError(node, "a slice with a step")
-            bounds = [NULL if each is None else self.value(each) for each in (index.lower, index.upper)]
-            if not all(each.only(NONE | INT | BOOL) for each in bounds):
-                raise ObstacleError(node, "a slice by anything but integers")
-            text = self.present(node, text, *messages.of_none("subscript"))
-            self.code.at(node.lineno)
-            start, stop = map(self.code.boxed, bounds)
-            if text.is_list:
-                code = f"PythonValues.slice((java.util.List) {text.code}, {start}, {stop})"
-                return self.code.temporary(text.kinds, code)
-            return self.code.temporary(STR, f"PythonTexts.slice({text.code}, {start}, {stop})")
-        at = self.value(index)
-        text = self.present(node, text, *messages.of_none("subscript"))
-        at = self.present(node, at, *messages.of_none(f"index of {'list' if text.is_list else 'str'}"))
-        if not at.only(INT | BOOL):
-            raise ObstacleError(node, "a position that is not an integer")
-        self.code.at(node.lineno)
-        if text.is_list:
-            code = f'PythonValues.item((java.util.List) {text.code}, {self.code.boxed(at)}, "list")'
-            return self.code.temporary(elements_of(text), code, "Object")
-        return self.code.temporary(STR, f"PythonTexts.item({text.code}, {self.code.boxed(at)})")
-
-    def _item(self, node: ast.expr, found: Constant, index: Value) -> Value:
-        field = self.program.field(found)
-        self.code.at(node.lineno)
-        if isinstance(found.value, dict):
-            kinds = union(map(kind_of, found.value.values())) or NONE
-            self.program.shows_texts |= "str" in index.kinds
-            code = f"PythonValues.item({field}, {self.code.boxed(index)}, UNPRINTABLE)"
-            return self.code.temporary(kinds, code, "Object")
-        name = type(found.value).__name__
-        if name in {"list", "tuple"}:
-            index = self.present(node, index, *messages.of_none(f"index of {name}"))
-        if name not in {"list", "tuple"} or not index.only(INT | BOOL):
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
-        kinds = union(map(kind_of, found.value)) or NONE
-        return self.code.temporary(
-            kinds, f"PythonValues.item({field}, {self.code.boxed(index)}, {literal(name)})", "Object"
-        )
-
 
 def _result(name: str, left: Kinds, right: Kinds) -> Kinds:
     """Return the kinds of an arithmetic result; of None, if it always raises."""
@@ -589,12 +467,3 @@ def _without_none(known: Known, name: str) -> Known:
     if local is None or local.kinds <= NONE:
         return known
     return {**known, name: Local(local.type, local.kinds - NONE, local.slot)}
-
-
-def _described(node: ast.expr) -> str:
-    names: Mapping[type[ast.expr], str] = {
-        ast.Lambda: "a lambda", ast.ListComp: "a comprehension", ast.SetComp: "a comprehension",
-        ast.DictComp: "a comprehension", ast.GeneratorExp: "a generator", ast.NamedExpr: "`:=`",
-        ast.Await: "`await`", ast.Starred: "`*`",
-    }  # fmt: skip
-    return names.get(type(node), f"`{ast.unparse(node)[:40]}`")

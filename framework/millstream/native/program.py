@@ -10,6 +10,7 @@ from millstream.native import characters
 from millstream.native.code import Code, Local
 from millstream.native.constants import Names
 from millstream.native.expressions import Expressions
+from millstream.native.parts import struct_value
 from millstream.native.statements import Statements, assigned_names
 from millstream.native.structs import StructClass
 from millstream.native.values import (
@@ -85,7 +86,7 @@ class Program:
             raise ObstacleError(node, f"an argument of `{struct.name}` without a name")
         given = self._arguments(walk, node, struct.fields, struct.defaults)
         values = dict(zip(struct.fields, given, strict=True))
-        return walk.struct(struct.kind({name: each.kinds for name, each in values.items()}), values)
+        return struct_value(walk, struct.kind({name: each.kinds for name, each in values.items()}), values)
 
     def _arguments(
         self, walk: Expressions, node: ast.Call, names: list[str], defaults: Mapping[str, ast.expr]
