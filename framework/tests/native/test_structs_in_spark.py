@@ -5,6 +5,7 @@ from native.comparing import compared, registered, rows
 from support.long import NATIVE_ROWS
 
 from millstream.native import Obstacle, translate
+from millstream.physical.emit.draft import LOCATED
 from millstream.project.functions import read_functions
 from millstream.text import Text
 from millstream.user_code import Source
@@ -187,6 +188,12 @@ def test_a_call_without_a_guard_returns_the_struct_or_stops_the_query(spark):
     point = "named_struct('x', {}, 'y', 1D, 'label', 'a')"
     found = spark.sql(f"select doubled({point.format('2.5D')}).x as x, doubled({point.format('1D')}) as p")
     assert [tuple(row) for row in found.collect()] == [(5.0, (2.0, 1.0, "a"))]
+    located = f"doubled{LOCATED}(named_struct('topic', 'a', 'offset', 7L), {{}})"
+    found = spark.sql(f"select {located.format(point.format('3D'))} as p").collect()
+    assert tuple(found[0].p) == (6.0, 1.0, "a")
+    failing = spark.sql(f"select {located.format(point.format('cast(null as double)'))}")
+    with pytest.raises(Exception, match=r"a function failed: topic a, offset 7: doubled\(\): TypeError"):
+        failing.collect()
     failing = spark.sql(f"select doubled({point.format('cast(null as double)')})")
     with pytest.raises(Exception, match=r"a function failed: doubled\(\): TypeError: unsupported operand"):
         failing.collect()
