@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from millstream.compile import compile_project
+from millstream.native import Translation, translate
+from millstream.project.functions import read_functions
+from millstream.text import Text
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -22,6 +25,14 @@ def test_a_project_compiles_and_has_a_sink_for_each_query(tmp_path, modules, nam
     assert found.diagnostics == ()
     sinks = {node.name for node in found.manifest.nodes.values() if node.config.get("materialized") == "sink"}
     assert sinks == {query.topic for query in modules(f"by_hand.{name}").queries(None, "", tmp_path)}
+
+
+def test_the_functions_of_the_pipelines_run_natively(tmp_path, modules):
+    modules("projects.pipelines").write(tmp_path, ["serial"], "events", "test")
+    text = Text("macros/scores.py", (tmp_path / "macros/scores.py").read_text())
+    translated = {each.name: translate(each, text.content) for each in read_functions(text)[0]}
+    assert translated.keys() >= {"optimize", "summarize"}
+    assert all(isinstance(each, Translation) for each in translated.values())
 
 
 def test_each_stored_model_of_the_example_is_a_query(modules):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 
 from millstream.native import messages
+from millstream.native.aggregates import AGGREGATES, aggregate
 from millstream.native.expressions import Expressions
+from millstream.native.structs import struct_class
 from millstream.native.texts import method, text_of
+from millstream.native.times import time_method
 from millstream.native.values import (
     BOOL,
     FLOAT,
@@ -16,11 +19,11 @@ from millstream.native.values import (
     NUMBERS,
     STR,
     Constant,
-    Kinds,
     ObstacleError,
     Value,
     java_type,
     kind_of,
+    union,
 )
 
 _DIGITS = 300
@@ -42,7 +45,10 @@ def call(walk: Expressions, node: ast.Call) -> Value:
             called = walk.names.function(name)
             if called is not None:
                 return walk.program.call(walk, node, called)
-    known = walk.names.known(node.func)
+            struct = struct_class(walk.names, name)
+            if struct is not None:
+                return walk.program.construct(walk, node, struct)
+    known = walk.known(node.func)
     if known.startswith(("builtins.", "math.")):
         return _known(walk, node, known)
     match node.func:
@@ -50,14 +56,19 @@ def call(walk: Expressions, node: ast.Call) -> Value:
             found = walk.collection(receiver)
             if found is not None:
                 return _method_of_constant(walk, node, found, name)
-            return method(walk, node, walk.value(receiver), name)
+            value = walk.any_value(receiver)
+            if value.is_time:
+                return time_method(walk, node, value, name)
+            return method(walk, node, walk.scalar(receiver, value), name)
     raise ObstacleError(node, f"a call of `{ast.unparse(node.func)[:40]}`")
 
 
 def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
-    if node.keywords:
+    if node.keywords and name != "builtins.sorted":
         raise ObstacleError(node, f"named arguments of `{ast.unparse(node.func)}`")
     arguments = node.args
+    if len(arguments) == 1 and name in AGGREGATES:
+        return aggregate(walk, node, name, arguments[0])
     match name, len(arguments):
         case "builtins.len", 1:
             return _length(walk, node, arguments[0])
@@ -65,6 +76,8 @@ def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
             return _extreme(walk, node, [walk.value(each) for each in arguments], least=name.endswith("min"))
         case "builtins.round", 2:
             return _rounded(walk, node, walk.value(arguments[0]), arguments[1])
+        case "builtins.bool", 1:
+            return walk.code.temporary(BOOL, walk.truth(walk.any_value(arguments[0])))
         case _, 1:
             return _of_one(walk, node, name, walk.value(arguments[0]))
     raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
@@ -77,8 +90,6 @@ def _of_one(walk: Expressions, node: ast.Call, name: str, value: Value) -> Value
     match name:
         case "builtins.str":
             return walk.code.temporary(STR, text_of(walk, value))
-        case "builtins.bool":
-            return walk.code.temporary(BOOL, walk.truth(value))
         case "builtins.abs":
             return _absolute(walk, value)
         case "builtins.float" | "math.fabs" if _is_number(value):
@@ -128,9 +139,11 @@ def _length(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
     found = walk.collection(argument)
     if found is not None:
         return walk.value(ast.copy_location(ast.Constant(len(found.value)), node))
-    text = walk.present(node, walk.value(argument), *messages.of_none("builtins.len"))
+    text = walk.present(node, walk.any_value(argument), *messages.of_none("builtins.len"))
+    if text.is_list:
+        return walk.code.integer(f"(long) ((java.util.List) {text.code}).size()")
     if text.kinds != STR:
-        raise ObstacleError(node, "`len()` of something that may not be a text")
+        raise ObstacleError(node, "`len()` of something that may not be a text or a list")
     return walk.code.integer(f"PythonTexts.length({text.code})")
 
 
@@ -176,7 +189,7 @@ def _method_of_constant(walk: Expressions, node: ast.Call, found: Constant, name
         raise ObstacleError(node, f"`.{name}()` of a constant collection")
     key, *default = (walk.value(each) for each in node.args)
     otherwise = default[0] if default else NULL
-    kinds: Kinds = frozenset[str]().union(otherwise.kinds, *map(kind_of, found.value.values()))
+    kinds = otherwise.kinds | union(map(kind_of, found.value.values()))
     field = walk.program.field(found)
     code = f"PythonValues.get({field}, {walk.code.boxed(key)}, {walk.code.boxed(otherwise)})"
     return walk.code.temporary(kinds, code, "Object")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from millstream.native.values import INT, Kinds, Value, converted, java_type
+from millstream.native.values import INT, Kinds, Value, converted, java_type, union
 
 
 class Local(Struct, frozen=True):
@@ -16,6 +16,8 @@ class Local(Struct, frozen=True):
     type: str
     """Of the variable of Java that holds it here."""
     kinds: Kinds
+    slot: str = ""
+    """That variable, if Python's can't change."""
 
 
 Known = Mapping[str, Local]
@@ -85,7 +87,7 @@ class Code:
         if local is None:
             return None
         natural = java_type(local.kinds, wide=self.wide)
-        slot = self.slot(name, local.type)
+        slot = local.slot or self.slot(name, local.type)
         if natural == local.type:
             return Value(slot, local.kinds)
         return Value(f"({converted(slot, local.type, natural)})", local.kinds)
@@ -106,7 +108,7 @@ class Code:
         names = set(reached[0]).intersection(*reached[1:])
         found: dict[str, Local] = {}
         for name in sorted(names):
-            kinds = frozenset[str]().union(*(each[name].kinds for each in reached))
+            kinds = union(each[name].kinds for each in reached)
             types = {each[name].type for each in reached}
             same = types.pop() if len(types) == 1 else java_type(kinds, wide=self.wide)
             found[name] = Local(same, kinds)

@@ -8,7 +8,8 @@ from typing import Any
 
 from millstream.native.values import Constant, ObstacleError, is_translatable
 from millstream.project.digests import names_of
-from millstream.project.python_module import Module
+from millstream.project.hints import Hints
+from millstream.project.python_module import Def, Module
 
 _COLLECTIONS = {"frozenset": frozenset, "set": set, "tuple": tuple, "list": list, "dict": dict}
 _LARGEST = 2**40
@@ -19,10 +20,11 @@ class Names:
     """What the names of a module stand for, if nothing in it can change that."""
 
     def __init__(self, module: Module) -> None:
-        self._module = module
+        self.module = module
+        self.hints = Hints(module)
         self._touching: dict[str, list[ast.stmt]] = defaultdict(list)
         for statement in module.body:
-            for name in names_of(statement).touches:
+            for name in names_of(statement).touches - _fields(statement):
                 self._touching[name].append(statement)
 
         self._shared = _possibly_changed(module.body)
@@ -34,15 +36,22 @@ class Names:
             case _:
                 return None
 
+    def class_(self, name: str) -> ast.ClassDef | None:
+        match self._touching.get(name):
+            case [ast.ClassDef(name=found) as node] if found == name:
+                return node
+            case _:
+                return None
+
     def known(self, node: ast.expr) -> str:
         """Return the qualified name of a builtin or of a part of `math`, such as `builtins.min`."""
         match node:
             case ast.Name(id=name) if name not in self._touching:
-                return self._module.qualified(node)
+                return self.module.qualified(node)
             case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name)):
                 match self._touching.get(name):
                     case [ast.Import() | ast.ImportFrom()]:
-                        return self._module.qualified(node)
+                        return self.module.qualified(node)
         return ""
 
     def constant(self, node: ast.expr) -> Any:
@@ -107,6 +116,17 @@ class Names:
                 raise ObstacleError(node, f"`{name}`, which this file does not define")
             case _:
                 raise ObstacleError(node, f"`{name}`, which is not a constant of this file")
+
+
+def _fields(statement: ast.stmt) -> set[str]:
+    """Return the fields of a class without methods: they are no names of the module."""
+    if not isinstance(statement, ast.ClassDef) or any(isinstance(each, Def) for each in statement.body):
+        return set()
+    return {
+        each.target.id
+        for each in statement.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    }
 
 
 def _calculated(node: ast.expr, op: ast.operator, left: Any, right: Any) -> Any:

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 from millstream.native import messages
 from millstream.native.code import Code, Known, Local
 from millstream.native.constants import Names
+from millstream.native.structs import StructClass
 from millstream.native.values import (
     BOOL,
     FLOAT,
     INT,
     NONE,
-    NULL,
     NUMBERS,
     STR,
     Constant,
@@ -24,6 +24,7 @@ from millstream.native.values import (
     Value,
     boxed_literal,
     converted,
+    elements_of,
     is_translatable,
     java_type,
     kind_of,
@@ -58,6 +59,9 @@ class Owner(Protocol):
     def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
         """Translate the call of another function of the file."""
 
+    def construct(self, walk: Expressions, node: ast.Call, struct: StructClass) -> Value:
+        """Translate the call of a class of the file."""
+
 
 class Expressions(ABC):
     """Translates the expressions of one function."""
@@ -69,12 +73,21 @@ class Expressions(ABC):
         self.local_names = local_names
 
     def value(self, node: ast.expr) -> Value:
+        """Evaluate an expression that must be a scalar."""
+        return self.scalar(node, self.any_value(node))
+
+    def scalar(self, node: ast.expr, value: Value) -> Value:
+        if not value.is_scalar:
+            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, no number or text, in this place")
+        return value
+
+    def any_value(self, node: ast.expr) -> Value:
         match node:
             case ast.Constant(value=value):
                 return self._scalar(node, value)
             case ast.Name(id=name):
                 return self.code.read(name) or self._global(node)
-            case ast.Attribute():
+            case ast.Attribute() if self.known(node):
                 return self._global(node)
             case ast.BinOp(left=left, op=op, right=right):
                 a = self.value(left)
@@ -89,19 +102,11 @@ class Expressions(ABC):
                 return self._either(values, stops_at=isinstance(op, ast.Or))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self._choice(test, body, orelse)
-            case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
-                return self._subscript(node, value, index)
-            case ast.Call():
-                return self.call(node)
-            case ast.JoinedStr(values=parts):
-                return self.joined_text(parts)
-        raise ObstacleError(node, _described(node))
+        return self.other(node)
 
     @abstractmethod
-    def call(self, node: ast.Call) -> Value: ...
-
-    @abstractmethod
-    def joined_text(self, parts: list[ast.expr]) -> Value: ...
+    def other(self, node: ast.expr) -> Value:
+        """Evaluate what is translated in other files."""
 
     def _scalar(self, node: ast.expr, value: Any) -> Value:
         if not is_translatable(value):
@@ -126,9 +131,18 @@ class Expressions(ABC):
         return self._scalar(node, found)
 
     def constant(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.Name) and node.id in self.local_names:
-            raise ObstacleError(node, f"`{node.id}`, which may be unbound here")
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and each.id in self.local_names:
+                what = "which may be unbound here" if each is node else "which is not a constant"
+                raise ObstacleError(node, f"`{each.id}`, {what}")
         return self.names.constant(node)
+
+    def known(self, node: ast.expr) -> str:
+        """Return the qualified name of a builtin or of a part of `math`, unless a local variable hides it."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return "" if isinstance(root, ast.Name) and root.id in self.local_names else self.names.known(node)
 
     def collection(self, node: ast.expr) -> Constant | None:
         """Return a constant collection, if the expression is one."""
@@ -139,16 +153,16 @@ class Expressions(ABC):
                 pass
             case _:
                 return None
-        if isinstance(node, ast.Call) and not self.names.known(node.func).startswith("builtins."):
+        if isinstance(node, ast.Call) and not self.known(node.func).startswith("builtins."):
             return None
         if isinstance(node, ast.Name) and node.id in self.local_names:
             return None
         try:
-            found = self.names.constant(node)
+            found = self.constant(node)
         except ObstacleError:
-            if isinstance(node, ast.Call):
-                return None
-            raise
+            if isinstance(node, ast.Name):
+                raise
+            return None
         return found if isinstance(found, Constant) else None
 
     # Conditions
@@ -160,12 +174,12 @@ class Expressions(ABC):
                 stops_at = isinstance(op, ast.Or)
                 found = self.code.variable("boolean", self.condition(values[0]))
                 known = self.code.known
-                self._narrow(values[0], truth=not stops_at)
+                self.narrow(values[0], truth=not stops_at)
                 for each in values[1:]:
                     with self.code.block() as lines:
                         self.code.write(f"{found} = {self.condition(each)};")
                     self.code.write_block(f"if ({'!' if stops_at else ''}{found}) {{", lines)
-                    self._narrow(each, truth=not stops_at)
+                    self.narrow(each, truth=not stops_at)
                 self.code.known = known
                 return found
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -174,7 +188,7 @@ class Expressions(ABC):
             case ast.Compare(left=left, ops=ops, comparators=comparators):
                 return self._comparison(node, left, ops, comparators)
             case _:
-                return self.truth(self.value(node))
+                return self.truth(self.any_value(node))
 
     def truth(self, value: Value) -> str:
         code = value.code
@@ -192,7 +206,7 @@ class Expressions(ABC):
             case _:
                 return f"PythonValues.truth({code})"
 
-    def _narrow(self, test: ast.expr, *, truth: bool) -> None:
+    def narrow(self, test: ast.expr, *, truth: bool) -> None:
         self.code.known = narrowed(self.code.known, test, truth=truth)
 
     def _comparison(
@@ -203,12 +217,12 @@ class Expressions(ABC):
                 raise ObstacleError(node, "a chain of comparisons with `in`")
             found = self._within(node, self.value(left), comparators[0])
             return f"!{found}" if isinstance(ops[0], ast.NotIn) else found
-        return self._chain(node, self.value(left), ops, comparators)
+        return self._chain(node, self.any_value(left), ops, comparators)
 
     def _chain(self, node: ast.Compare, a: Value, ops: list[ast.cmpop], comparators: list[ast.expr]) -> str:
         if isinstance(ops[0], ast.In | ast.NotIn):
             raise ObstacleError(node, "a chain of comparisons with `in`")
-        b = self.value(comparators[0])
+        b = self.any_value(comparators[0])
         first = self.compared(node, ops[0], a, b)
         if len(ops) == 1:
             return first
@@ -225,6 +239,10 @@ class Expressions(ABC):
             case ast.Is() | ast.IsNot():
                 found = self._identical(node, a, b)
                 return f"!{found}" if isinstance(op, ast.IsNot) else found
+            case _ if not (a.is_scalar and b.is_scalar) and not Value("", a.kinds | b.kinds).is_time:
+                raise ObstacleError(
+                    node, f"`{ast.unparse(node)[:40]}`, a comparison of other values than numbers and texts"
+                )
             case ast.Eq() | ast.NotEq():
                 found = self._equal(a, b)
                 return self._boolean(f"!{found}" if isinstance(op, ast.NotEq) else found)
@@ -270,25 +288,38 @@ class Expressions(ABC):
         if found is not None:
             field = self.program.field(found)
             return self._boolean(f"PythonValues.contains({field}, {self.code.boxed(value)})")
-        text = self.value(container)
+        if isinstance(container, ast.Tuple):
+            container = ast.copy_location(ast.List(container.elts, ast.Load()), container)
+        text = self.any_value(container)
         text = self.present(node, text, *messages.of_none("in"))
+        if text.is_list:
+            return self._in_list(node, text, value)
         value = self.present(node, value, *messages.of_none("in str"))
         if text.kinds != STR or value.kinds != STR:
-            raise ObstacleError(node, "`in` of something that is not a constant collection or a text")
+            raise ObstacleError(node, "`in` of something that is not a list, a constant collection or a text")
         return self._boolean(f"{text.code}.contains({value.code})")
+
+    def _in_list(self, node: ast.expr, found: Value, value: Value) -> str:
+        kinds = elements_of(found)
+        # Python finds the same NaN, but no equal one.
+        if not Value("", kinds).is_scalar or "float" in kinds & value.kinds:
+            raise ObstacleError(node, "`in` of a list of structs, lists or floats")
+        return self._boolean(
+            f"PythonValues.contains((java.util.List) {found.code}, {self.code.boxed(value)})"
+        )
 
     # Values by conditions
 
     def _either(self, values: list[ast.expr], *, stops_at: bool) -> Value:
         """Translate `and` and `or`, which return one of their operands."""
         first, *rest = values
-        left = self.value(first)
+        left = self.any_value(first)
         if not rest:
             return left
         known = self.code.known
         test = self.truth(left)
         with self.code.block() as lines:
-            self._narrow(first, truth=not stops_at)
+            self.narrow(first, truth=not stops_at)
             right = self._either(rest, stops_at=stops_at)
             self.code.known = known
         kept = left.kinds - (NONE if stops_at else frozenset())
@@ -300,8 +331,8 @@ class Expressions(ABC):
         branches = []
         for node, truth in ((body, True), (orelse, False)):
             with self.code.block() as lines:
-                self._narrow(test, truth=truth)
-                value = self.value(node)
+                self.narrow(test, truth=truth)
+                value = self.any_value(node)
                 self.code.known = known
             branches.append((value, value.kinds, lines))
         return self._chosen(condition, *branches)
@@ -374,7 +405,7 @@ class Expressions(ABC):
 
     # What raises for None
 
-    def present(self, node: ast.expr, value: Value, error: str, message: str) -> Value:
+    def present(self, node: ast.stmt | ast.expr, value: Value, error: str, message: str) -> Value:
         """Raise an error if a value is None; return it as one that is not."""
         if "NoneType" not in value.kinds or value.kinds == NONE:
             return value
@@ -398,51 +429,6 @@ class Expressions(ABC):
             for each in (a, b)
         ]
         return found[0], found[1]
-
-    # Parts
-
-    def _subscript(self, node: ast.expr, container: ast.expr, index: ast.expr) -> Value:
-        found = self.collection(container)
-        if found is not None and not isinstance(index, ast.Slice):
-            return self._item(node, found, self.value(index))
-        text = self.value(container)
-        if not text.only(NONE | STR) or text.kinds == NONE:
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`: not of a text or a constant collection")
-        if isinstance(index, ast.Slice):
-            if index.step is not None:
-                raise ObstacleError(node, "a slice with a step")
-            bounds = [NULL if each is None else self.value(each) for each in (index.lower, index.upper)]
-            if not all(each.only(NONE | INT | BOOL) for each in bounds):
-                raise ObstacleError(node, "a slice by anything but integers")
-            text = self.present(node, text, *messages.of_none("subscript"))
-            self.code.at(node.lineno)
-            start, stop = map(self.code.boxed, bounds)
-            return self.code.temporary(STR, f"PythonTexts.slice({text.code}, {start}, {stop})")
-        at = self.value(index)
-        text = self.present(node, text, *messages.of_none("subscript"))
-        at = self.present(node, at, *messages.of_none("index of str"))
-        if not at.only(INT | BOOL):
-            raise ObstacleError(node, "a position that is not an integer")
-        self.code.at(node.lineno)
-        return self.code.temporary(STR, f"PythonTexts.item({text.code}, {self.code.boxed(at)})")
-
-    def _item(self, node: ast.expr, found: Constant, index: Value) -> Value:
-        field = self.program.field(found)
-        self.code.at(node.lineno)
-        if isinstance(found.value, dict):
-            kinds = frozenset[str]().union(*map(kind_of, found.value.values())) or NONE
-            self.program.shows_texts |= "str" in index.kinds
-            code = f"PythonValues.item({field}, {self.code.boxed(index)}, UNPRINTABLE)"
-            return self.code.temporary(kinds, code, "Object")
-        name = type(found.value).__name__
-        if name in {"list", "tuple"}:
-            index = self.present(node, index, *messages.of_none(f"index of {name}"))
-        if name not in {"list", "tuple"} or not index.only(INT | BOOL):
-            raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
-        kinds = frozenset[str]().union(*map(kind_of, found.value)) or NONE
-        return self.code.temporary(
-            kinds, f"PythonValues.item({field}, {self.code.boxed(index)}, {literal(name)})", "Object"
-        )
 
 
 def _result(name: str, left: Kinds, right: Kinds) -> Kinds:
@@ -480,13 +466,4 @@ def _without_none(known: Known, name: str) -> Known:
     local = known.get(name)
     if local is None or local.kinds <= NONE:
         return known
-    return {**known, name: Local(local.type, local.kinds - NONE)}
-
-
-def _described(node: ast.expr) -> str:
-    names: Mapping[type[ast.expr], str] = {
-        ast.Lambda: "a lambda", ast.ListComp: "a comprehension", ast.SetComp: "a comprehension",
-        ast.DictComp: "a comprehension", ast.GeneratorExp: "a generator", ast.NamedExpr: "`:=`",
-        ast.Await: "`await`", ast.Starred: "`*`",
-    }  # fmt: skip
-    return names.get(type(node), f"`{ast.unparse(node)[:40]}`")
+    return {**known, name: Local(local.type, local.kinds - NONE, local.slot)}

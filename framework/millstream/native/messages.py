@@ -15,7 +15,7 @@ _DIVISIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 _OF_NONE: Mapping[str, Callable[[Any], Any]] = {
     "subscript": lambda none: none[1:], "builtins.len": len, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "digits": lambda none: round(none, 2),
-    "format": lambda none: format(none, ".2f"), "range": range,
+    "iter": iter, "format": lambda none: format(none, ".2f"), "range": range,
     "in": lambda none: "a" in none, "in str": "a".__contains__,
     "index of str": lambda none: "a"[none], "index of tuple": lambda none: (1,)[none],
     "index of list": lambda none: [1][none],
@@ -29,6 +29,16 @@ _OF_NONE: Mapping[str, Callable[[Any], Any]] = {
 def of_none(name: str) -> tuple[str, str]:
     """Return the type and the message of the error that an operation on None raises."""
     return _type_error(lambda: _OF_NONE[name](None))
+
+
+@cache
+def of_empty(name: str) -> tuple[str, str]:
+    """Return the type and the message of the error that `min` or `max` of nothing raises."""
+    try:
+        {"min": min, "max": max}[name](())
+    except ValueError as error:
+        return "ValueError", str(error)
+    raise AssertionError("nothing is least")
 
 
 @cache

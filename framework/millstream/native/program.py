@@ -10,7 +10,9 @@ from millstream.native import characters
 from millstream.native.code import Code, Local
 from millstream.native.constants import Names
 from millstream.native.expressions import Expressions
+from millstream.native.parts import struct_value
 from millstream.native.statements import Statements, assigned_names
+from millstream.native.structs import StructClass
 from millstream.native.values import (
     Constant,
     Kinds,
@@ -70,27 +72,37 @@ class Program:
         return self._by_value[code]
 
     def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
-        given = self._arguments(walk, node, called)
+        names = _parameters(called)
+        defaults = dict(zip(reversed(names), reversed(called.args.defaults), strict=False))
+        given = self._arguments(walk, node, names, defaults)
         kinds = tuple(value.kinds for value in given)
         method, returned = self.method(called, kinds, wide=walk.code.wide)
         walk.code.at(node.lineno)
         arguments = ", ".join(value.code for value in given)
         return walk.code.temporary(returned, f"{method}({arguments})")
 
-    def _arguments(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> list[Value]:
-        names = _parameters(called)
-        given = {name: walk.value(each) for name, each in zip(names, node.args, strict=False)}
+    def construct(self, walk: Expressions, node: ast.Call, struct: StructClass) -> Value:
+        if struct.family == "typed dict" and node.args:
+            raise ObstacleError(node, f"an argument of `{struct.name}` without a name")
+        given = self._arguments(walk, node, struct.fields, struct.defaults)
+        values = dict(zip(struct.fields, given, strict=True))
+        return struct_value(walk, struct.kind({name: each.kinds for name, each in values.items()}), values)
+
+    def _arguments(
+        self, walk: Expressions, node: ast.Call, names: list[str], defaults: Mapping[str, ast.expr]
+    ) -> list[Value]:
+        called = f"`{ast.unparse(node.func)}`"
+        given = {name: walk.any_value(each) for name, each in zip(names, node.args, strict=False)}
         if len(node.args) > len(names):
-            raise ObstacleError(node, f"too many arguments of `{called.name}`")
+            raise ObstacleError(node, f"too many arguments of {called}")
         for keyword in node.keywords:
             if keyword.arg not in names or keyword.arg in given:
-                raise ObstacleError(node, f"the argument `{keyword.arg}` of `{called.name}`")
-            given[str(keyword.arg)] = walk.value(keyword.value)
-        defaults = dict(zip(reversed(names), reversed(called.args.defaults), strict=False))
+                raise ObstacleError(node, f"the argument `{keyword.arg}` of {called}")
+            given[str(keyword.arg)] = walk.any_value(keyword.value)
         for name in names:
             if name not in given:
                 if name not in defaults:
-                    raise ObstacleError(node, f"a missing argument of `{called.name}`")
+                    raise ObstacleError(node, f"a missing argument of {called}")
                 given[name] = walk.default(defaults[name])
         return [given[name] for name in names]
 

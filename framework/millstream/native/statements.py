@@ -7,23 +7,19 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from millstream.native import messages
 from millstream.native.code import Known
 from millstream.native.expressions import Expressions, narrowed
+from millstream.native.iterations import loop_over
 from millstream.native.texts import text_of
 from millstream.native.values import (
-    BOOL,
-    INT,
     NONE,
     NUMBERS,
     STR,
-    Constant,
     Kinds,
     ObstacleError,
     Value,
     converted,
     java_type,
-    kind_of,
     literal,
 )
 
@@ -77,20 +73,20 @@ class Statements:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                self.code.assign(name, self.walk.value(value))
+                self.code.assign(name, self.walk.any_value(value))
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                self.code.assign(name, self.walk.value(value))
+                self.code.assign(name, self.walk.any_value(value))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 old = self.walk.value(ast.copy_location(ast.Name(name, ast.Load()), target))
                 old = self.code.temporary(old.kinds, old.code)
                 shown = ast.copy_location(ast.BinOp(target, op, value), node)
                 self.code.assign(name, self._augmented(shown, op, old, self.walk.value(value)))
             case ast.Return(value=value):
-                self.give_back(self.walk.value(value) if value else Value("null", NONE))
+                self.give_back(self.walk.any_value(value) if value else Value("null", NONE))
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse)
             case ast.For(target=ast.Name(id=name), iter=iterated, body=body, orelse=[]):
-                self._for(name, iterated, body)
+                self._for(node, name, iterated, body)
             case ast.While(test=test, body=body, orelse=[]):
                 self._while(test, body)
             case ast.Break():
@@ -180,7 +176,7 @@ class Statements:
                 break
             head, exit_ = new_head, new_exit
         else:
-            raise AssertionError("the kinds of a loop's variables grow without end")
+            raise ObstacleError(body[0], "a loop whose variables become other structs in each round")
         self.code.lines += entry
         self.code.write_block("while (T) {", lines)
         self.code.known = exit_
@@ -207,60 +203,12 @@ class Statements:
 
         self._loop(top, body)
 
-    def _for(self, name: str, iterated: ast.expr, body: list[ast.stmt]) -> None:
-        match iterated:
-            case ast.Call(func=called, args=bounds, keywords=[]) if (
-                self.walk.names.known(called) == "builtins.range" and 1 <= len(bounds) <= 3
-            ):
-                self._range(iterated, name, bounds, body)
-                return
-        found = self.walk.collection(iterated)
-        if found is not None and not isinstance(found.value, set | frozenset):
-            self._each(name, found, body)
-            return
-        raise ObstacleError(iterated, "a loop over anything but `range()` or a constant list or tuple")
-
-    def _range(self, node: ast.expr, name: str, bounds: list[ast.expr], body: list[ast.stmt]) -> None:
-        step = 1
-        if len(bounds) == 3:
-            found = self.walk.names.constant(bounds[2])
-            if not isinstance(found, int) or isinstance(found, bool) or found == 0:
-                raise ObstacleError(node, "a `range()` whose step is not a constant")
-            step = found
-        values = [self.walk.value(each) for each in bounds[:2]]
-        values = [self.walk.present(node, each, *messages.of_none("range")) for each in values]
-        if not all(each.kinds in {INT, BOOL} for each in values):
-            raise ObstacleError(node, "a `range()` of anything but integers")
-        start, stop = ["0L", *map(self._bound, values)][-2:]
-        counter = self.code.variable("long", start)
-        end = self.code.variable("long", stop)
+    def _for(self, node: ast.stmt, name: str, iterated: ast.expr, body: list[ast.stmt]) -> None:
+        over = loop_over(self.walk, node, iterated)
 
         def top() -> None:
-            self._end(f"{counter} {'>=' if step > 0 else '<='} {end}")
-            current = self.code.integer(counter)
-            self.code.write(f"{counter} = PythonNumbers.next({counter}, {step}L, {end});")
-            self.code.assign(name, current)
-
-        self._loop(top, body)
-
-    def _bound(self, value: Value) -> str:
-        return (
-            f"PythonValues.bound({value.code})"
-            if self.code.wide and value.kinds == INT
-            else self.walk.long(value)
-        )
-
-    def _each(self, name: str, found: Constant, body: list[ast.stmt]) -> None:
-        parts = tuple(found.value)
-        field = self.walk.program.field(Constant(parts))
-        kinds = frozenset[str]().union(*map(kind_of, parts)) or NONE
-        index = self.code.variable("int", "0")
-
-        def top() -> None:
-            self._end(f"{index} >= {len(parts)}")
-            current = self.code.temporary(kinds, f"{field}.get({index})", "Object")
-            self.code.write(f"{index} = {index} + 1;")
-            self.code.assign(name, current)
+            self._end(over.ended)
+            self.code.assign(name, over.advance())
 
         self._loop(top, body)
 
@@ -275,7 +223,7 @@ class Statements:
                 told = '""'
             case _:
                 raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
-        name = self.walk.names.known(called).removeprefix("builtins.")
+        name = self.walk.known(called).removeprefix("builtins.")
         if name not in _ERRORS:
             raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
         self.code.at(node.lineno)

@@ -7,6 +7,7 @@ import re
 
 from millstream.native import characters, messages
 from millstream.native.expressions import Expressions
+from millstream.native.iterations import list_value
 from millstream.native.values import (
     BOOL,
     INT,
@@ -16,7 +17,9 @@ from millstream.native.values import (
     Constant,
     ObstacleError,
     Value,
+    elements_of,
     java_type,
+    list_of,
     literal,
 )
 
@@ -98,11 +101,41 @@ def method(walk: Expressions, node: ast.Call, receiver: Value, name: str) -> Val
         case "find" | "count":
             (part,) = _texts(walk, node, exactly=1)
             return walk.code.integer(f"PythonTexts.{name}({text}, {part})")
+        case "join" if len(node.args) == 1 and not node.keywords:
+            return _joined(walk, node, text, node.args[0])
+        case "split":
+            return _split(walk, node, text)
         case "upper" | "lower":
             if node.args or node.keywords:
                 raise ObstacleError(node, f"arguments of `.{name}()`")
             return walk.code.temporary(STR, f"PythonTexts.{name}({text}, {walk.program.characters(name)})")
     raise ObstacleError(node, f"`.{name}()`")
+
+
+def _joined(walk: Expressions, node: ast.Call, text: str, argument: ast.expr) -> Value:
+    parts = list_value(walk, node, argument, messages.of_none_argument("join", 0, 1))
+    if not elements_of(parts) <= STR | NONE:
+        raise ObstacleError(node, "`.join()` of anything but texts")
+    walk.code.at(node.lineno)
+    return walk.code.temporary(STR, f"PythonTexts.join({text}, (java.util.List) {parts.code})")
+
+
+def _split(walk: Expressions, node: ast.Call, text: str) -> Value:
+    match node:
+        case ast.Call(args=[], keywords=[]):
+            code = f"PythonTexts.words({text}, {literal(characters.whitespace())})"
+        case ast.Call(args=[ast.Constant(value=str(part)), *most], keywords=[]) if part:
+            match most:
+                case []:
+                    limit = -1
+                case [ast.Constant(value=int(limit))]:
+                    pass
+                case _:
+                    raise ObstacleError(node, "`.split()` into anything but a constant number of parts")
+            code = f"PythonTexts.split({text}, {literal(part)}, {int(limit)}L)"
+        case _:
+            raise ObstacleError(node, "`.split()` by anything but a constant text")
+    return walk.code.temporary(list_of(STR), code)
 
 
 def _ends(walk: Expressions, node: ast.Call, text: str, java: str) -> Value:

@@ -7,40 +7,30 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from millstream import types
 from millstream.native import characters
 from millstream.native.constants import Names
+from millstream.native.parameters import kinds_of, signature
 from millstream.native.program import Program
+from millstream.native.results import fit
 from millstream.native.values import (
-    BOOL,
-    FLOAT,
-    INT,
-    NONE,
-    STR,
     Kinds,
     Obstacle,
     ObstacleError,
     converted,
     java_type,
     text_literal,
+    union,
 )
 from millstream.project.python_module import parse_module
 from millstream.project.values import Function
 from millstream.text import Text
-from millstream.types import Type
-
-_KINDS: dict[Type, Kinds] = {
-    types.BOOLEAN: BOOL, types.STRING: STR, types.DOUBLE: FLOAT, types.FLOAT: FLOAT,
-    **dict.fromkeys(types.INTEGERS, INT),
-}  # fmt: skip
-_RETURNED = (types.BIGINT, types.DOUBLE, types.STRING, types.BOOLEAN)
 
 
 class Translation(Struct, frozen=True):
     java: str
     """The source of a class."""
     kinds: tuple[str, ...]
-    """The Python classes of the arguments; each may be None, too."""
+    """What the arguments are in Python; each may be None, too."""
 
 
 def translate(function: Function, text: str) -> Translation | Obstacle:
@@ -70,37 +60,40 @@ def _translated(names: Names, function: Function) -> Translation:
         raise ObstacleError(
             node or ast.Pass(), "a function that is defined under a condition, or yields rows"
         )
-    for parameter in function.parameters:
-        if parameter.type not in _KINDS:
-            raise ObstacleError(node, f"the parameter `{parameter.name}`, a {parameter.type}")
-    if function.returns not in _RETURNED:
-        raise ObstacleError(node, f"a result of type {function.returns}")
-    if not function.parameters:
-        raise ObstacleError(node, "a function without parameters")
-    kinds = tuple(_KINDS[parameter.type] for parameter in function.parameters)
+    annotations = [each.annotation for each in (*node.args.posonlyargs, *node.args.args)]
+    hints = [names.hints.read(each) for each in annotations if each is not None]
+    if not hints or len(hints) < len(annotations) or node.returns is None:
+        raise ObstacleError(node, "a function without parameters, or without hints")
+    kinds, with_none = (
+        tuple(kinds_of(names, node, hint, optional=optional) for hint in hints) for optional in (False, True)
+    )
     program = Program(names)
     # Most rows have no NULL, for which the code can be simpler.
-    present = _call(program, node, kinds, wide=False)
-    optional = tuple(each | NONE for each in kinds)
-    any_value = _call(program, node, optional, wide=False)
-    wide = _call(program, node, optional, wide=True)
-    results = (found for _, found in program.methods.values())
-    program.shows_texts |= function.returns != types.STRING and any("str" in each for each in results)
-    return Translation(
-        _class(program, len(kinds), present, any_value, wide), tuple(next(iter(k)) for k in kinds)
-    )
+    forms = [
+        (given, wide, *program.method(node, given, wide=wide))
+        for given, wide in ((kinds, False), (with_none, False), (with_none, True))
+    ]
+    returned = union(each for *_, each in forms)
+    check = fit(program, node, names.hints.read(node.returns), returned)
+    calls = [_call(name, given, found, wide=wide) for given, wide, name, found in forms]
+    return Translation(_class(program, kinds, calls, check), tuple(map(signature, hints)))
 
 
-def _call(program: Program, node: ast.FunctionDef, kinds: tuple[Kinds, ...], *, wide: bool) -> str:
-    name, returned = program.method(node, kinds, wide=wide)
+def _call(name: str, kinds: tuple[Kinds, ...], returned: Kinds, *, wide: bool) -> str:
     arguments = (
         converted(f"a[{index}]", "Object", java_type(each, wide=wide)) for index, each in enumerate(kinds)
     )
     return converted(f"{name}({', '.join(arguments)})", java_type(returned, wide=wide), "Object")
 
 
-def _class(program: Program, count: int, present: str, any_value: str, wide: str) -> str:
-    all_present = " && ".join(f"a[{index}] != null" for index in range(count))
+def _class(program: Program, kinds: tuple[Kinds, ...], calls: list[str], check: str) -> str:
+    present, any_value, wide = calls
+    all_present = " && ".join(
+        f"a[{index}] != null"
+        if java_type(each, wide=False) != "Object"
+        else f"PythonValues.isPresent(a[{index}])"
+        for index, each in enumerate(kinds)
+    )
     unprintable = text_literal(characters.unprintable() if program.shows_texts else "")
     lines = [
         "package millstream.generated;",
@@ -109,6 +102,8 @@ def _class(program: Program, count: int, present: str, any_value: str, wide: str
         "  static boolean T = true;",
         f"  static final String UNPRINTABLE = {unprintable};",
         "  public String unprintable() { return UNPRINTABLE; }",
+        f"  static final Fit RESULT = {check};",
+        "  public Fit result() { return RESULT; }",
         *(f"  {field}" for field in program.fields.values()),
         "  public Object call(Object[] a) {",
         "    try {",

@@ -4,16 +4,55 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-Kinds = frozenset[str]
-"""Names of Python's classes: a value is one of them at run time."""
 
-NONE, BOOL, INT, FLOAT, STR = (frozenset((name,)) for name in ("NoneType", "bool", "int", "float", "str"))
+class StructKind(Struct, frozen=True):
+    """A struct. No code changes it, so that each value can have other kinds of fields."""
+
+    name: str
+    """Of its class; empty for a dict."""
+    fields: tuple[tuple[str, Kinds], ...]
+    """In the order of their names, which is the one of the array of Java that holds them."""
+
+    def __contains__(self, field: str) -> bool:
+        return any(name == field for name, _ in self.fields)
+
+
+def struct_kind(name: str, fields: Mapping[str, Kinds]) -> StructKind:
+    return StructKind(name, tuple(sorted(fields.items())))
+
+
+class ListKind(Struct, frozen=True):
+    """A list. No code changes it."""
+
+    elements: Kinds
+
+
+class TimeKind(Struct, frozen=True):
+    """A date, or a time in UTC."""
+
+    name: str
+
+
+Kind: TypeAlias = str | StructKind | ListKind | TimeKind
+"""The name of a scalar's class, a struct, a list, a date or a time."""
+Kinds: TypeAlias = frozenset[Kind]
+"""A value is one of these at run time."""
+
+
+def _kind(name: str) -> Kinds:
+    return frozenset((name,))
+
+
+NONE, BOOL, INT, FLOAT, STR = map(_kind, ("NoneType", "bool", "int", "float", "str"))
 NUMBERS = BOOL | INT | FLOAT
+DATE: Kinds = frozenset((TimeKind("date"),))
+DATETIME: Kinds = frozenset((TimeKind("datetime"),))
 
 LONGEST_TEXT = 10_000
 """Characters of a text in generated code: a constant of Java has 64 KB at most."""
@@ -46,6 +85,21 @@ class Value(Struct, frozen=True):
 
     def only(self, kinds: Kinds) -> bool:
         return self.kinds <= kinds
+
+    @property
+    def is_scalar(self) -> bool:
+        return all(isinstance(each, str) for each in self.kinds)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list, or None."""
+        lists = [each for each in self.kinds if isinstance(each, ListKind)]
+        return bool(lists) and self.kinds - NONE == frozenset(lists)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a date or a time, or None."""
+        return self.kinds - NONE in {DATE, DATETIME}
 
 
 class Constant(Struct, frozen=True):
@@ -84,7 +138,20 @@ def converted(code: str, given: str, wanted: str) -> str:
 
 
 def kind_of(value: object) -> Kinds:
-    return frozenset((type(value).__name__,))
+    return _kind(type(value).__name__)
+
+
+def list_of(elements: Kinds) -> Kinds:
+    return frozenset((ListKind(elements),))
+
+
+def elements_of(value: Value) -> Kinds:
+    """Return the kinds of a list's elements; of None, if it never has any."""
+    return union(each.elements for each in value.kinds if isinstance(each, ListKind)) or NONE
+
+
+def union(kinds: Iterable[Kinds]) -> Kinds:
+    return frozenset[Kind]().union(*kinds)
 
 
 @cache

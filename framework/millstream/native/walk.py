@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from millstream.native.calls import call
 from millstream.native.expressions import Expressions
+from millstream.native.iterations import list_comprehension
+from millstream.native.parts import dict_display, field, list_display, subscript
 from millstream.native.texts import joined_text
-from millstream.native.values import Value
+from millstream.native.times import time_part
+from millstream.native.values import ObstacleError, Value
 
 
 class Walk(Expressions):
-    def call(self, node: ast.Call) -> Value:
-        return call(self, node)
+    def other(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Attribute(value=base, attr=name):
+                value = self.any_value(base)
+                return (time_part if value.is_time else field)(self, node, value, name)
+            case ast.Subscript(value=container, slice=index, ctx=ast.Load()):
+                return subscript(self, node, container, index)
+            case ast.List(elts=parts):
+                return list_display(self, [self.any_value(part) for part in parts])
+            case ast.Dict(keys=keys, values=values):
+                return dict_display(self, node, keys, values)
+            case ast.ListComp():
+                return list_comprehension(self, node)
+            case ast.Call():
+                return call(self, node)
+            case ast.JoinedStr(values=parts):
+                return joined_text(self, parts)
+        raise ObstacleError(node, _described(node))
 
-    def joined_text(self, parts: list[ast.expr]) -> Value:
-        return joined_text(self, parts)
+
+def _described(node: ast.expr) -> str:
+    names: Mapping[type[ast.expr], str] = {
+        ast.Lambda: "a lambda", ast.SetComp: "a comprehension",
+        ast.DictComp: "a comprehension", ast.GeneratorExp: "a generator", ast.NamedExpr: "`:=`",
+        ast.Await: "`await`", ast.Starred: "`*`",
+    }  # fmt: skip
+    return names.get(type(node), f"`{ast.unparse(node)[:40]}`")

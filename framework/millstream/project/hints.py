@@ -33,6 +33,10 @@ class Hint(Struct, frozen=True):
     nullable: bool = False
     fields: tuple[types.Field, ...] = ()
     """The fields of a struct, which know whether they can be NULL."""
+    python: str = ""
+    """The class of its values in Python, such as `int` or `list`; empty if only the SQL type is known."""
+    parts: tuple["Hint", ...] = ()
+    """Those of the fields of that class, or of the elements."""
 
 
 UNKNOWN = Hint(types.UNKNOWN)
@@ -156,7 +160,7 @@ class Hints(Struct):
             return self._recursive(node, node.id)
         name, written = module.qualified(node), ast.unparse(node)
         if name in SCALARS:
-            return Hint(SCALARS[name])
+            return Hint(SCALARS[name], python=name.rpartition(".")[2])
         if name in VAGUE:
             return self.error(node, "MS304", f"`{written}` does not specify a type", HELP)
         if name in LISTS or name in TUPLES or name in DICTS:
@@ -201,9 +205,9 @@ class Hints(Struct):
             case "typing.Literal", [_, *_]:
                 return self._literal(node, parts)
             case _, [inner] if name in LISTS:
-                return Hint(types.Array(self.read(inner).type))
+                return _array("list", self.read(inner))
             case _, [inner, ast.Constant(value=value)] if name in TUPLES and value is ...:
-                return Hint(types.Array(self.read(inner).type))
+                return _array("tuple", self.read(inner))
             case _, _ if name in TUPLES:
                 remedy = "use a NamedTuple or a dataclass for a struct, `tuple[X, ...]` for an array."
                 message = "a tuple of fixed length has no names for its fields"
@@ -297,9 +301,14 @@ class Hints(Struct):
             read = {field: self.read(hint) for field, hint in fields.items()}
             row = types.Row(tuple(types.Field(field, hint.type) for field, hint in read.items()))
             nullable = tuple(types.Field(field, hint.type, hint.nullable) for field, hint in read.items())
-            self.structs[name] = Hint(row, fields=nullable) if read else UNKNOWN
+            parts = tuple(read.values())
+            self.structs[name] = Hint(row, fields=nullable, python=name, parts=parts) if read else UNKNOWN
             self.path.pop()
         return self.structs[name]
+
+
+def _array(python: str, element: Hint) -> Hint:
+    return Hint(types.Array(element.type), python=python, parts=(element,))
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -1,143 +1,15 @@
 """Translated functions, judged by Python: Spark's results are those of a worker, errors included."""
 
 import math
-import random
-from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
-from native.random_functions import PARAMETERS, Maker
+from native.comparing import compared, rows
+from native.random_functions import ARROW, PARAMETERS, Maker
 from support.long import NATIVE, NATIVE_ROWS
 
-from millstream.native import Obstacle, Translation, translate
+from millstream.native import Obstacle, translate
 from millstream.project.functions import read_functions
-from millstream.runner.python.functions import register
-from millstream.runner.python.worker import Called, Source, outcomes
 from millstream.text import Text
-
-ROWS = 120
-TYPES = {"int": pa.int64(), "float": pa.float64(), "str": pa.string(), "bool": pa.bool_()}
-VALUES = {
-    "int": [0, 1, -1, 2, 5, 7, -8, 100, 2**31, -(2**31), 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)],
-    "float": [
-        *(
-            0.0,
-            -0.0,
-            0.5,
-            1.5,
-            2.5,
-            -2.5,
-            1.005,
-            2.675,
-            0.1,
-            1e16,
-            1e22,
-            1e-5,
-            123456.789,
-            9007199254740993.0,
-        ),
-        *(math.inf, -math.inf, math.nan, 5e-324, 1.7976931348623157e308, -1e300, 3.0, 1e15 + 0.5),
-    ],
-    "str": [
-        "",
-        "a",
-        "b",
-        "purchase",
-        "é",
-        "É",
-        "😀",
-        "a😀b",
-        " a ",
-        "ΑΣ",
-        "ΑΣ.",
-        "Σ",
-        "ß",
-        "ǆ",
-        "zz",
-        "\u2003x",
-        "İ",
-    ],
-    "bool": [True, False],
-}
-
-
-def rows(seed, parameters, count=ROWS):
-    found = random.Random(seed)
-
-    def value(kind):
-        chance = found.random()
-        if chance < 0.06:
-            return None
-        if chance < 0.5:
-            return found.choice(VALUES[kind])
-        return {
-            "int": lambda: found.randint(-(10 ** found.randint(1, 18)), 10 ** found.randint(1, 18)),
-            "float": lambda: (
-                round(found.uniform(-1000, 1000), found.randint(0, 6)) * 10 ** found.randint(-3, 12)
-            ),
-            "str": lambda: "".join(found.choices("ab é😀\u03a3\u03c31", k=found.randint(0, 5))),
-            "bool": lambda: found.random() < 0.5,
-        }[kind]()
-
-    return [[value(kind) for kind in parameters.values()] for _ in range(count)]
-
-
-def by_python(source, function, given, parameters):
-    columns = list(columns_of(given, parameters).values())
-    returned = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
-    found = outcomes(Called(source, function.name, returned[str(function.returns)]), columns, len(given))
-    return [(value, found.errors.get(index)) for index, value in enumerate(found.values.to_pylist())]
-
-
-def columns_of(given, parameters):
-    columns = zip(*given, strict=True)
-    return {
-        name: pa.array(column, TYPES[kind])
-        for (name, kind), column in zip(parameters.items(), columns, strict=True)
-    }
-
-
-def by_spark(spark, functions, given, parameters):
-    table = pa.table({"n": pa.array(range(len(given))), **columns_of(given, parameters)})
-    spark.createDataFrame(table).createOrReplaceTempView("given")
-    arguments = ", ".join(parameters)
-    calls = ", ".join(f"{each.name}_where(true, {arguments}) as {each.name}" for each in functions)
-    found = spark.sql(f"select n, {calls} from given order by n")
-    plan = found._jdf.queryExecution().optimizedPlan().toString()
-    assert "ArrowEvalPython" not in plan, "all calls run in the JVM"
-    collected = found.collect()
-    return {
-        each.name: [(row[each.name].value, row[each.name].error) for row in collected] for each in functions
-    }
-
-
-def compared(spark, text, given, parameters, path="macros/random.py", names=None):
-    """Compare all functions of a file; return how many calls gave a value, and how many an error."""
-    functions, errors = read_functions(Text(path, text))
-    assert not [each for each in errors if each.severity == "error"]
-    chosen = [each for each in functions if names is None or each.name in names]
-    translated = [each for each in chosen if isinstance(translate(each, text), Translation)]
-    source = Source(path, text, str(abs(hash(text))))
-    project = SimpleNamespace(functions={each.name: each for each in functions}, root="/nowhere")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("millstream.runner.python.functions.source_of", lambda *_: source)
-        register(spark, project, [each.name for each in translated])
-    values = failed = 0
-    for start in range(0, len(translated), 12):
-        part = translated[start : start + 12]
-        native = by_spark(spark, part, given, parameters)
-        for function in part:
-            expected = by_python(source, function, given, parameters)
-            for row, wanted, got in zip(given, expected, native[function.name], strict=True):
-                assert same(got, wanted), (function.name, row, f"native {got}", f"Python {wanted}")
-                values += wanted[1] is None
-                failed += wanted[1] is not None
-    return translated, values, failed
-
-
-def same(got, wanted):
-    return repr(got) == repr(wanted)  # tells 0.0 from -0.0, and NaN is NaN
-
 
 CONSTRUCTS = """
 import math
@@ -274,6 +146,16 @@ def test_each_construct(spark):
 
 
 @pytest.mark.long
+def test_texts_of_floats_have_the_fewest_digits(spark):
+    text = "def shown(x: float) -> str: return str(x)\n"
+    powers = [math.ldexp(1.0, exponent) for exponent in range(-1074, 1024)]
+    given = [
+        [x] for power in powers for x in (power, math.nextafter(power, 0), math.nextafter(power, math.inf))
+    ]
+    assert compared(spark, text, given, {"x": "float"})[1:] == (len(given), 0)
+
+
+@pytest.mark.long
 def test_random_functions(spark):
     judged(spark, Maker(1).file(50))
 
@@ -285,6 +167,7 @@ def test_many_random_functions(spark):
 
 
 def judged(spark, text):
-    translated, values, failed = compared(spark, text, rows(1, PARAMETERS), PARAMETERS)
+    parameters = {name: ARROW.get(kind, kind) for name, kind in PARAMETERS.items()}
+    translated, values, failed = compared(spark, text, rows(1, parameters), parameters)
     assert len(translated) >= 40
     assert values > failed > 0

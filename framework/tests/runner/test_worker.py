@@ -246,6 +246,12 @@ def test_arguments_that_have_defaults_may_be_left_out():
     assert known.call(*known.converted([1])) == 3
 
 
+def test_a_literal_with_none_allows_none():
+    text = "from typing import Literal\ndef which(x: int) -> Literal['a', None]:\n    return 'a' if x else None\n"
+    called = Called(source(text), "which", pa.string())
+    assert plain_call(called)(pa.array([0, 1])).to_pylist() == [None, "a"]
+
+
 POINT = POINTS.type
 TYPED = pa.struct([("points", pa.list_(POINT))])
 FITTING = [

@@ -89,6 +89,8 @@ def _bare(hint: Any) -> tuple[Any, bool]:
         rest = [each for each in inner if each is not type(None)]
         bare, optional = _bare(rest[0])
         return bare, optional or len(rest) < len(inner)
+    if origin is typing.Literal:
+        return _NO_HINT, None in inner
     if origin in {typing.Annotated, typing.Final}:
         return _bare(inner[0])
     if hasattr(hint, "__supertype__"):

@@ -6,4 +6,7 @@ public interface NativeBody {
 
   /** The ranges of characters that {@code repr} escapes, for errors. */
   String unprintable();
+
+  /** The check of results. */
+  Fit result();
 }

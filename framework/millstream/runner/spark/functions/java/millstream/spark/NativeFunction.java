@@ -1,7 +1,6 @@
 package millstream.spark;
 
 import java.io.Serializable;
-import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -33,6 +32,7 @@ public final class NativeFunction implements ScalarFunction<Object> {
   private final StructType given;
   private final boolean deterministic;
   private transient NativeBody body;
+  private transient PythonArgument[] readers;
 
   private NativeFunction(Code code, Form form, StructType given, boolean deterministic) {
     this.code = code;
@@ -52,15 +52,13 @@ public final class NativeFunction implements ScalarFunction<Object> {
     final String source;
     final List<String> kinds;
     final DataType returns;
-    final boolean optional;
 
-    Code(String name, String file, String source, List<String> kinds, DataType returns, boolean optional) {
+    Code(String name, String file, String source, List<String> kinds, DataType returns) {
       this.name = name;
       this.file = file;
       this.source = source;
       this.kinds = kinds;
       this.returns = returns;
-      this.optional = optional;
     }
 
     @Override
@@ -80,8 +78,8 @@ public final class NativeFunction implements ScalarFunction<Object> {
    */
   public static void register(
       FunctionRegistry registry, String name, String file, String source, List<String> kinds, String returns,
-      boolean optional, boolean deterministic, String located, String guarded) {
-    Code code = new Code(name, file, source, new ArrayList<>(kinds), DataType.fromDDL(returns), optional);
+      boolean deterministic, String located, String guarded) {
+    Code code = new Code(name, file, source, new ArrayList<>(kinds), DataType.fromDDL(returns));
     NativeCode.of(source);  // a mistake of the translation is found before any query starts
     replace(registry, name, code, Form.PLAIN, deterministic);
     replace(registry, located, code, Form.LOCATED, false);
@@ -133,7 +131,7 @@ public final class NativeFunction implements ScalarFunction<Object> {
       return false;
     }
     for (int index = before; index < parts.size(); index++) {
-      if (!code.kinds.get(index - before).equals(kind(parts.get(index).dataType()))) {
+      if (!code.kinds.get(index - before).equals(PythonArgument.kind(parts.get(index).dataType()))) {
         return false;
       }
     }
@@ -145,23 +143,12 @@ public final class NativeFunction implements ScalarFunction<Object> {
       return false;
     }
     for (StructField field : ((StructType) type).fields()) {
-      if (!kind(field.dataType()).equals("str") && !kind(field.dataType()).equals("int")) {
+      String kind = PythonArgument.kind(field.dataType());
+      if (!kind.equals("str") && !kind.equals("int")) {
         return false;
       }
     }
     return true;
-  }
-
-  private static String kind(DataType type) {
-    if (type.equals(DataTypes.StringType)) {
-      return "str";
-    } else if (type.equals(DataTypes.LongType) || type.equals(DataTypes.IntegerType)
-        || type.equals(DataTypes.ShortType) || type.equals(DataTypes.ByteType)) {
-      return "int";
-    } else if (type.equals(DataTypes.DoubleType) || type.equals(DataTypes.FloatType)) {
-      return "float";
-    }
-    return type.equals(DataTypes.BooleanType) ? "bool" : "";
   }
 
   /** Called by generated code, which looks for it in this class alone. */
@@ -206,7 +193,7 @@ public final class NativeFunction implements ScalarFunction<Object> {
   private String told(RuntimeException error) {
     return error instanceof PythonError
         ? ((PythonError) error).told(code.name, code.file)
-        : code.name + "(): " + error.getMessage();
+        : code.name + "(): " + ((Unfit) error).told(body.unprintable());
   }
 
   private String location(InternalRow row) {
@@ -221,91 +208,18 @@ public final class NativeFunction implements ScalarFunction<Object> {
   }
 
   private Object result(InternalRow row, int before) {
-    Object[] arguments = new Object[given.length() - before];
-    for (int index = 0; index < arguments.length; index++) {
-      arguments[index] = argument(row, index + before);
-    }
     if (body == null) {
+      readers = new PythonArgument[given.length()];
+      for (int index = 0; index < readers.length; index++) {
+        readers[index] = PythonArgument.of(given.fields()[index].dataType());
+      }
       body = NativeCode.of(code.source);
     }
-    return fitted(body.call(arguments));
-  }
-
-  private Object argument(InternalRow row, int index) {
-    if (row.isNullAt(index)) {
-      return null;
+    Object[] arguments = new Object[given.length() - before];
+    for (int index = 0; index < arguments.length; index++) {
+      arguments[index] = readers[index + before].read(row, index + before);
     }
-    DataType type = given.fields()[index].dataType();
-    if (type instanceof org.apache.spark.sql.types.StringType) {
-      UTF8String text = row.getUTF8String(index);
-      if (!text.isValid()) {
-        throw new Unfit("an argument is not valid UTF-8");
-      }
-      return text.toString();
-    }
-    Object value = row.get(index, type);
-    if (value instanceof Float) {
-      return ((Float) value).doubleValue();
-    }
-    return value instanceof Number && !(value instanceof Double) ? (Object) ((Number) value).longValue() : value;
-  }
-
-  /** Why a result can't be stored. */
-  private static final class Unfit extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    Unfit(String message) {
-      super(message, null, false, false);
-    }
-  }
-
-  /** Checks a result as {@code runner/python/fitting.py} does. */
-  private Object fitted(Object value) {
-    if (value == null) {
-      if (code.optional) {
-        return null;
-      }
-      throw new Unfit("returned None, whose hint is not optional: " + typeName());
-    }
-    if (code.returns.equals(DataTypes.LongType)) {
-      if (value instanceof Long) {
-        return value;
-      }
-      if (value instanceof Double && (Double) value == Math.rint((Double) value)
-          && (Double) value >= -0x1p63 && (Double) value < 0x1p63) {
-        return ((Double) value).longValue();
-      }
-    } else if (code.returns.equals(DataTypes.DoubleType)) {
-      if (value instanceof Double) {
-        return value;
-      }
-      if (value instanceof Long && ((long) (double) (Long) value) == (Long) value && (Long) value != Long.MAX_VALUE) {
-        return (double) (Long) value;
-      }
-      if (value instanceof BigInteger) {
-        double found = ((BigInteger) value).doubleValue();
-        if (!Double.isInfinite(found) && new java.math.BigDecimal(found).toBigIntegerExact().equals(value)) {
-          return found;
-        }
-      }
-    } else if (code.returns.equals(DataTypes.BooleanType) && value instanceof Boolean) {
-      return value;
-    } else if (code.returns.equals(DataTypes.StringType) && value instanceof String) {
-      return UTF8String.fromString((String) value);
-    }
-    throw new Unfit("returned " + shown(value) + ", which does not fit " + typeName());
-  }
-
-  private String typeName() {
-    return code.returns.catalogString();
-  }
-
-  /** The start of a value on one line, as {@code fitting.shown} has it. */
-  private String shown(Object value) {
-    String text = String.join(" ", PythonTexts.repr(value, body.unprintable()).trim().split("\\s+"));
-    return text.codePointCount(0, text.length()) <= 80
-        ? text
-        : text.substring(0, text.offsetByCodePoints(0, 80)) + "…";
+    return body.result().fitted(body.call(arguments));
   }
 
   @Override

@@ -4,7 +4,9 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.MathContext;
 import java.math.RoundingMode;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /** Python's texts: their positions count characters, not units of UTF-16. */
@@ -68,8 +70,13 @@ public final class PythonTexts {
   /** The fewest digits that give the value back. Java before 19 may print more. */
   private static BigDecimal shortest(double value) {
     BigDecimal exact = new BigDecimal(value);
+    // The next smaller float is nearer than the next greater one: the best digits can be above, not the nearest.
+    boolean isPowerOfTwo = Math.getExponent(value) >= Double.MIN_EXPONENT && value == Math.scalb(1.0, Math.getExponent(value));
     for (int digits = 1; digits < 17; digits++) {
       BigDecimal found = exact.round(new MathContext(digits, RoundingMode.HALF_EVEN));
+      if (isPowerOfTwo && found.doubleValue() != value) {
+        found = exact.round(new MathContext(digits, RoundingMode.UP));
+      }
       if (found.doubleValue() == value) {
         return found.stripTrailingZeros();
       }
@@ -143,14 +150,9 @@ public final class PythonTexts {
   /** {@code text[start:stop]}; None stands for the start or the end. */
   public static String slice(String text, Object start, Object stop) {
     long length = length(text);
-    long first = start == null ? 0 : position(start, length);
-    long last = stop == null ? length : position(stop, length);
+    long first = start == null ? 0 : PythonValues.position(start, length);
+    long last = stop == null ? length : PythonValues.position(stop, length);
     return first >= last ? "" : part(text, first, last);
-  }
-
-  private static long position(Object given, long length) {
-    long at = PythonValues.bound(given);
-    return at < 0 ? Math.max(0, at + length) : Math.min(at, length);
   }
 
   private static String part(String text, long first, long last) {
@@ -187,6 +189,52 @@ public final class PythonTexts {
     long found = 0;
     for (int at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length())) {
       found++;
+    }
+    return found;
+  }
+
+  public static List<Object> characters(String text) {
+    List<Object> found = new ArrayList<>(text.length());
+    text.codePoints().forEach(each -> found.add(Character.toString(each)));
+    return found;
+  }
+
+  public static String join(String between, List<Object> parts) {
+    StringBuilder found = new StringBuilder();
+    for (int index = 0; index < parts.size(); index++) {
+      Object part = parts.get(index);
+      if (!(part instanceof String)) {
+        throw new PythonError("TypeError",
+            "sequence item " + index + ": expected str instance, " + PythonValues.typeOf(part) + " found");
+      }
+      found.append(index > 0 ? between : "").append((String) part);
+    }
+    return found.toString();
+  }
+
+  /** {@code text.split(part, most)}: a negative number is no limit. */
+  public static List<Object> split(String text, String part, long most) {
+    List<Object> found = new ArrayList<>();
+    int start = 0;
+    for (int at = text.indexOf(part); at >= 0 && (most < 0 || found.size() < most); at = text.indexOf(part, start)) {
+      found.add(text.substring(start, at));
+      start = at + part.length();
+    }
+    found.add(text.substring(start));
+    return found;
+  }
+
+  /** {@code text.split()}. */
+  public static List<Object> words(String text, String spaces) {
+    List<Object> found = new ArrayList<>();
+    int start = 0;
+    for (int at = 0; at <= text.length(); at++) {
+      if (at == text.length() || spaces.indexOf(text.charAt(at)) >= 0) {
+        if (at > start) {
+          found.add(text.substring(start, at));
+        }
+        start = at + 1;
+      }
     }
     return found;
   }

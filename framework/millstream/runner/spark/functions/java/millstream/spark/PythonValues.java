@@ -2,6 +2,9 @@ package millstream.spark;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -11,7 +14,8 @@ import java.util.Set;
 
 /**
  * Operators on values whose class is known only at run time: null is None, and there are Boolean, Long, BigInteger
- * (beyond 64 bits), Double and String. Constant collections are List, Set and Map.
+ * (beyond 64 bits), Double, String, LocalDate, LocalDateTime and List. Constant collections are List, Set and Map. A struct is an array of
+ * its fields, in the order of their names.
  */
 public final class PythonValues {
   private static final BigInteger LEAST = BigInteger.valueOf(Long.MIN_VALUE);
@@ -27,7 +31,37 @@ public final class PythonValues {
     } else if (value instanceof Long || value instanceof BigInteger) {
       return "int";
     }
+    if (value instanceof LocalDate) {
+      return "datetime.date";
+    } else if (value instanceof LocalDateTime) {
+      return "datetime.datetime";
+    }
     return value instanceof Double ? "float" : "str";
+  }
+
+  /** Where the array of a struct holds its fields. */
+  static int[] places(String[] names) {
+    String[] sorted = names.clone();
+    Arrays.sort(sorted, PythonTexts::compare);
+    int[] found = new int[names.length];
+    for (int index = 0; index < names.length; index++) {
+      found[index] = Arrays.binarySearch(sorted, names[index], PythonTexts::compare);
+    }
+    return found;
+  }
+
+  /** Whether neither a value nor a part of it is None. */
+  public static boolean isPresent(Object value) {
+    if (value instanceof Object[]) {
+      for (Object part : (Object[]) value) {
+        if (!isPresent(part)) {
+          return false;
+        }
+      }
+    } else if (value instanceof List) {
+      return isPresent(((List<?>) value).toArray());
+    }
+    return value != null;
   }
 
   static boolean isInteger(Object value) {
@@ -96,8 +130,10 @@ public final class PythonValues {
       return (Long) value != 0;
     } else if (value instanceof Double) {
       return (Double) value != 0;
+    } else if (value instanceof List) {
+      return !((List<?>) value).isEmpty();
     }
-    return value instanceof BigInteger || !((String) value).isEmpty();
+    return !(value instanceof String) || !((String) value).isEmpty();
   }
 
   public static PythonError unsupported(String operator, Object a, Object b) {
@@ -253,7 +289,7 @@ public final class PythonValues {
     if (isNumber(a) && isNumber(b)) {
       return !isNaN(a) && !isNaN(b);
     }
-    if (a instanceof String && b instanceof String) {
+    if (a != null && b != null && a.getClass() == b.getClass()) {
       return true;
     }
     throw new PythonError("TypeError",
@@ -267,6 +303,15 @@ public final class PythonValues {
   private static int sign(Object a, Object b) {
     if (a instanceof String) {
       return PythonTexts.compare((String) a, (String) b);
+    }
+    if (a instanceof LocalDate) {
+      return ((LocalDate) a).compareTo((LocalDate) b);
+    }
+    if (a instanceof LocalDateTime) {
+      return ((LocalDateTime) a).compareTo((LocalDateTime) b);
+    }
+    if (a instanceof Long && b instanceof Long) {
+      return Long.compare((Long) a, (Long) b);
     }
     if (a instanceof Double && b instanceof Double) {
       double left = (Double) a;
@@ -389,5 +434,25 @@ public final class PythonValues {
       throw new PythonError("IndexError", type + " index out of range");
     }
     return list.get((int) found);
+  }
+
+  /** {@code list[start:stop]}; None stands for the start or the end. */
+  public static List<Object> slice(List<Object> list, Object start, Object stop) {
+    int first = start == null ? 0 : (int) position(start, list.size());
+    int last = stop == null ? list.size() : (int) position(stop, list.size());
+    return first >= last ? list() : list.subList(first, last);
+  }
+
+  /** Where a bound of a slice is in a sequence. */
+  static long position(Object given, long length) {
+    long at = bound(given);
+    return at < 0 ? Math.max(0, at + length) : Math.min(at, length);
+  }
+
+  /** Not for floats, of which NaN has no place. */
+  public static List<Object> sorted(List<Object> list, boolean reverse) {
+    List<Object> found = new ArrayList<>(list);
+    found.sort((a, b) -> reverse ? sign(b, a) : sign(a, b));
+    return found;
   }
 }

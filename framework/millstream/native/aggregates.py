@@ -1,0 +1,133 @@
+"""Builtins that take all values of a list or a generator: `sum`, `min`, `any`, `sorted` and the like."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+from millstream.native import messages
+from millstream.native.expressions import Expressions
+from millstream.native.iterations import each_value, list_value
+from millstream.native.values import (
+    BOOL,
+    INT,
+    NONE,
+    NUMBERS,
+    STR,
+    Kinds,
+    ObstacleError,
+    Value,
+    converted,
+    elements_of,
+    java_type,
+    literal,
+)
+
+_COMPENSATED = sys.version_info >= (3, 12)
+"""From then on, `sum` of floats depends on the version in the last digit."""
+AGGREGATES = frozenset(f"builtins.{name}" for name in ("any", "all", "sum", "min", "max", "sorted", "list"))
+_DEFAULTS = {"long": "0L", "double": "0.0", "boolean": "false"}
+
+
+def aggregate(walk: Expressions, node: ast.Call, name: str, argument: ast.expr) -> Value:
+    match name:
+        case "builtins.any" | "builtins.all":
+            return _quantified(walk, node, argument, stops_at=name == "builtins.any")
+        case "builtins.sum":
+            return _sum(walk, node, argument)
+        case "builtins.min" | "builtins.max":
+            return _extreme(walk, node, argument, name.partition(".")[2])
+        case "builtins.sorted":
+            return _sorted(walk, node, argument)
+    return list_value(walk, node, argument)
+
+
+def _quantified(walk: Expressions, node: ast.Call, argument: ast.expr, *, stops_at: bool) -> Value:
+    found = walk.code.variable("boolean", literal(not stops_at))
+
+    def test(value: Value, leave: str) -> None:
+        truth = walk.truth(value)
+        lines = [f"{found} = {literal(stops_at)};", leave]
+        walk.code.write_block(f"if ({truth if stops_at else f'!({truth})'}) {{", lines)
+
+    each_value(walk, node, argument, test)
+    return Value(found, BOOL)
+
+
+def _sum(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
+    code = walk.code
+    kinds = seen = INT
+    while True:  # until the kinds of the total are known
+        java = java_type(kinds, wide=code.wide)
+        with code.block() as lines:
+            total = Value(code.variable(java, converted("0L", "long", java)), kinds)
+
+            def add(value: Value, _: str, total: Value = total, java: str = java) -> None:
+                nonlocal seen
+                if not value.only(NUMBERS | NONE):
+                    raise ObstacleError(node, "`sum()` of anything but numbers")
+                found = walk.arithmetic(node, ast.Add(), total, value)
+                seen |= found.kinds
+                if found.only(total.kinds):
+                    given = java_type(found.kinds, wide=code.wide)
+                    code.write(f"{total.code} = {converted(found.code, given, java)};")
+
+            each_value(walk, node, argument, add)
+        if seen <= kinds:
+            break
+        kinds = seen
+    if _COMPENSATED and "float" in kinds:
+        raise ObstacleError(node, "`sum()` of floats, whose last digit depends on the version of Python")
+    code.lines += lines
+    return total
+
+
+def _extreme(walk: Expressions, node: ast.Call, argument: ast.expr, name: str) -> Value:
+    """Translate `min` or `max`: a later value is taken only if it is less, or greater."""
+    code = walk.code
+    sign = ast.Lt() if name == "min" else ast.Gt()
+    kinds: Kinds = NONE
+    seen: Kinds = frozenset()
+    while True:  # until the kinds of the values are known
+        java = java_type(kinds, wide=code.wide)
+        with code.block() as lines:
+            best = Value(code.variable(java, _DEFAULTS.get(java, "null")), kinds)
+            found = code.variable("boolean", "false")
+
+            def take(value: Value, _: str, best: Value = best, java: str = java, found: str = found) -> None:
+                nonlocal seen
+                seen |= walk.scalar(node, value).kinds
+                taken = code.variable("boolean", f"!{found}")
+                with code.block() as comparison:
+                    code.write(f"{taken} = {walk.compared(node, sign, value, best)};")
+                code.write_block(f"if ({found}) {{", comparison)
+                if value.only(best.kinds):
+                    given = converted(value.code, java_type(value.kinds, wide=code.wide), java)
+                    code.write_block(f"if ({taken}) {{", [f"{best.code} = {given};", f"{found} = true;"])
+
+            each_value(walk, node, argument, take)
+        if (seen or NONE) == kinds:
+            break
+        kinds = seen
+    code.lines += lines
+    code.at(node.lineno)
+    error = ", ".join(map(literal, messages.of_empty(name)))
+    code.write(f"if (!{found}) throw new PythonError({error});")
+    return best
+
+
+def _sorted(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
+    match node.keywords:
+        case []:
+            reverse = False
+        case [ast.keyword(arg="reverse", value=ast.Constant(value=bool(reverse)))]:
+            pass
+        case _:
+            raise ObstacleError(node, f"named arguments of `{ast.unparse(node.func)}`")
+    value = list_value(walk, node, argument)
+    kinds = elements_of(value)
+    if not (kinds <= INT | BOOL or kinds == STR):
+        raise ObstacleError(node, "`sorted()` of anything but integers, or texts, without None")
+    return walk.code.temporary(
+        value.kinds, f"PythonValues.sorted((java.util.List) {value.code}, {literal(reverse)})"
+    )

@@ -1,0 +1,159 @@
+"""Runs functions natively and over Arrow in Spark, on values near the limits of their types, and compares."""
+
+import math
+import random
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from msgspec.structs import replace
+
+from millstream.native import Translation, translate
+from millstream.project.functions import read_functions
+from millstream.runner.python.functions import register
+from millstream.text import Text
+from millstream.user_code import Source
+
+ROWS = 120
+TYPES = {
+    "int": pa.int64(), "float": pa.float64(), "str": pa.string(), "bool": pa.bool_(),
+    "int32": pa.int32(), "float32": pa.float32(), "date": pa.date32(), "time": pa.timestamp("us", "UTC"),
+}  # fmt: skip
+VALUES = {
+    "int": [0, 1, -1, 2, 5, 7, -8, 100, 2**31, -(2**31), 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)],
+    "float": [
+        *(
+            0.0,
+            -0.0,
+            0.5,
+            1.5,
+            2.5,
+            -2.5,
+            1.005,
+            2.675,
+            0.1,
+            1e16,
+            1e22,
+            1e-5,
+            123456.789,
+            9007199254740993.0,
+        ),
+        *(math.inf, -math.inf, math.nan, 5e-324, 1.7976931348623157e308, -1e300, 3.0, 1e15 + 0.5),
+    ],
+    "str": [
+        "",
+        "a",
+        "b",
+        "purchase",
+        "é",
+        "É",
+        "😀",
+        "a😀b",
+        " a ",
+        "ΑΣ",
+        "ΑΣ.",
+        "Σ",
+        "ß",
+        "ǆ",
+        "zz",
+        "\u2003x",
+        "İ",
+    ],
+    "bool": [True, False],
+}
+
+
+def arrow_type(kind):
+    """Return the type of a scalar's name, of the fields of a dict, or of the element of a list."""
+    if isinstance(kind, dict):
+        return pa.struct([(name, arrow_type(each)) for name, each in kind.items()])
+    return pa.list_(arrow_type(kind[0])) if isinstance(kind, list) else TYPES[kind]
+
+
+def rows(seed, parameters, count=ROWS):
+    found = random.Random(seed)
+
+    def value(kind):
+        chance = found.random()
+        if chance < 0.06:
+            return None
+        if isinstance(kind, dict):
+            return {name: value(each) for name, each in kind.items()}
+        if isinstance(kind, list):
+            none = found.random() < 0.3
+            values = [value(kind[0]) for _ in range(found.choice((0, 1, 2, 3, 6)))]
+            return [each for each in values if none or each is not None]
+        if kind.endswith("32"):
+            return {
+                "int32": lambda: found.randint(-(2**31), 2**31 - 1),
+                "float32": lambda: found.randint(-9, 9) / 8,
+            }[kind]()
+        if chance < 0.5:
+            return found.choice(VALUES[kind])
+        return {
+            "int": lambda: found.randint(-(10 ** found.randint(1, 18)), 10 ** found.randint(1, 18)),
+            "float": lambda: (
+                round(found.uniform(-1000, 1000), found.randint(0, 6)) * 10 ** found.randint(-3, 12)
+            ),
+            "str": lambda: "".join(found.choices("ab é😀\u03a3\u03c31", k=found.randint(0, 5))),
+            "bool": lambda: found.random() < 0.5,
+        }[kind]()
+
+    return [[value(kind) for kind in parameters.values()] for _ in range(count)]
+
+
+def compared(spark, text, given, parameters, path="macros/random.py", names=None):
+    """Compare all functions of a file; return how many calls gave a value, and how many an error."""
+    functions, errors = read_functions(Text(path, text))
+    assert not [each for each in errors if each.severity == "error"]
+    chosen = [each for each in functions if names is None or each.name in names]
+    translated = [each for each in chosen if isinstance(translate(each, text), Translation)]
+    source = Source(path, text, str(abs(hash(text))))
+    columns = zip(*given, strict=True)
+    table = pa.table(
+        {"n": pa.array(range(len(given)))}
+        | {
+            name: pa.array(column, arrow_type(kind))
+            for (name, kind), column in zip(parameters.items(), columns, strict=True)
+        }
+    )
+    spark.createDataFrame(table).createOrReplaceTempView("given")
+    values = failed = 0
+    different = {}
+    for start in range(0, len(translated), 12):
+        part = translated[start : start + 12]
+        expected = by_spark(spark, source, [replace(each, runs="python") for each in part], parameters)
+        native = by_spark(spark, source, part, parameters)
+        for name, wanted in expected.items():
+            got = native[name]
+            for index in pc.indices_nonzero(pc.not_equal(got, wanted)).to_pylist()[:1]:
+                row, native_json, python_json = given[index], got[index].as_py(), wanted[index].as_py()
+                different[name] = row, f"native {native_json}", f"Python {python_json}"
+            count = pc.sum(pc.ends_with(wanted, '"error":null}')).as_py()
+            values += count
+            failed += len(given) - count
+    assert different == {}
+    return translated, values, failed
+
+
+def registered(spark, source, functions):
+    project = SimpleNamespace(functions={each.name: each for each in functions}, root="/nowhere")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("millstream.runner.python.functions.source_of", lambda *_: source)
+        register(spark, project, [each.name for each in functions])
+
+
+def by_spark(spark, source, functions, parameters):
+    """Return the values and errors of each function as JSON, which tells 0.0 from -0.0, and has NaN."""
+    registered(spark, source, functions)
+    arguments = ", ".join(parameters)
+    calls = ", ".join(
+        f"to_json({each.name}_where(true, {arguments}), map('ignoreNullFields', 'false')) as {each.name}"
+        for each in functions
+    )
+    found = spark.sql(f"select {calls} from given order by n")
+    plan = found._jdf.queryExecution().optimizedPlan().toString()
+    assert ("ArrowEvalPython" in plan) == any(each.runs == "python" for each in functions)
+    table = found.toArrow()
+    return {each.name: table[each.name] for each in functions}
