@@ -1,6 +1,7 @@
 """Translated functions, judged by Python: Spark's results are those of a worker, errors included."""
 
 import math
+import random
 
 import pytest
 from native.comparing import compared, rows
@@ -152,6 +153,11 @@ def test_texts_of_floats_have_the_fewest_digits(spark):
     given = [
         [x] for power in powers for x in (power, math.nextafter(power, 0), math.nextafter(power, math.inf))
     ]
+    dice = random.Random(1)
+    for _ in range(50_000):
+        # Numbers as people write them, of up to 18 digits, and their neighbors.
+        written = float(f"{dice.randrange(10 ** dice.randint(1, 18))}e{dice.randint(-20, 4)}")
+        given += [[written], [math.nextafter(written, dice.choice((0, math.inf)))]]
     assert compared(spark, text, given, {"x": "float"})[1:] == (len(given), 0)
 
 

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.DoubleStream;
 
 /** Python's texts: their positions count characters, not units of UTF-16. */
 public final class PythonTexts {
@@ -67,12 +68,27 @@ public final class PythonTexts {
     return sign + digits.substring(0, point) + "." + digits.substring(point);
   }
 
-  /** The fewest digits that give the value back. Java before 19 may print more. */
+  private static final double[] TENS = DoubleStream.iterate(1, each -> each * 10).limit(18).toArray();
+  private static final double FEW_DIGITS = 1e15;
+
+  /** The fewest digits that give a positive value back. Java before 19 may print more. */
   private static BigDecimal shortest(double value) {
+    int least = 1;
+    if (value >= 1e-3 && value < FEW_DIGITS) {
+      // No two numbers of 15 digits are the same float. Such a number times a power of ten is off by less than a
+      // quarter, and the quotient of two exact numbers is rounded once, as their digits are when they are read.
+      for (int decimals = 0; decimals < TENS.length && value * TENS[decimals] < FEW_DIGITS; decimals++) {
+        double whole = Math.rint(value * TENS[decimals]);
+        if (whole / TENS[decimals] == value) {
+          return BigDecimal.valueOf((long) whole, decimals).stripTrailingZeros();
+        }
+      }
+      least = 16;
+    }
     BigDecimal exact = new BigDecimal(value);
     // The next smaller float is nearer than the next greater one: the best digits can be above, not the nearest.
     boolean isPowerOfTwo = Math.getExponent(value) >= Double.MIN_EXPONENT && value == Math.scalb(1.0, Math.getExponent(value));
-    for (int digits = 1; digits < 17; digits++) {
+    for (int digits = least; digits < 17; digits++) {
       BigDecimal found = exact.round(new MathContext(digits, RoundingMode.HALF_EVEN));
       if (isPowerOfTwo && found.doubleValue() != value) {
         found = exact.round(new MathContext(digits, RoundingMode.UP));
