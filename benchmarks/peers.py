@@ -12,11 +12,9 @@ The broker's own CPU does not count. Figures of Kafka Streams include two second
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import math
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -32,6 +30,7 @@ sys.path[:0] = [str(HERE.parent / "framework/tests"), str(PEERS / "kafka_streams
 
 import pipelines  # noqa: E402
 from confluent_kafka import Producer  # noqa: E402
+from measured import adopt_orphans, cpu_of  # noqa: E402
 from projects.pipelines import TOPICS, write  # noqa: E402
 from support.runs import create_topics, pairs, queue_record, received  # noqa: E402
 
@@ -57,7 +56,6 @@ STREAMS = (
         70837810,
     ),
 )
-SUBREAPER = 36
 WORKLOADS = {"scoring": ("efficient",), "all": tuple(TOPICS)} | {mode: (mode,) for mode in TOPICS}
 FINAL_ONLY = {"expert, final topics"}
 
@@ -69,35 +67,8 @@ class Side:
         self.name, self.command = name, command
 
     def run(self, workload: str, events: str, prefix: str, folder: Path) -> float:
-        """Run to the end; return the CPU seconds of the process and of all that it started."""
-        command = self.command(workload, events, prefix, folder)
-        others, before = children(), ended_cpu()
-        with (folder / "log").open("ab") as log:
-            done = subprocess.run(command, cwd=folder, stdout=log, stderr=log, check=False)
-        if done.returncode:
-            sys.exit(f"{self.name}: exit code {done.returncode}\n{(folder / 'log').read_text()[-4000:]}")
-        wait_for_orphans(others)
-        return ended_cpu() - before
-
-
-def ended_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def children() -> set[int]:
-    return {
-        int(each)
-        for task in Path("/proc/self/task").iterdir()
-        for each in (task / "children").read_text().split()
-    }
-
-
-def wait_for_orphans(before: set[int]) -> None:
-    """Wait for the processes that outlived their parents, so that their CPU is counted."""
-    while more := children() - before:
-        for process in more:
-            os.waitpid(process, 0)
+        """Run to the end; return the CPU seconds."""
+        return cpu_of(self.command(workload, events, prefix, folder), folder, self.name)
 
 
 def sides(bootstrap: str, place: Path) -> list[Side]:
@@ -289,7 +260,7 @@ def main() -> None:
     parser.add_argument("--no-check", action="store_true", help="measure without comparing records first")
     given = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder, shared_broker(Path(folder)) as starting:
         measure(given, starting.ready().address, Path(folder))
 

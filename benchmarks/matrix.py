@@ -1,0 +1,251 @@
+"""What the optimizer and shared queries are worth, workload by workload: `uv run python benchmarks/matrix.py`.
+
+Each workload is a small project over one topic of generated events. In each round, it is built as it is, with `optimization: none`, and with
+`grouping: off`, in turns, each time as a process of its own over two numbers of events; the figures are CPU seconds for each
+million of further events, as medians, with the least and the most, and the ratio to Millstream's own choice. More than 1 is what
+the choice saves. First, the records or rows of the three are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import build  # noqa: F401 - finds the tests' helpers
+import fastavro
+from confluent_kafka import Producer
+from measured import adopt_orphans, cpu_of
+from msgspec import Struct
+from projects.folder import write_project
+from support.runs import create_topics, pairs, queue_record
+
+from millstream.broker import shared_broker
+
+PARTITIONS = 2
+FEW = 5_000
+CHOICES = {"as it is": "", "optimization: none": ", optimization: none", "grouping: off": ", grouping: off"}
+TYPES = ("view", "click", "purchase", "search")
+SCHEMA = {
+    "type": "record",
+    "name": "Event",
+    "fields": [
+        *({"name": name, "type": "string"} for name in ("event_id", "event_type", "user_id", "product_id")),
+        {"name": "score", "type": "int"},
+        {"name": "value", "type": "double"},
+        {"name": "timestamp", "type": "long"},
+        {"name": "note", "type": "string"},
+    ],
+}
+COLUMNS = {"string": "string", "int": "int", "double": "double", "long": "bigint"}
+
+
+class Workload(Struct, frozen=True):
+    models: dict[str, str]
+    keys: int = 1_000
+    size: int = 200
+    """Bytes of a record, about."""
+    format: str = "json"
+
+    @property
+    def topic(self) -> str:
+        return f"events_{self.format}_{self.size}_{self.keys}"
+
+
+def stateless(number: int) -> dict[str, str]:
+    return {
+        f"scores_{n}": f"select event_id, user_id, event_type, score + {n} as score, value * {n} as value, timestamp"
+        f" from {EVENTS} where event_type = '{TYPES[n % 4]}' or score = {n}"
+        for n in range(number)
+    }
+
+
+def aggregates(number: int, *keys: str) -> dict[str, str]:
+    keys = keys or ("user_id",)
+    return {
+        f"totals_{n}": "{{ config(key='key', unbounded_state='accept') }}"
+        f" select {keys[n % len(keys)]} as key, count(*) as events, sum(score + {n}) as score, max(value) as value"
+        f" from {EVENTS} where event_type = '{TYPES[n % 4]}' group by {keys[n % len(keys)]}"
+        for n in range(number)
+    }
+
+
+def chain(length: int) -> dict[str, str]:
+    found = {"step_0": f"select event_id, user_id, event_type, score, value, timestamp from {EVENTS}"}
+    for n in range(1, length):
+        found[f"step_{n}"] = (
+            f"select event_id, user_id, event_type, score + {n} as score, value, timestamp"
+            f" from {{{{ ref('step_{n - 1}') }}}} where score > {2 * n}"
+        )
+    return found
+
+
+def selective(percent: int) -> dict[str, str]:
+    chosen = f"select event_id, user_id, score, value from {EVENTS} where score <= {percent}"
+    return {"chosen": chosen, "doubled": chosen.replace("value from", "value * 2 as value from")}
+
+
+EVENTS = "{{ source('shop', 'events') }}"
+KEYS = ("user_id", "product_id", "event_type", "score % 10", "user_id || event_type")
+WORKLOADS = {
+    **{f"{n} stateless": Workload(stateless(n)) for n in (1, 5, 20, 50)},
+    **{f"{n} aggregates, one key": Workload(aggregates(n)) for n in (2, 5, 10)},
+    **{f"{n} aggregates, {min(n, 5)} keys": Workload(aggregates(n, *KEYS)) for n in (2, 5, 10)},
+    **{f"chain of {n} topics": Workload(chain(n)) for n in (2, 4, 6)},
+    **{f"{n} % of the rows": Workload(selective(n)) for n in (1, 10, 100)},
+    **{f"records of {n} bytes": Workload(stateless(5), size=n) for n in (1_000, 5_000)},
+    **{f"{n:,} keys": Workload(aggregates(5), keys=n) for n in (100_000, 1_000_000)},
+    "avro": Workload(stateless(5), format="avro"),
+}
+
+
+def events(workload: Workload, number: int) -> Iterator[tuple[str, bytes]]:
+    dice = random.Random(7)
+    schema = fastavro.parse_schema(SCHEMA)
+    note = "x" * max(0, workload.size - 190)
+    for n in range(number):
+        user, product = dice.randrange(workload.keys), dice.randrange(1_000)
+        row = {
+            "event_id": f"evt_{n:08d}",
+            "event_type": dice.choice(TYPES),
+            "user_id": f"user_{user:07d}",
+            "product_id": f"prod_{product:04d}",
+            "score": dice.randint(1, 100),
+            "value": dice.randint(0, 10_000) / 100,
+            "timestamp": 1_750_000_000_000 + n * 5,
+            "note": note,
+        }
+        if workload.format == "json":
+            yield row["user_id"], json.dumps(row).encode()
+        else:
+            written = io.BytesIO()
+            fastavro.schemaless_writer(written, schema, row)
+            yield row["user_id"], written.getvalue()
+
+
+def write(folder: Path, workload: Workload, topic: str, prefix: str, bootstrap: str, choice: str) -> None:
+    columns = "".join(
+        f"\n              - {{name: {each['name']}, type: {COLUMNS[each['type']]}}}"
+        for each in SCHEMA["fields"]
+    )
+    files = {
+        "pyproject.toml": """
+            [tool.millstream]
+            name = "benchmark"
+
+            [tool.millstream.models]
+            materialized = "sink"
+            key = "user_id"
+            """,
+        "models/sources.yml": f"""
+    sources:
+      - name: shop
+        topics:
+          - name: events
+            topic: {topic}
+            format: {workload.format}
+            {"schema: schemas/event.avsc" if workload.format == "avro" else f"columns:{columns}"}
+    """,
+        "schemas/event.avsc": json.dumps(SCHEMA),
+    }
+    files |= {
+        f"models/{name}.sql": f"{{{{ config(topic='{prefix}.{name}') }}}}\n{sql}"
+        for name, sql in workload.models.items()
+    }
+    write_project(folder, files)
+    (folder / "profiles.yml").write_text(
+        f"benchmark: {{target: local, outputs: {{local: {{master: 'local[*]', kafka: {{bootstrap_servers: '{bootstrap}'}}{choice}}}}}}}\n"
+    )
+
+
+def fill(bootstrap: str, workload: Workload, number: int, filled: set[str]) -> str:
+    topic = f"{workload.topic}_{number}"
+    if topic not in filled:
+        filled.add(topic)
+        create_topics(bootstrap, topic, partitions=PARTITIONS)
+        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+        for key, value in events(workload, number):
+            queue_record(producer, topic, key=key, value=value)
+        assert producer.flush(60) == 0
+    return topic
+
+
+def stored(bootstrap: str, workload: Workload, prefix: str) -> object:
+    """Return the records of all topics; of aggregates, the newest of each key."""
+    found = {}
+    for name, sql in workload.models.items():
+        records = pairs(bootstrap, f"{prefix}.{name}")
+        found[name] = dict(records) if "group by" in sql else Counter(records)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("workloads", nargs="*", help=f"by default all: {', '.join(WORKLOADS)}")
+    parser.add_argument("--events", type=int, nargs=2, default=(600_000, 1_200_000))
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    names = given.workloads or list(WORKLOADS)
+    if unknown := [each for each in names if each not in WORKLOADS]:
+        parser.error(f"unknown: {', '.join(unknown)}")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    adopt_orphans()
+    print(f"{'CPU s per million':26}" + "".join(f"{choice:>34}" for choice in CHOICES), flush=True)
+    for name in names:
+        # A broker of its own: the records of all workloads together would not fit on many disks.
+        with (
+            tempfile.TemporaryDirectory(prefix="millstream-") as place,
+            shared_broker(Path(place)) as starting,
+        ):
+            print(
+                f"{name:26}" + measured(WORKLOADS[name], given, starting.ready().address, Path(place)),
+                flush=True,
+            )
+
+
+def measured(workload: Workload, given: argparse.Namespace, bootstrap: str, place: Path) -> str:
+    numbers, filled = count(), set[str]()
+
+    def run(choice: str, number: int) -> tuple[float, str]:
+        prefix = f"r{next(numbers)}"
+        folder = place / prefix
+        folder.mkdir()
+        write(folder, workload, fill(bootstrap, workload, number, filled), prefix, bootstrap, CHOICES[choice])
+        return cpu_of([sys.executable, "-m", "millstream", "build", "--no-tests"], folder, choice), prefix
+
+    rows = {choice: stored(bootstrap, workload, run(choice, FEW)[1]) for choice in CHOICES}
+    if not all(each == rows["as it is"] for each in rows.values()):
+        sys.exit("the choices give different records")
+    found: dict[str, list[float]] = {}
+    less, more = given.events
+    for turn in range(given.rounds):
+        listed = list(CHOICES)
+        for choice in listed[turn % 3 :] + listed[: turn % 3]:
+            used = run(choice, more)[0] - run(choice, less)[0]
+            found.setdefault(choice, []).append(used / (more - less) * 1e6)
+    return told(found)
+
+
+def told(found: dict[str, list[float]]) -> str:
+    own = statistics.median(found["as it is"])
+    cells: list[str] = []
+    for choice in CHOICES:
+        figures = found[choice]
+        middle = statistics.median(figures)
+        cells.append(f"{f'{middle:.1f} ({min(figures):.1f}-{max(figures):.1f})':>26} {middle / own:7.2f}")
+    return "".join(cells)
+
+
+if __name__ == "__main__":
+    main()
