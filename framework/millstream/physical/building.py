@@ -56,6 +56,7 @@ from millstream.plan.nodes import (
     Repartition,
     Stateful,
     TableScan,
+    TemporalJoin,
     reads_of,
 )
 from millstream.plan.nodes.order import in_order
@@ -156,7 +157,8 @@ def build(
     planning = QueryPlanning(
         views,
         shared,
-        deletes=recipe.update,
+        # Those of versions end them.
+        deletes=recipe.update or any(isinstance(node, TemporalJoin) for node in order),
         dead_letters=recipe.dead_letters,
         fails_by=fails_by,
         drops_by=drops,

@@ -213,5 +213,5 @@ def states_in(order: Iterable[Node]) -> list[Node]:
 def operator_name(node: Node) -> str:
     """Return an operator's name for users: its label, or its kind and models."""
     models = [model.rpartition(".")[2] for model in node.models]
-    what = f"{type(node).__name__.lower()} of {', '.join(models)}"
+    what = f"{node.noun} of {', '.join(models)}"
     return node.label or (what if models else node_name(node))
