@@ -1,0 +1,60 @@
+"""Streams that join versions as of their event time, built on Kafka, Spark and Delta, build by build."""
+
+from random import Random
+
+import pytest
+from support.runs import built, create_topics, problems, table_rows
+from support.shops import Shop
+from support.spark import SPARK_WARNINGS
+from support.temporal import JOINED, TOPICS, Traffic
+
+pytestmark = [SPARK_WARNINGS, pytest.mark.long]
+
+EXPENSIVE = """
+    {{ config(materialized='table', unique_key='id') }}
+    select o.id, p.price, b.price as again from {{ source('web', 'orders') }} as o
+    join {{ source('web', 'prices') }} for system_time as of o.at as p on p.item = o.item and p.price > 50
+    left join {{ source('web', 'prices') }} for system_time as of o.at as b on b.item = o.item and b.price < 70
+"""
+PER_PRICE = """
+    {{ config(materialized='sink', key='price', unbounded_state='accept') }}
+    select coalesce(price, -1) as price, count(*) as orders from {{ ref('joined') }} where id >= 0 group by 1
+"""
+NEWEST = """
+    {{ config(materialized='sink', key='id') }}
+    select o.id, p.price from {{ source('web', 'orders') }} as o
+    join {{ source('web', 'prices') }} as p on p.item = o.item and p.valid_to is null
+"""
+
+
+@pytest.fixture
+def shop(tmp_path, broker):
+    return Shop(tmp_path, broker)
+
+
+def test_each_order_has_the_price_of_its_time(shop, first_spark):
+    create_topics(shop.bootstrap, "events", "orders", "prices")
+    shop.more(TOPICS)
+    models = {"joined": JOINED, "expensive": EXPENSIVE, "per_price": PER_PRICE, "newest": NEWEST}
+    for name, sql in models.items():
+        shop.model(name, sql)
+    traffic = Traffic(shop.bootstrap, Random(5))
+    for number in range(4):
+        traffic.more(80)
+        if number == 3:
+            traffic.end()
+        _, told = built(shop.root, first_spark)
+        assert not problems(told), problems(told)
+    wanted = traffic.joined()
+    found = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
+    assert found == wanted
+    assert len({*wanted.values()}) > 10
+    stored = {row["id"]: (row["price"], row["again"]) for row in table_rows(shop.root, "model.expensive")}
+    assert stored == {
+        id_: (price, price if price < 70 else None)
+        for id_, price in wanted.items()
+        if price is not None and price > 50
+    }
+    counts = {row["price"]: row["orders"] for row in shop.values("per_price")}
+    prices = [-1 if price is None else price for price in wanted.values()]
+    assert counts == {price: prices.count(price) for price in prices}
