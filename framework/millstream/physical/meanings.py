@@ -65,7 +65,12 @@ class Meanings:
                     ("time", self.column(node.left, node.time)),
                     ("from", self.column(node.right, node.begins)),
                 ]
-                return [*self._join(node), *times, ("wait", f"{node.wait} ms"), ("kept", kept)]
+                return [
+                    *self._join(node),
+                    *times,
+                    ("wait", f"{node.wait} ms after {node.waited} ms"),
+                    ("kept", kept),
+                ]
             case Stateful():
                 row = ", ".join(self._typed(node.input, column.name) for column in node.input.columns)
                 made = ", ".join(f"{c.name} {c.type}" for c in node.made)

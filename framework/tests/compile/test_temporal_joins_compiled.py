@@ -92,6 +92,24 @@ def test_two_joins_follow_each_other_in_one_query(tmp_path):
     assert second.keep - first.keep == 50_000
 
 
+def test_models_share_the_state_of_a_view(tmp_path):
+    view = SQL.replace("{{ config(materialized='sink', key='user_id') }}\n", "")
+    cheap, dear = (
+        f"{{{{ config(materialized='sink', key='user_id') }}}} select * from {{{{ ref('m') }}}} where paid {sign} 10"
+        for sign in "<>"
+    )
+    root = written(tmp_path, view, cheap=cheap, dear=dear)
+    assert query_of(root, "cheap") == query_of(root, "dear")
+    assert len(joins(query_of(root, "cheap"))) == 1
+
+
+@pytest.mark.parametrize("more", ["", "\n        on_bad_record: skip"])
+def test_only_the_stream_has_a_watermark(more, tmp_path):
+    query = query_of(written(tmp_path, plans=PLANS.replace("table: true", f"table: true{more}")))
+    text = " ".join([query.sql, *(getattr(step, "sql", "") for step in query.steps)])
+    assert text.count("watermark at delay") == text.count("watermark") == 1
+
+
 def test_a_model_that_aggregates_joined_rows_reads_their_topic(tmp_path):
     counts = "{{ config(materialized='table', unique_key='user_id') }} select user_id, count(*) as n from {{ ref('m') }} group by user_id"
     query = query_of(written(tmp_path, counts=counts), "counts")
@@ -103,6 +121,19 @@ def test_an_aggregate_of_the_same_select_is_refused(tmp_path):
     (problem,) = compile_project(written(tmp_path, sql)).diagnostics
     assert problem.code == "MS529"
     assert "a refining aggregate can't share a query with the temporal join" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"store": "memory"}, "joins FOR SYSTEM_TIME AS OF only keep state in RocksDB"),
+        ({"ttl": "1 day"}, "'state: {ttl}' is for Python functions with keyed state and joins"),
+    ],
+)
+def test_options_of_state_that_it_does_not_have(state, message, tmp_path):
+    (problem,) = compile_project(written(tmp_path, SQL.replace("key=", f"state={state}, key="))).diagnostics
+    assert problem.code == "MS522"
+    assert problem.message.startswith(message)
 
 
 def test_lineage(tmp_path):

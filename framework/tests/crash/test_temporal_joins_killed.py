@@ -44,6 +44,7 @@ def test_rows_are_those_of_a_run_that_was_not_killed(shop):
             for _ in range(dice.randrange(1, 5)):
                 traffic.more(30)
                 run.go_on(dice.uniform(0, 3))
+            traffic.more(30)
             run.until("batch")
         finally:
             run.kill(whole=True)

@@ -8,6 +8,9 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 from support.temporal import JOINED, TOPICS, Traffic
 
+from millstream.runner.samples.states import StateReader
+from millstream.stores.files import LocalFiles
+
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
 EXPENSIVE = """
@@ -49,6 +52,10 @@ def test_each_order_has_the_price_of_its_time(shop, first_spark):
     found = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
     assert found == wanted
     assert len({*wanted.values()}) > 10
+    reader = StateReader(first_spark, LocalFiles(), str(shop.root / ".millstream/local/checkpoints"))
+    ((size, state),) = reader.rows("joined", ("a",), None)
+    assert (size.operator, state.columns) == ("temporal_join", ("item", "valid_from", "version"))
+    assert {row[0] for row in state.rows} == {"a"}
     stored = {row["id"]: (row["price"], row["again"]) for row in table_rows(shop.root, "model.expensive")}
     assert stored == {
         id_: (price, price if price < 70 else None)

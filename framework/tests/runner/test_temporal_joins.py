@@ -194,6 +194,19 @@ def test_versions_are_dropped_and_rows_that_are_too_old_are_late(stream):
     ]
 
 
+def test_a_batch_gives_the_same_rows(stream, first_spark):
+    arrived = records(3)
+    found = stream()
+    orders, prices = ([row for kind, row in arrived if kind == of] for of in ("order", "price"))
+    found.add([*orders, (None, -1, 5), ("a", -2, None)], prices)
+    for name in COLUMNS:
+        found.session.read.parquet(str(found.folder / name)).createOrReplaceTempView(name)
+    found.session.table("orders").createOrReplaceTempView("events")
+    rows = joined_as_of(found.session, found.step, "append").collect()
+    listed = sorted(((row["n"], row["price"]) for row in rows), key=repr)
+    assert listed == sorted([*asof(arrived), (-1, None), (-2, None)], key=repr)
+
+
 def records(seed):
     """Return orders and prices in the order in which they arrive, each up to the delay after its time."""
     random = Random(seed)

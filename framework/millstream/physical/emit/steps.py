@@ -74,7 +74,9 @@ class TemporalView(Struct, frozen=True, tag="temporal"):
     time: str
     begins: str
     wait: int
+    """How many milliseconds after the watermark has passed its time a row leaves."""
     keep: int | None
+    """How many milliseconds after its end a version is dropped."""
     left: tuple[tuple[str, str], ...]
     """The columns of joined rows by those of `of`, each with its name."""
     right: tuple[tuple[str, str], ...]
@@ -199,7 +201,7 @@ def _temporal(node: TemporalJoin, name: str, of: str, versions: str) -> Temporal
         node.time,
         node.begins,
         node.wait,
-        node.keep,
+        None if node.keep is None else node.keep + node.wait + node.waited,
         left,
         right,
         outer=node.kind == "left",

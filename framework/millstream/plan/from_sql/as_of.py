@@ -131,15 +131,14 @@ def waits(delay: str | None, versions: VersionStream) -> int:
     return max(0, late - (milliseconds(delay) if delay else 0))
 
 
-def keeps(events: Node, wait: int, versions: VersionStream) -> int | None:
-    """Return for how long versions are kept after their end, in milliseconds, also while rows wait.
+def waited(events: Node) -> int:
+    """Return for how long rows of a stream may have waited in other such joins, in milliseconds."""
+    return sum(node.wait for node in in_order((events,)) if isinstance(node, TemporalJoin))
 
-    The rows of another such join may have waited there.
-    """
-    if versions.keep == "all":
-        return None
-    waited = sum(node.wait for node in in_order((events,)) if isinstance(node, TemporalJoin))
-    return milliseconds(versions.keep) + wait + waited
+
+def keeps(versions: VersionStream) -> int | None:
+    """Return for how long versions are kept after their end, in milliseconds."""
+    return None if versions.keep == "all" else milliseconds(versions.keep)
 
 
 def restricted(node: TemporalJoin, conditions: tuple[Expression, ...]) -> Node:

@@ -193,7 +193,6 @@ class Relations:
             self.scope, found, events, versions, times, each, query
         ):
             self.builder.problem(code, message, remedy, span.start, span.stop)
-        wait = as_of.waits(times.get(found.time), versions)
         node = TemporalJoin(
             left=events,
             right=versions.rows,
@@ -203,8 +202,9 @@ class Relations:
             pairs=found.pairs,
             time=found.time,
             begins=versions.begins,
-            wait=wait,
-            keep=as_of.keeps(events, wait, versions),
+            wait=as_of.waits(times.get(found.time), versions),
+            waited=as_of.waited(events),
+            keep=as_of.keeps(versions),
             models=self.models,
         )
         self.builder.add_state(node, each, ())

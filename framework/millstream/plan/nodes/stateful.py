@@ -131,8 +131,10 @@ class TemporalJoin(Binary, frozen=True, eq=False, kw_only=True):
     """The column of the right side from which a version is valid."""
     wait: int = 0
     """How many milliseconds an event still waits once the watermark has passed its time."""
+    waited: int = 0
+    """How many milliseconds they may have waited so below."""
     keep: int | None = None
-    """For how many milliseconds a version is kept after its end; None: forever."""
+    """For how many milliseconds a version is kept after its end, besides this; None: forever."""
 
     stateful = True
     participle = "joined"

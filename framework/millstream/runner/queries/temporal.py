@@ -7,13 +7,18 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
+from pyspark.sql.types import DoubleType, FloatType
 
 from millstream.expressions import quoted
+from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import TemporalView
 from millstream.physical.values import OutputMode
 from millstream.plan.nodes import VERSION_PLACE
 from millstream.runner.python.keyed import use_rocksdb
 
+VERSIONS = "versions"
+"""The variable that has the versions of a key in the state, by the microseconds from which each is valid."""
+_OWN = ("at", "event", "version", "partition", "offset", "kept_until")
 _TIME = {"spark.watermarkDelayMs": 0}
 """Spark's metadata of an event time column; the delay itself is part of the watermark."""
 
@@ -53,14 +58,14 @@ def _streamed(
     if step.keep is not None:
         kept_until = _time(step) + f.expr(f"interval {step.keep} milliseconds")
     left = events.select(
-        *_keys(left for left, _ in step.pairs),
+        *_keys(events, step, 0),
         f.unix_micros(quoted(step.time)).alias("at"),
         _row(source for source, _ in step.left).alias("event"),
         *(none.cast(kind).alias(name) for kind, name in (("int", "partition"), ("bigint", "offset"))),
         kept_until.alias("kept_until", metadata=_TIME),
     )
     right = versions.select(
-        *_keys(right for _, right in step.pairs),
+        *_keys(versions, step, 1),
         f.unix_micros(quoted(step.begins)).alias("at"),
         _version(step).alias("version"),
         *(column.alias(name) for column, name in zip(place, ("partition", "offset"), strict=True)),
@@ -68,8 +73,8 @@ def _streamed(
     )
     # Spark asks the sources of a plan for new records in order: versions come last, and so are not behind.
     both = left.unionByName(right, allowMissingColumns=True)
-    keys = [name for name in left.columns if name.startswith(_KEY)]
-    both = both.select(*keys, "at", "event", "version", "partition", "offset", "kept_until")
+    keys = _key_names(step)
+    both = both.select(*map(quoted, keys), *_OWN)
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = both._jdf  # noqa: SLF001 -- as above
     made = jvm.millstream.spark.TemporalJoin.of(rows, len(keys), step.wait, step.keep, mode)
@@ -83,9 +88,9 @@ def _at_once(
     step: TemporalView,
     mode: OutputMode,  # noqa: ARG001 -- as for a stream
 ) -> DataFrame:
-    keys = [f"{_KEY}{index}" for index in range(len(step.pairs))]
+    keys = [quoted(name) for name in _key_names(step)]
     bounds = versions.select(
-        *_keys(right for _, right in step.pairs),
+        *_keys(versions, step, 1),
         f.col(quoted(step.begins)).alias("at"),
         _version(step).alias("version"),
         f.struct(*map(quoted, VERSION_PLACE)).alias("place"),
@@ -94,7 +99,7 @@ def _at_once(
     by_time = Window.partitionBy(*keys).orderBy("at")
     valid = bounds.withColumn("next", f.lead("at").over(by_time)).alias("v")
     given = events.select(
-        *_keys(left for left, _ in step.pairs),
+        *_keys(events, step, 0),
         _time(step).alias("time"),
         _row(source for source, _ in step.left).alias("event"),
     ).alias("e")
@@ -103,11 +108,22 @@ def _at_once(
     return given.join(valid, on, "left").select("event", "version")
 
 
-_KEY = "key_"
+def _key_names(step: TemporalView) -> list[str]:
+    """Return names for the columns of a key: those of versions, as far as they are unused."""
+    names: list[str] = []
+    for _, name in step.pairs:
+        names.append(unused(name, (*_OWN, *names)))
+    return names
 
 
-def _keys(names: Iterable[str]) -> list[Column]:
-    return [f.col(quoted(name)).alias(f"{_KEY}{index}") for index, name in enumerate(names)]
+def _keys(rows: DataFrame, step: TemporalView, side: int) -> list[Column]:
+    found: list[Column] = []
+    for pair, name in zip(step.pairs, _key_names(step), strict=True):
+        column = f.col(quoted(pair[side]))
+        if isinstance(rows.schema[pair[side]].dataType, FloatType | DoubleType):
+            column = column + f.lit(0)  # states compare bytes, by which -0.0 is another number
+        found.append(column.alias(name))
+    return found
 
 
 def _time(step: TemporalView) -> Column:

@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
@@ -73,10 +74,11 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
     StructType key = new StructType(Arrays.copyOf(schema.fields(), keys));
     StructType event = (StructType) schema.apply("event").dataType();
     StructType version = (StructType) schema.apply("version").dataType();
-    String[] names = key.fieldNames();
+    Column[] columns = Arrays.stream(key.fieldNames()).map(name -> rows.col("`" + name.replace("`", "``") + "`"))
+        .toArray(Column[]::new);
     Encoder<Row> made = Encoders.row(new StructType().add("event", event).add("version", version));
     OutputMode output = mode.equals("append") ? OutputMode.Append() : OutputMode.Update();
-    return rows.groupBy(names[0], Arrays.copyOfRange(names, 1, keys))
+    return rows.groupBy(columns)
         .as(Encoders.row(key), Encoders.row(schema))
         .transformWithState(new TemporalJoin(event, version, wait, keep, keys), TimeMode.EventTime(), output, made);
   }
