@@ -56,7 +56,6 @@ from millstream.plan.nodes import (
     Repartition,
     Stateful,
     TableScan,
-    TemporalJoin,
     reads_of,
 )
 from millstream.plan.nodes.order import in_order
@@ -157,8 +156,7 @@ def build(
     planning = QueryPlanning(
         views,
         shared,
-        # Those of versions end them.
-        deletes=recipe.update or any(isinstance(node, TemporalJoin) for node in order),
+        deletes=recipe.update,
         dead_letters=recipe.dead_letters,
         fails_by=fails_by,
         drops_by=drops,

@@ -3,11 +3,14 @@
 from random import Random
 
 import pytest
-from support.runs import built, create_topics, problems, table_rows
+from support.runs import built, create_topics, job_of, problems, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 from support.temporal import JOINED, TOPICS, Traffic
 
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import Cluster
+from millstream.runner.samples.compute import Question, compute, with_ancestors
 from millstream.runner.samples.states import StateReader
 from millstream.stores.files import LocalFiles
 
@@ -35,6 +38,15 @@ def shop(tmp_path, broker):
     return Shop(tmp_path, broker)
 
 
+def computed(shop, spark, model, last):
+    """Return what `show --compute` would, over at most some records of each partition."""
+    job = job_of(shop.root)
+    catalog = with_ancestors(job.catalog, frozenset((f"model.{model}",)))
+    question = Question(job.project, catalog, f"model.{model}", None, last, "spark.log")
+    found = compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), spark)
+    return {row[0]: row[found.columns.index("price")] for row in found.rows}
+
+
 def test_each_order_has_the_price_of_its_time(shop, first_spark):
     create_topics(shop.bootstrap, "events", "orders", "prices")
     shop.more(TOPICS)
@@ -56,6 +68,10 @@ def test_each_order_has_the_price_of_its_time(shop, first_spark):
     ((size, state),) = reader.rows("joined", ("a",), None)
     assert (size.operator, state.columns) == ("temporal_join", ("item", "valid_from", "version"))
     assert {row[0] for row in state.rows} == {"a"}
+    # Of orders, only the newest records are read; of prices, all.
+    shown = computed(shop, first_spark, "joined", last=20)
+    assert len(shown) > 20
+    assert shown.items() <= (wanted | {-1: None, -2: None}).items()
     stored = {row["id"]: (row["price"], row["again"]) for row in table_rows(shop.root, "model.expensive")}
     assert stored == {
         id_: (price, price if price < 70 else None)

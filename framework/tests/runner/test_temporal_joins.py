@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from support.long import BUILDS
 from support.spark import SPARK_WARNINGS
+from support.streamed import streamed
 
 from millstream.physical.emit.steps import TemporalView
 from millstream.runner.queries.temporal import joined_as_of
@@ -194,6 +195,18 @@ def test_versions_are_dropped_and_rows_that_are_too_old_are_late(stream):
     ]
 
 
+def test_many_versions(stream):
+    """More than are held in memory, of several keys whose rows leave in turns."""
+    found = stream()
+    keys, count = "abcdef", 3000
+    prices = [(k, i * 10 + keys.index(k), i) for i in range(count) for k in keys]
+    found.add([(k, i * 10 + keys.index(k), i) for i in range(0, count, 100) for k in keys], prices)
+    found.add([("z", -1, 10_000)])
+    found.run()
+    assert [n for n, price in found.rows if n != price] == []
+    assert len(found.rows) == 6 * 30
+
+
 def test_a_batch_gives_the_same_rows(stream, first_spark):
     arrived = records(3)
     found = stream()
@@ -248,3 +261,69 @@ def test_joined_rows_do_not_depend_on_batches_order_restarts_and_kills(stream, s
     found.run()
     assert [row for row in found.rows if row[0] >= 0] == asof(arrived)
     assert found.late == 0
+
+
+TOPICS = """
+sources:
+  - name: shop
+    topics:
+      - name: orders
+        columns:
+          - {name: k, type: string}
+          - {name: n, type: bigint}
+          - {name: at, type: timestamp}
+          - {name: more, type: "struct<day: date, tags: array<string>, sums: map<string, decimal(10,2)>>"}
+        watermark: {column: at, delay: 10 seconds}
+      - name: prices
+        table: true
+        versions: 2 minutes
+        key: {name: id, type: string}
+        columns:
+          - {name: price, type: bigint}
+          - {name: since, type: timestamp}
+          - {name: day, type: date}
+        watermark: {column: since, delay: 10 seconds}
+"""
+MODEL = """
+{{ config(materialized='sink') }}
+select o.n, o.k, o.at, o.more, p.price, p.day, p.valid_from, q.price as again
+from {{ source('shop', 'orders') }} as o
+left join {{ source('shop', 'prices') }} for system_time as of o.at as p on p.id = o.k
+left join {{ source('shop', 'prices') }} for system_time as of o.at as q on o.k = q.id and q.price > 50
+"""
+MORE = {"day": "0002-03-01", "tags": ["x", None], "sums": {"a": 1.5}}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["all", "plain"])
+def test_a_model_gives_the_rows_of_duckdb(first_spark, tmp_path, target):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.millstream]\nname = "shop"\n')
+    (tmp_path / "models/sources.yml").write_text(TOPICS)
+    (tmp_path / "models/joined.sql").write_text(MODEL)
+    found, arrived = streamed(tmp_path, target), [each for each in records(7) if each[1][1] is not None]
+    batches = {"orders": [], "prices": []}
+    for first in range(0, len(arrived), 12):
+        rows = {"order": [], "price": []}
+        for kind, (k, number, at) in arrived[first : first + 12]:
+            written = f"{time(at):%Y-%m-%dT%H:%M:%SZ}"
+            rows[kind].append(
+                {"k": k, "n": number, "at": written, "more": MORE}
+                if kind == "order"
+                else {"_key": k, "price": number, "since": written, "day": "1500-01-01"}
+            )
+        batches["orders"].append(rows["order"])
+        batches["prices"].append(rows["price"])
+    last = {"k": "z", "n": -1, "at": "2024-01-02T00:00:00Z", "more": None}
+    batches["orders"] += [[last], [last | {"n": -2, "at": "2024-01-03T00:00:00Z"}], []]
+    made = [row for _, row in found.run(first_spark, found.query_of("joined"), batches)]
+    rows = {row["n"]: row for row in made if row["n"] >= 0}
+    wanted = dict(asof(arrived))
+    assert {n: row.get("price") for n, row in rows.items()} == wanted
+    assert {n: row.get("again") for n, row in rows.items()} == {
+        n: price if price is not None and price > 50 else None for n, price in wanted.items()
+    }
+    assert len(made) == len(rows) + 1
+    for row in rows.values():
+        assert row["more"] == {"day": "0002-03-01", "tags": ["x", None], "sums": {"a": 1.5}}
+        assert row.get("day") == (None if row.get("price") is None else "1500-01-01")

@@ -117,6 +117,8 @@ def in_steps(
     how = how or EmitOptions()
     roots = own_copies(roots, leaf, how.trunks | how.shared.keys())
     order = in_order(roots)
+    # A deleted row ends the version before it.
+    deletes = deletes or any(isinstance(node, TemporalJoin) for node in order)
     if not any(_is_step(node) or counts_bad(node) for node in order):
         return Stepped((), emit(roots, leaf, deletes=deletes, reads=reads, how=how))
     names: dict[int, str] = {}

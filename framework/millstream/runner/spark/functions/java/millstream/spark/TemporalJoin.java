@@ -99,7 +99,9 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
     while (rows.hasNext()) {
       Row row = rows.next();
       if (row.isNullAt(keys + 1)) {
-        add(row);
+        if (!key.anyNull()) {
+          add(row);
+        }
       } else if (key.anyNull() || row.isNullAt(keys)) {
         unmatched.add(RowFactory.create(row.get(keys + 1), null));
       } else {
@@ -184,9 +186,8 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
     if (found == null) {
       TreeMap<Long, Row> read = new TreeMap<>();
       versions.iterator().foreach(entry -> read.put(entry._1(), entry._2()));
-      for (var oldest = recent.keySet().iterator(); held > MOST && oldest.hasNext(); ) {
-        held -= recent.get(oldest.next()).size();
-        oldest.remove();
+      for (var oldest = recent.values().iterator(); held > MOST && oldest.hasNext(); oldest.remove()) {
+        held -= oldest.next().size();
       }
       held += read.size();
       recent.put(key, read);
