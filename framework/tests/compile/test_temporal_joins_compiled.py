@@ -116,6 +116,30 @@ def test_a_model_that_aggregates_joined_rows_reads_their_topic(tmp_path):
     assert [source.relation for source in query.sources] == ["model.m"]
 
 
+@pytest.mark.parametrize("time", ["p.valid_from", "p.since"])
+def test_a_time_of_the_version_itself_is_refused(time, tmp_path):
+    (problem,) = compile_project(written(tmp_path, SQL.replace("as of e.at", f"as of {time}"))).diagnostics
+    assert (problem.code, problem.help) == ("MS691", "write FOR SYSTEM_TIME AS OF e.at")
+
+
+@pytest.mark.parametrize("name", ["a CTE", "a table with versions", "a right join", "rows that change"])
+def test_what_else_is_refused(name, tmp_path):
+    kept = "{{ config(materialized='table', unique_key='user', versions='all', order_by='since') }} select user_id as user, amount as price, at as since from {{ source('shop', 'events') }}"
+    counts = "{{ config(emit='on_change') }} select user_id, max(amount) as amount, window, window.start as at from {{ source('shop', 'events') }} group by user_id, window(at, '1 day')"
+    sql = {
+        "a CTE": SQL.replace(
+            "select e", "with v as (select * from {{ source('shop', 'plans') }}) select e"
+        ).replace("join {{ source('shop', 'plans') }}", "join v"),
+        "a table with versions": SQL.replace("source('shop', 'plans')", "ref('kept')"),
+        "a right join": SQL.replace("\njoin", "\nright join"),
+        "rows that change": SQL.replace("source('shop', 'events')", "ref('counts')").replace(
+            "as paid", "as paid, e.window"
+        ),
+    }[name]
+    problems = compile_project(written(tmp_path, sql, kept=kept, counts=counts)).diagnostics
+    assert "MS686" in {each.code for each in problems if each.severity == "error"}
+
+
 def test_an_aggregate_of_the_same_select_is_refused(tmp_path):
     sql = SQL.replace("e.amount * p.price as paid", "count(*) as n") + "group by e.user_id\n"
     (problem,) = compile_project(written(tmp_path, sql)).diagnostics

@@ -44,7 +44,7 @@ def parts(on: Sequence[Expression], each: From, joined: Sequence[JoinColumn], be
     clause = next(bound for bound, written in zip(on, each.on, strict=True) if _is_clause(written, each))
     conditions = [bound for bound, written in zip(on, each.on, strict=True) if not _is_clause(written, each)]
     found = [(condition, equal_columns(condition, sides)) for condition in conditions]
-    time = next(ref.column for ref in clause.refs if ref.column != begins)
+    time = next((ref.column for ref in clause.refs if ref.column != begins), begins)
     valid = Expression((Ref(begins), " <= ", Ref(time)), BOOLEAN)
     return AsOf(
         tuple(pair for _, pair in found if pair),
@@ -81,12 +81,8 @@ def problems(
     elif found.time not in times:
         listed = " or ".join(f"`{name}`" for name in times)
         message = f"a stream can only join as of its event time, which is {listed}"
-        yield (
-            "MS691",
-            message,
-            f"write FOR SYSTEM_TIME AS OF {_in_sql(scope, next(iter(times)))}",
-            found.clause,
-        )
+        remedy = f"write FOR SYSTEM_TIME AS OF {_in_sql(scope, next(iter(times)))}"
+        yield "MS691", message, remedy, found.clause
     compared = {right.lower(): left for left, right in found.pairs}
     if missing := [key for key in versions.keys if key.lower() not in compared]:
         shown = ", ".join(missing)
