@@ -30,6 +30,8 @@ _STYLES = {"": "", "bold": "bold", "red": "red", "green": "green", "dim": "dim",
     "good": "bold green reverse",
 }
 """The styles of rich for those of lines of tests."""
+_AS_OF = "temporal_join"
+"""The state of a join that waits for versions."""
 _NAMES, _LEAST = 62, 20
 """Characters of a name: at most, and on a narrow terminal."""
 
@@ -217,6 +219,8 @@ def expired_lines(states: Iterable[StateRows]) -> Iterator[str]:
 def expired_in_words(state: StateRows) -> str:
     if state.closes:
         return f"{count(state.rows, 'window')} closed"
+    if state.operator == _AS_OF:
+        return f"{count(state.rows, 'version')} or waiting rows left the state"
     return f"{count(state.rows, state.unit)} of state expired"
 
 
@@ -231,12 +235,21 @@ def late_lines(states: Sequence[StateRows], query: Query | None) -> Iterator[str
 def late_in_words(rows: int, query: Query) -> str:
     """Say how many rows were too late: of an aggregate, Spark counts those of one group in a batch once."""
     least = "at least " if any(each.kind == "aggregate" for each in query.signature.operators) else ""
-    return f"{least}{count(rows, 'row')} dropped as late: older than the watermark"
+    than = "the versions that are kept" if _waits_for_versions(query) else "the watermark"
+    return f"{least}{count(rows, 'row')} dropped as late: older than {than}"
 
 
 def late_remedy(query: Query) -> str:
+    if _waits_for_versions(query):
+        topics = " or ".join(each.relation.partition(".")[2] for each in query.sources if each.whole)
+        return f"to keep such rows, set longer `versions` of {topics}"
     sources = " or ".join(each.relation.partition(".")[2] for each in query.sources)
     return f"to keep such rows, set a longer `delay` in the watermark of {sources}"
+
+
+def _waits_for_versions(query: Query) -> bool:
+    """Whether only joins with versions drop late rows: those whose versions are no longer kept."""
+    return {each.kind for each in query.signature.operators} == {_AS_OF}
 
 
 def _names(models: Iterable[str]) -> str:

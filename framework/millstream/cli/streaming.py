@@ -17,6 +17,7 @@ _KINDS: dict[Kind, str] = {
     "bounded join": "inner or semi join of streams, bounded in time on both sides",
     "unbounded join": "inner or semi join of streams without such bounds",
     "outer join": "left, right or full join of streams",
+    "temporal join": "join of a stream `FOR SYSTEM_TIME AS OF` its event time",
     "keyed function": "a Python function that keeps state by key",
 }
 

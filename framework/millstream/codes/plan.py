@@ -157,15 +157,28 @@ MS683 `versions` does not go with another option, or without one
 MS684 A join finds all versions of a row
     A table or a reference topic with `versions` has a row for each version of a row, so a join that only
     compares the key finds all of them. Say in ON which one it is: `r.valid_to is null` for the newest, or
-    compare `valid_from` and `valid_to` with a time. A table over tables can join `FOR SYSTEM_TIME AS OF`.
+    compare `valid_from` and `valid_to` with a time, or join `FOR SYSTEM_TIME AS OF`.
 MS685 Versions of a table over tables
     This SQL runs over rows at rest, and its table is kept equal to it. Its rows have no times, so its changes
     are versions only for a table that reads them: select from this one in a second table with `versions`.
-MS686 FOR SYSTEM_TIME AS OF in a stream
-    A row of a stream would have to wait until no version of its time can come any more. A table over tables
-    needs no waiting: it joins the version of each row's time, and corrects rows when a version comes late. So
-    store the stream in a table, and join that: see [versions of rows](versions.md). To use the versions that
-    are known when a row comes, compare their times in ON.
+MS686 This FOR SYSTEM_TIME AS OF is not possible in a stream
+    A stream joins the versions of a reference topic as of its event time, by `JOIN` or `LEFT JOIN`: it reads
+    the records of that topic. It can't read a table with `versions` so, whose rows come later than their
+    times, and rows that change later would have to be joined again. A table over tables can join both: store
+    the stream in a table, and join that. See [versions of rows](versions.md). To use the versions that are
+    known when a row comes, compare their times in ON.
+MS690 FOR SYSTEM_TIME AS OF in a stream without an event time
+    A row waits until the watermark of its stream has passed its time: only then are the versions of that time
+    known. So the stream needs a watermark: `watermark` of its source, or `WATERMARK … DELAY OF` in FROM.
+MS691 FOR SYSTEM_TIME AS OF another column than the event time
+    A row waits by the event time of its stream, so it can only be joined with the version of that time.
+MS692 FOR SYSTEM_TIME AS OF without a comparison of the key
+    A version is valid until the next one of the same key begins. So ON must compare each column of the
+    reference topic's key with a column of the stream, by `=` and with the same type. Further conditions are
+    possible: a version that does not meet them is as good as none.
+MS693 The end of a version in a stream
+    A version ends when the next one begins, which may be after the row has left the join. So `valid_to` can't
+    be read there. `valid_from` can.
 MS519 An option names a column that the model does not have
     `key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` must be
     columns of the model's own SELECT.

@@ -16,8 +16,8 @@ from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
 from millstream.plan.from_sql.topics import can_relay, topic_node
-from millstream.plan.from_sql.values import Surroundings
-from millstream.plan.from_sql.versions import joins_of_all_versions, stored_versions
+from millstream.plan.from_sql.values import Surroundings, VersionStream
+from millstream.plan.from_sql.versions import joins_of_all_versions, stored_versions, version_stream
 from millstream.plan.nodes import Check, Column, Given, LoggedRows, Metering, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
@@ -75,6 +75,7 @@ class Planning:
             self._relayed,
             self._store_of,
             zone_of(self.catalog),
+            self._versions,
         )
         found = build_model(spec, around, known)
         problems = found.problems
@@ -117,6 +118,9 @@ class Planning:
 
     def _store_of(self, relation: str) -> str:
         return self.stores.get(relation) or self.catalog.store_of(relation)
+
+    def _versions(self, relation: str) -> VersionStream | None:
+        return version_stream(self.catalog.topics.get(relation))
 
     def _given(self, relation: str, at_rest: bool) -> Node:
         return self._seen(relation, Traits("static") if at_rest else self._traits_of(relation))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from millstream.explain.names import plain
 from millstream.materialization import Sink
+from millstream.plan.durations import duration
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
@@ -18,6 +19,7 @@ from millstream.plan.nodes import (
     Output,
     Repartition,
     Stateful,
+    TemporalJoin,
     TopicScan,
     columns_text,
     conditions_text,
@@ -34,7 +36,7 @@ def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
     match node:
         case Filter():
             yield "filter", conditions_text(node.conditions)
-        case Join() | Lookup():
+        case Join() | Lookup() | TemporalJoin():
             yield "on", conditions_text(node.on)
         case Repartition():
             yield "key", ", ".join(node.keys) or "none: all rows in one partition"
@@ -85,6 +87,9 @@ def state_text(node: Node, traits: Traits) -> str:
             return f"seen {keys}, {until}"
         case Join():
             return "rows of both sides" + (_until(traits) if traits.watermarks else ", kept forever")
+        case TemporalJoin():
+            kept = "kept forever" if node.keep is None else f"each for {duration(node.keep)} after its end"
+            return f"versions, {kept}, and rows{_until(traits)}"
         case Stateful():
             by = f" by {node.time}" if node.time else ""
             until = f", for {node.ttl}{by}" if node.ttl else ""

@@ -22,6 +22,7 @@ from millstream.plan.nodes import (
     SeedScan,
     Stateful,
     TableScan,
+    TemporalJoin,
     TopicScan,
     Watermark,
 )
@@ -132,7 +133,7 @@ def operator(node: Node) -> str:
             return "_".join(("first_by", *known.keys))
         case Watermark():
             return f"watermark_{known.time}"
-        case Lookup() | Join():
+        case Lookup() | Join() | TemporalJoin():
             return f"{known.operator}_{_side(known.right)}"
         case Expand() | Stateful():
             return known.function
@@ -157,7 +158,7 @@ def _columns(node: Node) -> tuple[str, ...]:
             return tuple(key.name for key in node.keys)[:_MOST_COLUMNS]
         case Expand():
             return tuple(column.name for column in node.made)[:_MOST_COLUMNS]
-        case Join() | Lookup():
+        case Join() | Lookup() | TemporalJoin():
             return _read(node.on)
     return ()
 

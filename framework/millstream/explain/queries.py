@@ -8,7 +8,15 @@ from msgspec import Struct
 
 from millstream.explain.names import plain
 from millstream.explain.state_memory import StateMemory, StateStores, in_words, state_memory
-from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
+from millstream.physical.emit.steps import (
+    CountedView,
+    DedupeView,
+    SqlView,
+    StatefulView,
+    Step,
+    TemporalView,
+    WindowView,
+)
 from millstream.physical.maintaining import statements
 from millstream.physical.values import DeadLetters, PerBatch, Separation
 from millstream.physical.values import Query as Physical
@@ -114,6 +122,9 @@ def _step(step: Step) -> str:
             return f"-- view {step.name}: the first row of {step.of} by {', '.join(step.keys)}{within}"
         case WindowView():
             return f"-- view {step.name}: {step.of} with watermark {step.window}, delay {step.delay}"
+        case TemporalView():
+            on = " and ".join(f"{left} = {right}" for left, right in step.pairs)
+            return f"-- view {step.name}: {step.of} with {step.versions} as of {step.time}, on {on}"
         case CountedView():
             dropped = (
                 "whose bad records are counted" if step.good else "without bad records, which are counted"

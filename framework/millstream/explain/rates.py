@@ -7,7 +7,18 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from millstream.optimizer.context import Hints
-from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Node, Opaque, Stateful, TopicScan, Union
+from millstream.plan.nodes import (
+    Aggregate,
+    Expand,
+    Filter,
+    Join,
+    Node,
+    Opaque,
+    Stateful,
+    TemporalJoin,
+    TopicScan,
+    Union,
+)
 
 
 class _Rate(Struct, frozen=True):
@@ -38,6 +49,8 @@ def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
             return _Rate(sum(rows)) if len(rows) == len(inputs) else _UNKNOWN
         case Aggregate():
             # `keeps` may be applied again, because a filter above it is about groups.
+            return inputs[0]
+        case TemporalJoin():
             return inputs[0]
         case Expand() | Stateful() | Opaque() | Join():
             return _UNKNOWN

@@ -18,6 +18,7 @@ from millstream.plan.nodes import (
     Node,
     Project,
     Repartition,
+    TemporalJoin,
     Union,
     Watermark,
 )
@@ -78,6 +79,8 @@ def _below(node: Node, condition: Expression) -> Moves:
             return _below_union(node, condition)
         case Join() | Lookup():
             return _below_join(node, condition)
+        case TemporalJoin():
+            return _below_events(node, condition)
     return STAYS
 
 
@@ -183,8 +186,17 @@ def _below_join(node: Join | Lookup, condition: Expression) -> Moves:
     return STAYS if found is None else (Moved(0 if side == "left" else 1, found),)
 
 
+def _below_events(node: TemporalJoin, condition: Expression) -> Moves:
+    """Move a condition on events; without some versions, others would be valid for longer."""
+    of = {joined.name: joined for joined in node.joined}
+    if not _anywhere(condition) or {of[name].side for name in condition.columns if name in of} != {"left"}:
+        return STAYS
+    found = _on_side(node, "left", condition, of)
+    return STAYS if found is None else (Moved(0, found),)
+
+
 def _on_side(
-    node: Join | Lookup, side: str, condition: Expression, of: Mapping[str, JoinColumn]
+    node: Join | Lookup | TemporalJoin, side: str, condition: Expression, of: Mapping[str, JoinColumn]
 ) -> Expression | None:
     names = {joined.source.lower() for joined in of.values() if joined.side == side}
     below = node.left if side == "left" else node.right

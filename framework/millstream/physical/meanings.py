@@ -17,6 +17,7 @@ from millstream.plan.nodes import (
     Node,
     Project,
     Stateful,
+    TemporalJoin,
     Union,
 )
 from millstream.plan.traits import traits_of
@@ -58,6 +59,18 @@ class Meanings:
                 return [*self._keys(node), ("within", node.within or "for ever"), *self._times(node.input)]
             case Join():
                 return self._join(node)
+            case TemporalJoin():
+                kept = "forever" if node.keep is None else f"{node.keep} ms"
+                times = [
+                    ("time", self.column(node.left, node.time)),
+                    ("from", self.column(node.right, node.begins)),
+                ]
+                return [
+                    *self._join(node),
+                    *times,
+                    ("wait", f"{node.wait} ms after {node.waited} ms"),
+                    ("kept", kept),
+                ]
             case Stateful():
                 row = ", ".join(self._typed(node.input, column.name) for column in node.input.columns)
                 made = ", ".join(f"{c.name} {c.type}" for c in node.made)
@@ -115,7 +128,7 @@ class Meanings:
         facts: Facts = [("order", ", ".join(order))] if order and order != own else []
         return facts + [("conditions", text) for text in sorted(conditions)]
 
-    def _join(self, node: Join) -> Facts:
+    def _join(self, node: Join | TemporalJoin) -> Facts:
         facts: Facts = [("kind", node.kind)]
         facts += [(f"on {index}", self.of(node, each)) for index, each in enumerate(node.on, 1)]
         for name, side in (("left", node.left), ("right", node.right)):

@@ -18,6 +18,7 @@ from millstream.plan.nodes import (
     Project,
     Repartition,
     Stateful,
+    TemporalJoin,
     Watermark,
 )
 from millstream.plan.nodes.order import in_order
@@ -93,6 +94,8 @@ def _rows(
             return (
                 (None, f"the state of {node.function}() for each {missing}") if missing else (count, "keys")
             )
+        case TemporalJoin():
+            return None, "the versions that are kept, and the rows that wait for them"
     return None, "the rows of both sides until no match can arrive"
 
 

@@ -11,7 +11,7 @@ from millstream.physical.emit.steps import SqlView, Step, in_steps
 from millstream.physical.emit.text import Cte
 from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.view_names import Views
-from millstream.plan.nodes import Dedupe, Node, ReadColumns, Repartition, Stateful
+from millstream.plan.nodes import Dedupe, Node, ReadColumns, Repartition, Stateful, TemporalJoin
 from millstream.plan.nodes.order import in_order
 
 
@@ -42,7 +42,7 @@ def write_shared(
     """Write the shared rows as CTEs, or as views if steps read them too."""
     if not repartitions:
         return Shared()
-    as_views = any(isinstance(node, Dedupe | Stateful) for node in in_order(roots))
+    as_views = any(isinstance(node, Dedupe | Stateful | TemporalJoin) for node in in_order(roots))
     names: dict[int, str] = {}
     ctes: list[Cte] = []
     steps: list[Step] = []

@@ -16,7 +16,17 @@ from millstream.physical.emit.names import node_name
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Dependency, Operator, PhysicalSettings, Stored
-from millstream.plan.nodes import Aggregate, Filter, Join, Maintained, Node, Output, Plan, Project
+from millstream.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Maintained,
+    Node,
+    Output,
+    Plan,
+    Project,
+    TemporalJoin,
+)
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 
@@ -140,9 +150,10 @@ class Signatures:
     def _emitted(self, upstream: _Upstream) -> set[str]:
         """Return the conditions of which excluded rows would still be emitted from the state.
 
-        A join emits the rows that it holds when they match later; a window emits its groups when it closes.
+        A join emits the rows that it holds when they match later, or when their versions are known; a window
+        emits its groups when it closes.
         """
-        if any(isinstance(state, Join) for state in upstream.states):
+        if any(isinstance(state, Join | TemporalJoin) for state in upstream.states):
             return self._rows_reaching(upstream)
         found: set[str] = set()
         for state in upstream.states:
@@ -213,5 +224,5 @@ def states_in(order: Iterable[Node]) -> list[Node]:
 def operator_name(node: Node) -> str:
     """Return an operator's name for users: its label, or its kind and models."""
     models = [model.rpartition(".")[2] for model in node.models]
-    what = f"{type(node).__name__.lower()} of {', '.join(models)}"
+    what = f"{node.noun} of {', '.join(models)}"
     return node.label or (what if models else node_name(node))

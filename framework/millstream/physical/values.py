@@ -37,6 +37,8 @@ class SourceRead(Struct, frozen=True):
     """Records are read with their headers."""
     bad_by: tuple[str, ...] | None = None
     """The columns of which a wrong value makes a record bad for some model; None if any does."""
+    whole: bool = False
+    """Each batch reads all records that there are: they are versions, for which other rows wait."""
 
     @property
     def deciding(self) -> tuple[Column, ...]:

@@ -9,7 +9,16 @@ from msgspec.structs import replace
 from millstream.physical.emit.bad_records import bad_by
 from millstream.physical.emit.fuse import unused
 from millstream.physical.values import SourceRead, StaticRead
-from millstream.plan.nodes import Column, Decode, Maintained, Node, SeedScan, TableScan, TopicScan
+from millstream.plan.nodes import (
+    Column,
+    Decode,
+    Maintained,
+    Node,
+    SeedScan,
+    TableScan,
+    TemporalJoin,
+    TopicScan,
+)
 
 
 class Views:
@@ -51,6 +60,8 @@ def sources(
 ) -> tuple[SourceRead, ...]:
     """Return the streams that a query reads, in the order in which its SQL names them."""
     found: dict[str, SourceRead] = {}
+    order = tuple(order)
+    versions = {each.relation for node in order if isinstance(node, TemporalJoin) for each in node.versions}
     for node in order:
         match node:
             case Decode():
@@ -66,6 +77,7 @@ def sources(
                     node.on_bad_record,
                     headers="_headers" in node.metadata or node.relation in with_headers,
                     bad_by=bad_by(node, good),
+                    whole=node.relation in versions,
                 )
                 found[view] = read if view not in found else _both(found[view], read)
             case TableScan(changes=True):

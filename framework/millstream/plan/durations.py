@@ -10,6 +10,8 @@ _MONTHS = {"month": 1, "year": 12}
 _MONTH = 30 * MICROSECONDS["day"]
 """The length of a month for fractions of months."""
 
+_STEPS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"))
+
 
 def parts(duration: str) -> tuple[int, int]:
     """Return months and microseconds of a duration: `1 month 12 hours`, or in SQL `INTERVAL '1' HOUR`."""
@@ -36,3 +38,12 @@ def is_longer(was: str | None, now: str | None) -> bool:
     if not was or now is None:
         return False
     return not now or parts(now) > parts(was)
+
+
+def duration(millis: int) -> str:
+    """Return a duration in the largest unit that fits: `7 days`."""
+    for size, name in _STEPS:
+        if millis >= size and millis % size == 0:
+            count = millis // size
+            return f"{count:,} {name}{'' if count == 1 else 's'}"
+    return f"{millis:,} ms"

@@ -17,6 +17,7 @@ from millstream.plan.nodes import (
     Node,
     Project,
     Repartition,
+    TemporalJoin,
     Union,
     Watermark,
 )
@@ -51,11 +52,17 @@ def of_input(node: Node, index: int, own: Names) -> Iterable[str]:
             return own.union(map(str.lower, (*node.keys, *times)))
         case Watermark():
             return own | {node.time.lower()}
+        case TemporalJoin():
+            return [*_of_side(node, index, own), *map(str.lower, node.own_columns[index])]
         case Binary():
-            side = "left" if index == 0 else "right"
-            return [joined.source.lower() for joined in kept_joined(node, own) if joined.side == side]
+            return _of_side(node, index, own)
         case _:
             return node.inputs[index].by_name
+
+
+def _of_side(node: Binary, index: int, own: Names) -> list[str]:
+    side = "left" if index == 0 else "right"
+    return [joined.source.lower() for joined in kept_joined(node, own) if joined.side == side]
 
 
 def kept_items(node: Project, own: Names) -> tuple[Item, ...]:

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, Watermark
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin, Watermark
 from millstream.types import Row, Type
 
 Kind = Literal[
@@ -23,6 +23,7 @@ Kind = Literal[
     "bounded join",
     "unbounded join",
     "outer join",
+    "temporal join",
     "keyed function",
     "table changes",
 ]
@@ -61,6 +62,13 @@ _LATE = Unsupported(
     "bound the event times of the join on both sides: a.at between b.at - interval 1 hour and b.at",
 )
 
+_WAITED = "its rows have waited for versions, and are older than the watermark of their query"
+_VERSIONS = Unsupported(
+    "MS686",
+    "rows that change later would have to be joined again with each change",
+    "store them as a table, and make the model a table that joins it with the versions",
+)
+
 _CHANGES = Unsupported(
     "MS510",
     "rows that change later would be counted again with each change",
@@ -82,6 +90,8 @@ RULES: dict[tuple[Kind, Kind], SeparateQueries | Unsupported] = {
         for above in STEPS
         if above != "watermark"
     },
+    ("refining aggregate", "temporal join"): _VERSIONS,
+    **{("temporal join", above): SeparateQueries(_WAITED) for above in STATES if above != "temporal join"},
 }
 """By the lower and the upper step. Other pairs run in one query."""
 
@@ -115,6 +125,8 @@ def kind_of(node: Node, *, bounded: bool = False) -> Kind | None:
             if node.kind in {"left", "right", "full"}:
                 return "outer join"
             return "bounded join" if bounded else "unbounded join"
+        case TemporalJoin():
+            return "temporal join"
         case Stateful():
             return "keyed function"
         case Watermark():

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.expressions import Expression, quoted
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.plan.nodes import Aggregate, Dedupe, Join, Stateful
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Stateful, TemporalJoin
 from millstream.plan.traits import Traits
 from millstream.types import BOOLEAN, TIMESTAMP
 
@@ -18,7 +18,7 @@ _ACCEPT = "config(unbounded_state='accept')"
 class StatefulStep(Struct, frozen=True):
     """An operator with state, and its span in the compiled SQL of its model, or its option."""
 
-    node: Aggregate | Dedupe | Join | Stateful
+    node: Aggregate | Dedupe | Join | TemporalJoin | Stateful
     inputs: tuple[Traits, ...]
     start: int = 0
     stop: int = 0

@@ -10,7 +10,17 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, FormatName, format_of
 from millstream.materialization import Materialization, Sink, StoredAs, Table
-from millstream.plan.nodes import Decode, Filter, Join, Lookup, Maintained, Node, Plan, TableScan
+from millstream.plan.nodes import (
+    Decode,
+    Filter,
+    Join,
+    Lookup,
+    Maintained,
+    Node,
+    Plan,
+    TableScan,
+    TemporalJoin,
+)
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
 from millstream.review.schemas import Schemas, schema_findings, schemas_of
@@ -151,7 +161,9 @@ def _retracting_nodes(plan: Plan) -> set[int]:
     """Return the `id`s of nodes that can retract rows."""
     found: set[int] = set()
     for node in plan.order:
-        if _retracts(node) or any(id(each) in found for each in node.inputs):
+        # Versions that are replaced later change no row that has been joined with them.
+        inputs = node.inputs[:1] if isinstance(node, TemporalJoin) else node.inputs
+        if _retracts(node) or any(id(each) in found for each in inputs):
             found.add(id(node))
     return found
 

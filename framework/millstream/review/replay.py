@@ -12,13 +12,13 @@ from millstream.materialization import Sink
 from millstream.physical.commands import APPLY
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query
+from millstream.plan.durations import duration
 from millstream.results import RunResults
 from millstream.review.outputs import plain
 from millstream.review.values import Replay, ReplayRead
 
 _ENOUGH = 1000
 """The minimum number of records for a meaningful speed."""
-_STEPS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"))
 
 
 class TopicFacts(Struct, frozen=True):
@@ -106,15 +106,6 @@ def _holds(config: Mapping[str, Any], retention: int | None) -> str:
     if "retention.bytes" in config and str(config["retention.bytes"]) != "-1":
         parts.append(f"at most {config['retention.bytes']} bytes of each partition")
     return ", ".join(parts)
-
-
-def duration(millis: int) -> str:
-    """Return a duration in the largest unit that fits: `7 days`."""
-    for size, name in _STEPS:
-        if millis >= size and millis % size == 0:
-            count = millis // size
-            return f"{count:,} {name}{'' if count == 1 else 's'}"
-    return f"{millis:,} ms"
 
 
 def _millis(text: str | None) -> int | None:

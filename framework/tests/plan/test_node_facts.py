@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 from msgspec import Struct
 from support.plans import (
+    as_of,
     by,
     dedupe,
     explode,
@@ -51,6 +52,7 @@ EXAMPLES: list[Node] = [
     SCORES,
     join(EVENTS, EVENTS, "a = r_a"),
     lookup(EVENTS, seed("a"), "a = r_a"),
+    as_of(watermark(EVENTS), topic("a", "b", "ts"), "a = r_a", "r_ts <= ts"),
     union(EVENTS, EVENTS),
     opaque(EVENTS),
     Maintained(

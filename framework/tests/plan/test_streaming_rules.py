@@ -17,6 +17,14 @@ from millstream.plan.streaming import STEPS
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 EVENTS = "{{ source('shop', 'events') }}"
 HITS = "{{ source('shop', 'hits') }}"
+PLANS = "{{ source('shop', 'plans') }}"
+VERSIONS = """      - name: plans
+        table: true
+        versions: 30 days
+        key: {name: user, type: string}
+        columns: [{name: plan, type: string}, {name: since, type: timestamp}]
+        watermark: {column: since, delay: 10 seconds}
+"""
 FUNCTION = """
 from dataclasses import dataclass
 from typing import Iterator, NamedTuple, TypedDict
@@ -52,6 +60,7 @@ LOWER = {
     "bounded join": f"select l.user_id, l.t, l.value from (select user_id, at as t, value from {EVENTS}) as l join {HITS} as h on h.visitor = l.user_id and {BETWEEN}",
     "unbounded join": f"select l.user_id, l.t, l.value from (select user_id, at as t, value from {EVENTS}) as l join {HITS} as h on h.visitor = l.user_id",
     "outer join": f"select l.user_id, l.t, l.value from (select user_id, at as t, value from {EVENTS}) as l left join {HITS} as h on h.visitor = l.user_id and {BETWEEN}",
+    "temporal join": f"select l.user_id, l.t, l.value from (select user_id, at as t, value from {EVENTS}) as l left join {PLANS} for system_time as of l.t as p on p.user = l.user_id",
     "keyed function": f"select s.user_id, timestamp_seconds(1704067200 + s.n) as t, cast(s.n as double) as value from {EVENTS} as e, lateral seen(e.user_id) as s",
 }
 UPPER = {
@@ -62,6 +71,7 @@ UPPER = {
     "bounded join": "select l.user_id, l.value, h.path from {of} as l join " + HITS + " as h on h.visitor = l.user_id and " + BETWEEN,
     "unbounded join": "select l.user_id, l.value, h.path from {of} as l join " + HITS + " as h on h.visitor = l.user_id",
     "outer join": "select l.user_id, l.value, h.path from {of} as l left join " + HITS + " as h on h.visitor = l.user_id and " + BETWEEN,
+    "temporal join": "select l.user_id, l.t, l.value, p.plan from {of} as l join " + PLANS + " for system_time as of l.t as p on p.user = l.user_id",
     "keyed function": "select s.user_id, s.n from {of} as l, lateral seen(l.user_id) as s",
 }  # fmt: skip
 OPTIONS = {
@@ -70,7 +80,11 @@ OPTIONS = {
     "refining aggregate": "key='user_id'",
     "dedupe": "dedupe={'keys': ['user_id', 'value']}",
 }
-NO_EVENT_TIME = {("keyed function", "closing aggregate"): "MS512", ("keyed function", "outer join"): "MS515"}
+NO_EVENT_TIME = {
+    ("keyed function", "closing aggregate"): "MS512",
+    ("keyed function", "outer join"): "MS515",
+    ("keyed function", "temporal join"): "MS690",
+}
 """What the table does not say: rows of a Python function have no event time."""
 CELLS = [(below, above) for below in STEPS for above in STEPS]
 
@@ -92,6 +106,8 @@ def models(cells):
 def written(folder, cells):
     root = project(folder, models(cells))
     (root / "macros/seen.py").write_text(FUNCTION)
+    sources = root / "models/sources.yml"
+    sources.write_text(sources.read_text() + VERSIONS)
     return root
 
 
@@ -155,7 +171,7 @@ def test_what_spark_would_refuse_next_to_event_times(tmp_path):
 
 
 def rows(batch):
-    """Return events and hits of a minute of its own: those of the last one close all windows before."""
+    """Return events, hits and plans of a minute of its own: those of the last one close all windows before."""
     at = [START + timedelta(minutes=batch, seconds=each) for each in (1, 2, 13)]
     events = [
         {"_key": user, "type": "x", "value": float(i), "at": each.isoformat()}
@@ -164,7 +180,8 @@ def rows(batch):
     hits = [
         {"_key": user, "path": "/", "seen": each.isoformat()} for user, each in zip("ab", at, strict=False)
     ]
-    return events, hits
+    plans = [{"_key": user, "plan": "free", "since": at[0].isoformat()} for user in "ab"]
+    return events, hits, plans
 
 
 @pytest.mark.long
@@ -177,8 +194,7 @@ def test_spark_runs_what_the_compiler_lets_through(tmp_path, first_spark, below)
     if not cells:
         return
     made = streamed(written(tmp_path, cells))
-    events, hits = zip(*map(rows, range(4)), strict=True)
-    topics = {"events": events, "hits": hits}
+    topics = dict(zip(("events", "hits", "plans"), zip(*map(rows, range(4)), strict=True), strict=True))
     for query in made.physical.queries:
         own = {source.topic: topics[source.topic] for source in query.sources}
         stored = made.run(first_spark, query, own)

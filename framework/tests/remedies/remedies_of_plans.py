@@ -35,6 +35,17 @@ RAW = """sources:
   - name: other
     topics: [{{name: raw, topic: {}, on_bad_record: dead_letter, columns: [{{name: a, type: string}}]}}]
 """
+PLANS = "{{ source('shop', 'plans') }}"
+AS_OF = f"join {PLANS} for system_time as of"
+FREE = {"user": "a", "plan": "free", "since": START}
+
+
+def joined(*events, name="events"):
+    """Return the steps of a row that waits for its plan until a later one comes."""
+    return [
+        ({name: list(events), "plans": [FREE]}, []),
+        ({name: [LATER], "plans": []}, [{"user_id": "a", "plan": "free"}]),
+    ]
 
 
 def case(code, under, remedy, sql, edits, steps=(), **more):
@@ -116,6 +127,17 @@ CASES = {
         [({"stored": [{"user_id": "a", "type": "x", "at": A["at"]}], "h": [{"user_id": "a", "segment": "x", "valid_from": START}]}, [{"user_id": "a", "segment": "x"}]), ({"stored": [], "h": [{"user_id": "a", "segment": "x", "valid_from": START, "valid_to": A["at"]}, {"user_id": "a", "segment": "y", "valid_from": A["at"]}]}, [{"user_id": "a", "segment": "y"}])],
         models={"h": f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days', order_by='at') }}}} select user_id, type as segment, at {E}"},
         added={"stored": f"{{{{ config(materialized='table', unique_key='user_id') }}}} select user_id, type, at {E}"}),
+    "versions for a stream without an event time": case("MS690", "e.at", "write WATERMARK at DELAY OF INTERVAL 10 SECONDS after the relation in FROM, or add a `watermark` to its source", f"{SINK}select e.user_id, p.plan from {PLAIN} as e {AS_OF} e.at as p on p.user = e.user_id",
+        {f"{PLAIN} as e": f"{PLAIN} watermark at delay of interval 10 seconds as e"}, joined(A, name="plain")),
+    "versions as of another time": case("MS691", "e.earlier", "write FOR SYSTEM_TIME AS OF e.at", f"{SINK}select e.user_id, p.plan from (select user_id, at, at - interval 1 hour as earlier from {EVENTS}) as e {AS_OF} e.earlier as p on p.user = e.user_id",
+        {"as of e.earlier": "as of e.at"}, joined(A)),
+    "versions of no key": case("MS692", "source('shop', 'plans')", "add to ON: p.`user` = e.user_id", f"{SINK}select e.user_id, p.plan {E} {AS_OF} e.at as p on p.plan > e.type",
+        {"on p.plan > e.type": "on p.plan < e.type and p.user = e.user_id"}, joined(A)),
+    "versions of a key with another type": case("MS692", "source('shop', 'plans')", "compare a column that a subquery in FROM computes: cast(amount as string)", f"{SINK}select e.user_id, p.plan {E} {AS_OF} e.at as p on p.user = e.amount",
+        {E: f"from (select user_id, at, cast(amount as string) as paid from {EVENTS}) as e", "e.amount": "e.paid"},
+        [({"events": [A], "plans": [FREE | {"user": "1"}]}, []), ({"events": [LATER], "plans": []}, [{"user_id": "a", "plan": "free"}])]),
+    "until when a version is valid": case("MS693", "p.valid_to", "leave out valid_to: select the other columns", f"{SINK}select e.user_id, p.plan, p.valid_to {E} {AS_OF} e.at as p on p.user = e.user_id",
+        {", p.valid_to": ""}, joined(A)),
     "a join of all versions": case("MS684", "ref('h')", "add to ON: h.valid_to is null, for the newest version", f"{SINK}select e.user_id, h.segment {E} join {{{{ ref('h') }}}} as h on h.user_id = e.user_id", {"h.user_id = e.user_id": "h.user_id = e.user_id and h.valid_to is null"},
         [({"h": [{"user_id": "a", "segment": "x", "valid_from": START, "valid_to": A["at"]}, {"user_id": "a", "segment": "y", "valid_from": A["at"]}], "events": [A]}, [{"user_id": "a", "segment": "y"}])],
         models={"h": f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days', order_by='at') }}}} select user_id, type as segment, at {E}"}),

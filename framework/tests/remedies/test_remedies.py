@@ -42,6 +42,12 @@ QUICK = {
 PLAIN = """      - name: plain
         key: {name: user_id, type: string}
         columns: [{name: type, type: string}, {name: product_id, type: string}, {name: value, type: double}, {name: amount, type: bigint}, {name: at, type: timestamp}]
+      - name: plans
+        table: true
+        versions: 30 days
+        key: {name: user, type: string}
+        columns: [{name: plan, type: string}, {name: since, type: timestamp}]
+        watermark: {column: since, delay: 10 seconds}
 """
 WITHOUT_CASE = {
     "MS501": "a loop of models is in no single one: tests/broken has it",

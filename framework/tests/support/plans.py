@@ -35,6 +35,7 @@ from millstream.plan.nodes import (
     Repartition,
     SeedScan,
     TableScan,
+    TemporalJoin,
     TopicScan,
     Union,
     Watermark,
@@ -184,6 +185,21 @@ def join(left: Node, right: Node, on: str, kind: JoinKind = "inner") -> Join:
 
 def lookup(left: Node, right: Node, on: str, kind: JoinKind = "inner") -> Lookup:
     return Lookup(left=left, right=right, kind=kind, on=_on(on), joined=_joined(left, right), models=("m",))
+
+
+def as_of(left: Node, right: Node, on: str, kind: JoinKind = "inner") -> TemporalJoin:
+    """Return a join of events with versions by `a`, as of `ts`."""
+    return TemporalJoin(
+        left=left,
+        right=right,
+        kind=kind,
+        on=_on(on),
+        joined=_joined(left, right),
+        pairs=(("a", "a"),),
+        time="ts",
+        begins="ts",
+        models=("m",),
+    )
 
 
 def _on(text: str) -> tuple[Expression, ...]:

@@ -31,6 +31,7 @@ from millstream.plan.nodes import (
     Repartition,
     SeedScan,
     TableScan,
+    TemporalJoin,
     Union,
     is_hidden,
 )
@@ -69,7 +70,7 @@ def prune_columns(plan: Plan, context: Context) -> Result:
     return with_outputs(plan, new), tuple(changes)
 
 
-_NARROWED = (Repartition, Join)
+_NARROWED = (Repartition, Join, TemporalJoin)
 """Below these nodes, unused columns would be shuffled or stored."""
 
 

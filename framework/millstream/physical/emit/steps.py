@@ -14,7 +14,7 @@ from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
 from millstream.physical.emit.text import Reads
 from millstream.physical.emit.walk import EmitOptions, Emitted, emit, read_names
-from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, Watermark
+from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, TemporalJoin, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import is_window
 
@@ -62,6 +62,28 @@ class StatefulView(Struct, frozen=True, tag="stateful"):
     """The event time by which it expires; None: the clock."""
 
 
+class TemporalView(Struct, frozen=True, tag="temporal"):
+    """The rows of a view, each with the version of another view that was valid at its time."""
+
+    name: str
+    of: str
+    versions: str
+    """Has `_deleted`."""
+    pairs: tuple[tuple[str, str], ...]
+    """The columns of both that are equal."""
+    time: str
+    begins: str
+    wait: int
+    """How many milliseconds after the watermark has passed its time a row leaves."""
+    keep: int | None
+    """How many milliseconds after its end a version is dropped."""
+    left: tuple[tuple[str, str], ...]
+    """The columns of joined rows by those of `of`, each with its name."""
+    right: tuple[tuple[str, str], ...]
+    outer: bool
+    """Rows without a version remain."""
+
+
 class CountedView(Struct, frozen=True, tag="counted"):
     """The decoded rows of a view; bad records are counted."""
 
@@ -73,7 +95,7 @@ class CountedView(Struct, frozen=True, tag="counted"):
     """The columns by which models drop bad records; without any, the view itself drops those with `_bad`."""
 
 
-Step = SqlView | DedupeView | WindowView | StatefulView | CountedView
+Step = SqlView | DedupeView | WindowView | StatefulView | TemporalView | CountedView
 
 
 class Stepped(Struct, frozen=True):
@@ -95,6 +117,8 @@ def in_steps(
     how = how or EmitOptions()
     roots = own_copies(roots, leaf, how.trunks | how.shared.keys())
     order = in_order(roots)
+    # A deleted row ends the version before it.
+    deletes = deletes or any(isinstance(node, TemporalJoin) for node in order)
     if not any(_is_step(node) or counts_bad(node) for node in order):
         return Stepped((), emit(roots, leaf, deletes=deletes, reads=reads, how=how))
     names: dict[int, str] = {}
@@ -131,17 +155,15 @@ def in_steps(
             used.append(whole)
             steps += [SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation, good)]
         elif _is_step(node):
-            given = known(node.input)
-            if given is None:
-                given = _input(write(node.input, {}), node, named, steps)
+            given = [known(each) or _input(write(each, {}), each, named, steps) for each in node.inputs]
             names[id(node)] = name = named(node)
-            steps.append(_step(node, name, given))
+            steps.append(_step(node, name, *given))
     last = replace(how, shared={}, reserved=tuple(used))
     return Stepped(tuple(steps), emit(roots, known, deletes=deletes, reads=reads, how=last))
 
 
-def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | Watermark]:
-    return isinstance(node, Dedupe | Stateful) or (
+def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | TemporalJoin | Watermark]:
+    return isinstance(node, Dedupe | Stateful | TemporalJoin) or (
         isinstance(node, Watermark) and is_window(node.column(node.time).type)
     )
 
@@ -151,16 +173,38 @@ def _input(emitted: Emitted, node: Node, named: Callable[[Node], str], steps: li
     draft = emitted.finals[0].draft
     if draft.plain and not emitted.ctes and all(e.column == n for n, e in draft.items.items()):
         return draft.sources[0].name
-    name = named(node.inputs[0])
+    name = named(node)
     steps.append(SqlView(name, emitted.statement()))
     return name
 
 
-def _step(node: Dedupe | Stateful | Watermark, name: str, of: str) -> Step:
+def _step(node: Dedupe | Stateful | TemporalJoin | Watermark, name: str, of: str, other: str = "") -> Step:
     match node:
+        case TemporalJoin():
+            return _temporal(node, name, of, other)
         case Watermark():
             return WindowView(name, of, node.time, node.delay, node.copy)
         case Dedupe():
             return DedupeView(name, of, node.keys, node.within, node.by_position)
         case Stateful():
             return StatefulView(name, of, node.function, node.keys, node.made, node.ttl, node.time)
+
+
+def _temporal(node: TemporalJoin, name: str, of: str, versions: str) -> TemporalView:
+    left, right = (
+        tuple((each.source, each.name) for each in node.joined if each.side == side)
+        for side in ("left", "right")
+    )
+    return TemporalView(
+        name,
+        of,
+        versions,
+        node.pairs,
+        node.time,
+        node.begins,
+        node.wait,
+        None if node.keep is None else node.keep + node.wait + node.waited,
+        left,
+        right,
+        outer=node.kind == "left",
+    )

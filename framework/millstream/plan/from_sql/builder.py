@@ -7,7 +7,7 @@ from typing import Protocol
 
 from millstream.plan.from_sql.catalog import ModelSpec
 from millstream.plan.from_sql.values import Span, Surroundings
-from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.traits import KnownTraits, Mode
 from millstream.sql.query import Body, Input
 
@@ -50,7 +50,7 @@ class Builder(Protocol):
 
     def add_state(
         self,
-        node: Aggregate | Dedupe | Join | Stateful,
+        node: Aggregate | Dedupe | Join | TemporalJoin | Stateful,
         span: Span | None,
         grown: Iterable[str],
         times: Iterable[str] = (),

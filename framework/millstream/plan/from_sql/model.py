@@ -32,6 +32,7 @@ from millstream.plan.nodes import (
     Repartition,
     SeedScan,
     Stateful,
+    TemporalJoin,
     Union,
     Watermark,
 )
@@ -249,7 +250,7 @@ class ModelBuilder:
 
     def add_state(
         self,
-        node: Aggregate | Dedupe | Join | Stateful,
+        node: Aggregate | Dedupe | Join | TemporalJoin | Stateful,
         span: Span | None,
         grown: Iterable[str],
         times: Iterable[str] = (),

@@ -13,9 +13,10 @@ from millstream.plan.from_sql.good_records import with_good_records
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.from_sql.unchanged import Unchanged
-from millstream.plan.from_sql.values import Surroundings
-from millstream.plan.from_sql.versions import stored_versions
-from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
+from millstream.plan.from_sql.values import Surroundings, VersionStream
+from millstream.plan.from_sql.versions import stored_versions, version_stream
+from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, TemporalJoin, Watermark
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits, Mode, Traits
 
 
@@ -61,6 +62,21 @@ def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
     }
 
 
+def streamed_versions(catalog: Catalog) -> dict[str, frozenset[str]]:
+    """Return the reference topics whose versions each model joins as of the time of a stream."""
+    if not any(topic.versions for topic in catalog.topics.values()):
+        return {}
+    return {
+        model: frozenset(
+            each.relation
+            for node in in_order((root,))
+            if isinstance(node, TemporalJoin)
+            for each in node.versions
+        )
+        for model, root in build_models(catalog).roots.items()
+    }
+
+
 def traits_for_readers(model: ModelSpec, found: Traits) -> Traits:
     """Return the traits that readers see of a model whose SQL has these traits."""
     if model.materialization.inlined:
@@ -92,7 +108,13 @@ class _Building:
         self.stand_ins = stand_ins
         self.unchanged = unchanged
         self.around = Surroundings(
-            self.provide, self.can_rest, catalog.keyed, self.relayed, catalog.store_of, zone_of(catalog)
+            self.provide,
+            self.can_rest,
+            catalog.keyed,
+            self.relayed,
+            catalog.store_of,
+            zone_of(catalog),
+            self.versions,
         )
         self.problems: list[PlanProblem] = []
         self.traits = KnownTraits()
@@ -108,6 +130,9 @@ class _Building:
     def can_rest(self, relation: str) -> bool:
         stand_in = self.stand_ins.get(relation)
         return stand_in.model.materialization.at_rest if stand_in else self.catalog.can_rest(relation)
+
+    def versions(self, relation: str) -> VersionStream | None:
+        return version_stream(self.catalog.topics.get(relation))
 
     def _add(self, model: ModelSpec) -> None:
         if (root := self.unchanged.roots.get(model.id)) is not None:

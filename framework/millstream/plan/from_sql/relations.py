@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, quoted
 from millstream.plan.durations import milliseconds
+from millstream.plan.from_sql import as_of
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.equalities import (
     columns_in_sql,
@@ -20,7 +21,7 @@ from millstream.plan.from_sql.equalities import (
 )
 from millstream.plan.from_sql.maintained import join_of_tables
 from millstream.plan.from_sql.scope import Scope, identity_items, unused
-from millstream.plan.from_sql.values import Span
+from millstream.plan.from_sql.values import Span, VersionStream
 from millstream.plan.nodes import (
     Column,
     Expand,
@@ -33,6 +34,7 @@ from millstream.plan.nodes import (
     Project,
     Repartition,
     Stateful,
+    TemporalJoin,
 )
 from millstream.plan.streaming import is_window
 from millstream.plan.ttl import only_time
@@ -161,6 +163,12 @@ class Relations:
     def _lookup(
         self, stream: Node, table: Node, each: From, query: Select, kind: JoinKind, *, swapped: bool
     ) -> Node:
+        if each.as_of is not None and self.builder.mode(stream) == "append" and kind in {"inner", "left"}:
+            versions = (
+                self.builder.around.versions(each.input.relation) if isinstance(each.input, Scan) else None
+            )
+            if versions is not None:
+                return self._as_of(stream, versions, each, query, kind)
         joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
         self._add_side(stream if swapped else table, each, names, "left" if swapped else "right")
         on = self._on(each)
@@ -173,9 +181,40 @@ class Relations:
             self._check_semi(node, each)
         return self._finished(node, each if each.stop else query)
 
+    def _as_of(
+        self, events: Node, versions: VersionStream, each: From, query: Select, kind: JoinKind
+    ) -> Node:
+        """Return events with the versions that were valid at their time."""
+        joined, names = self._columns(events, versions.rows, each, added="right")
+        self._add_side(versions.rows, each, names, "right")
+        found = as_of.parts(self._on(each), each, joined, names["right", versions.begins].name)
+        times = dict(self.builder.traits.of(events).watermarks)
+        for code, message, remedy, span in as_of.problems(
+            self.scope, found, events, versions, times, each, query
+        ):
+            self.builder.problem(code, message, remedy, span.start, span.stop)
+        node = TemporalJoin(
+            left=events,
+            right=versions.rows,
+            kind=kind,
+            on=found.on,
+            joined=joined,
+            pairs=found.pairs,
+            time=found.time,
+            begins=versions.begins,
+            wait=as_of.waits(times.get(found.time), versions),
+            waited=as_of.waited(events),
+            keep=as_of.keeps(versions),
+            models=self.models,
+        )
+        self.builder.add_state(node, each, ())
+        self.builder.check(node, each)
+        return self._finished(as_of.restricted(node, found.others), each)
+
     def _refuse_as_of(self, span: tuple[int, int]) -> None:
         message = (
-            "a stream would have to wait for versions that come late: it can't join FOR SYSTEM_TIME AS OF"
+            "FOR SYSTEM_TIME AS OF in a stream needs JOIN or LEFT JOIN of a reference topic with versions, "
+            "and rows that don't change later"
         )
         remedy = "store the stream in a table, and make this model a table that joins it with the versions"
         self.builder.problem("MS686", message, remedy, *span)

@@ -34,6 +34,19 @@ def offsets(span: Span | None) -> tuple[int, int]:
     return span.start, span.stop
 
 
+class VersionStream(Struct, frozen=True):
+    """The records of a reference topic as versions, for a stream to join them as of a time."""
+
+    rows: Node
+    keys: tuple[str, ...]
+    begins: str
+    """The column from which a version is valid."""
+    delay: str
+    """How late its records can be; empty: not at all."""
+    keep: str
+    """For how long versions are kept after their end, or `all`."""
+
+
 class Surroundings(Struct, frozen=True):
     """The relations that a model can read."""
 
@@ -49,6 +62,8 @@ class Surroundings(Struct, frozen=True):
     """Returns the name of the store of a table, by its id."""
     zone: str = "UTC"
     """The time zone of the session."""
+    versions: Callable[[str], VersionStream | None] = lambda _: None
+    """Returns the versions of a reference topic as a stream; None if a relation is not one that has them."""
 
     @property
     def fixed_offset(self) -> bool:

@@ -13,8 +13,9 @@ from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS, ModelSpec, PlanProblem, TopicSpec
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.topics import topic_node
-from millstream.plan.nodes import Item, Node, Project, TableScan, Watermark
-from millstream.sql.query import OUTER, Scan, Select
+from millstream.plan.from_sql.values import VersionStream
+from millstream.plan.nodes import VERSION_PLACE, Item, Node, Project, TableScan, Watermark
+from millstream.sql.query import OUTER, From, Scan, Select
 from millstream.types import TIMESTAMP
 
 _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
@@ -62,6 +63,17 @@ def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) 
     return found
 
 
+def reads_end(query: Select, each: From) -> Expression | None:
+    """Return an expression that reads until when the versions of a relation are valid, besides AS OF."""
+    for found in _within(query):
+        if isinstance(found, Expression) and (found.start, found.stop) != each.as_of:
+            for ref in found.refs:
+                alias = ref.relation.removeprefix(OUTER).lower()
+                if alias == each.alias.lower() and ref.column.lower() == VALID_TO:
+                    return found
+    return None
+
+
 def _selects(value: object) -> Iterator[Select]:
     return (each for each in _within(value) if isinstance(each, Select))
 
@@ -88,13 +100,13 @@ def _within(value: object) -> Iterator[object]:
         yield from _within(part)
 
 
-def topic_versions(topic: TopicSpec) -> Node:
+def topic_versions(topic: TopicSpec, metadata: tuple[str, ...] = ()) -> Node:
     """Return the records of a reference topic as versions.
 
     A version begins at the topic's event time. If a record has none, as one that deletes its key, its own
-    time counts.
+    time counts. `metadata` comes last.
     """
-    node = topic_node(topic, metadata=("_timestamp",))
+    node = topic_node(topic, metadata=("_timestamp", *metadata))
     node = node.input if isinstance(node, Watermark) else node  # a version is never late
     begins = node.column("_timestamp").expression
     if topic.watermark and topic.watermark[0].lower() != "_timestamp":
@@ -105,8 +117,18 @@ def topic_versions(topic: TopicSpec) -> Node:
         *(node.column(name).item for name in topic.order),
         Item(VALID_FROM, begins),
         Item(VALID_TO, _NEVER),
+        *(node.column(name).item for name in metadata),
     )
     return Project(input=node, items=items, keys=topic.unique_by, label=topic.name)
+
+
+def version_stream(topic: TopicSpec | None) -> VersionStream | None:
+    """Return the versions of a reference topic as a stream, with the places of their records."""
+    if topic is None or not topic.versions:
+        return None
+    delay = topic.watermark[1] if topic.watermark else ""
+    rows = topic_versions(topic, VERSION_PLACE)
+    return VersionStream(rows, topic.unique_by, VALID_FROM, delay, topic.versions)
 
 
 def stored_versions(topic: TopicSpec, *, at_rest: bool) -> TableScan:

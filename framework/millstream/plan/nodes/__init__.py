@@ -32,7 +32,7 @@ from millstream.plan.nodes.parts import (
     with_good,
 )
 from millstream.plan.nodes.plan import Plan
-from millstream.plan.nodes.stateful import Aggregate, Dedupe, Join, Stateful
+from millstream.plan.nodes.stateful import VERSION_PLACE, Aggregate, Dedupe, Join, Stateful, TemporalJoin
 from millstream.plan.nodes.stateless import (
     Decode,
     Expand,
@@ -63,6 +63,7 @@ AnyNode = (
     | Watermark
     | Stateful
     | Join
+    | TemporalJoin
     | Lookup
     | Union
     | Opaque
@@ -75,6 +76,7 @@ __all__ = [
     "GOOD_TEXT",
     "METADATA",
     "RAW",
+    "VERSION_PLACE",
     "Aggregate",
     "AnyNode",
     "Binary",
@@ -109,6 +111,7 @@ __all__ = [
     "SeedScan",
     "Stateful",
     "TableScan",
+    "TemporalJoin",
     "TopicScan",
     "Unary",
     "Union",

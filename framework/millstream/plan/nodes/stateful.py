@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from millstream.expressions import Expression
 from millstream.once import once
-from millstream.plan.nodes.base import Binary, Unary
+from millstream.plan.nodes.base import Binary, Node, Unary
+from millstream.plan.nodes.order import in_order
 from millstream.plan.nodes.parts import Column, Emit, Item, Measure, conditions_text
+
+VERSION_PLACE = ("_partition", "_offset")
+"""The columns by which, of several versions with the same time, the last one is found."""
 
 
 class Aggregate(Unary, frozen=True, eq=False, kw_only=True):
@@ -111,3 +115,47 @@ class Join(Binary, frozen=True, eq=False, kw_only=True):
     @property
     def state_columns(self) -> tuple[Column, ...]:
         return (*self.left.columns, *self.right.columns)
+
+
+class TemporalJoin(Binary, frozen=True, eq=False, kw_only=True):
+    """Events (left), each with the version of a row (right) that was valid at its time.
+
+    An event waits until no version of its time can come any more.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    """The columns of the left and the right side that are equal: all of the key of versions are."""
+    time: str
+    """The event time of the left side."""
+    begins: str
+    """The column of the right side from which a version is valid."""
+    wait: int = 0
+    """How many milliseconds an event still waits once the watermark has passed its time."""
+    waited: int = 0
+    """How many milliseconds they may have waited so below."""
+    keep: int | None = None
+    """For how many milliseconds a version is kept after its end, besides this; None: forever."""
+
+    stateful = True
+    participle = "joined"
+    operator = "temporal_join"
+    noun = "temporal join"
+
+    @property
+    def summary(self) -> str:
+        return f"{self.kind} temporal join on {conditions_text(self.on)}"
+
+    @property
+    def state_columns(self) -> tuple[Column, ...]:
+        return (*self.left.columns, *self.right.columns)
+
+    @property
+    def versions(self) -> tuple[Node, ...]:
+        """The topics that its versions come from."""
+        return tuple(each for each in in_order((self.right,)) if not each.inputs)
+
+    @property
+    def own_columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The columns of both sides that it needs itself."""
+        left, right = zip(*self.pairs, strict=True)
+        return (*left, self.time), (*right, self.begins, *VERSION_PLACE)

@@ -22,13 +22,14 @@ from millstream.plan.nodes import (
     SeedScan,
     Stateful,
     TableScan,
+    TemporalJoin,
     TopicScan,
     Union,
     Watermark,
 )
 from millstream.plan.streaming import Kind, SeparateQueryError, Unsupported, conflicts, kind_of
 from millstream.plan.traits.aggregates import aggregated
-from millstream.plan.traits.joins import bounds, joined, joined_streams
+from millstream.plan.traits.joins import bounds, joined, joined_as_of, joined_streams
 from millstream.plan.traits.projections import projected
 from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, listed, require_append
 
@@ -107,6 +108,8 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             return joined(node, inputs[0], inputs[1])
         case Join():
             return joined_streams(node, inputs[0], inputs[1])
+        case TemporalJoin():
+            return joined_as_of(node, inputs[0])
         case Opaque():
             return _opaque(node, inputs)
         case Maintained():

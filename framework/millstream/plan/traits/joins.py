@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.plan.nodes import Join, Lookup
+from millstream.plan.nodes import Join, Lookup, TemporalJoin
 from millstream.plan.streaming import bounds_both
 from millstream.plan.traits.projections import renamed
-from millstream.plan.traits.values import NotIncrementalError, Traits, listed
+from millstream.plan.traits.values import NotIncrementalError, Traits, listed, require_append
 
 
 def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
@@ -39,12 +39,18 @@ def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
     return Traits("append", (), None, tuple(times))
 
 
+def joined_as_of(node: TemporalJoin, events: Traits) -> Traits:
+    remedy = "store these rows in a table, and make this model a table that joins it with the versions"
+    require_append("FOR SYSTEM_TIME AS OF", remedy, events)
+    return Traits("append", (), None, tuple(_times(node, "left", events)))
+
+
 def bounds(node: Join, left: Traits, right: Traits) -> bool:
     sides = (dict(_times(node, side, given)) for side, given in (("left", left), ("right", right)))
     return bounds_both(node, *sides)
 
 
-def _times(node: Join | Lookup, side: str, given: Traits) -> list[tuple[str, str]]:
+def _times(node: Join | Lookup | TemporalJoin, side: str, given: Traits) -> list[tuple[str, str]]:
     """Return the event times of one side with their delays, by their names in the join."""
     names = {j.source.lower(): j.name for j in node.joined if j.side == side}
     return [(names[name.lower()], delay) for name, delay in given.watermarks if name.lower() in names]

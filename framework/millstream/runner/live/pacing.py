@@ -33,7 +33,8 @@ class Pacing:
         self.latency = latency
         self._turn = turn
         self._pace = Pace()
-        topics = {source.topic: context.sources[source.relation] for source in query.sources if source.topic}
+        limited = [source for source in query.sources if source.topic and not source.whole]
+        topics = {source.topic: context.sources[source.relation] for source in limited}
         self._most = {topic: largest(options) for topic, options in topics.items()}
         self._behind = dict.fromkeys(topics, 0)
         self._besides = 0.0
@@ -47,7 +48,7 @@ class Pacing:
     def note(self, batch: Batch) -> None:
         """Take over what Spark reports of a batch."""
         with self._lock:
-            self._behind |= batch.behind
+            self._behind |= {name: n for name, n in batch.behind.items() if name in self._behind}
             self._besides = batch.seconds - batch.phases.get("addBatch", 0)
 
     def _follow(self, records: int, seconds: float) -> None:

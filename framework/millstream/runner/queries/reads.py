@@ -62,7 +62,7 @@ def records(
     timed: bool = False,
 ) -> None:
     """Read a topic as a stream; `timed` observes when the oldest record of a batch arrived."""
-    without = _ignored_sizes(trigger)
+    without = _SIZES if source.whole else _ignored_sizes(trigger)
     options = {name: value for name, value in options.items() if name not in without}
     reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())

@@ -18,7 +18,15 @@ from millstream.errors import Diagnostic
 from millstream.expressions import quoted
 from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.fuse import unused
-from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
+from millstream.physical.emit.steps import (
+    CountedView,
+    DedupeView,
+    SqlView,
+    StatefulView,
+    Step,
+    TemporalView,
+    WindowView,
+)
 from millstream.physical.values import (
     Maintaining,
     OutputMode,
@@ -43,6 +51,7 @@ from millstream.runner.queries.row_tests import CHANGES, CountsByBatch
 from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.table_changes import follow_table
 from millstream.runner.queries.tables import Tables
+from millstream.runner.queries.temporal import joined_as_of
 from millstream.stores.spark import MAINTAINED, Version
 
 _DELAY = "spark.watermarkDelayMs"
@@ -259,6 +268,8 @@ def make_view(
             made = timed_by_window(session.table(step.of), step)
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
+        case TemporalView():
+            made = joined_as_of(session, step, mode)
         case StatefulView():
             made = keyed.yielded_rows(session, project, step, mode, log)
     made.createOrReplaceTempView(step.name)

@@ -136,7 +136,8 @@ def _source(session: SparkSession, source: SourceRead, question: Question, admin
         message = f"the topic '{source.topic}' does not exist yet"
         remedy = "create and fill it with `millstream build`"
         raise MillstreamError(Diagnostic("MS827", message, None, remedy))
-    ranges = {number: (max(first, end - question.last), end) for (_, number), (first, end) in offsets.items()}
+    last = max(end for _, end in offsets.values()) if source.whole else question.last
+    ranges = {number: (max(first, end - last), end) for (_, number), (first, end) in offsets.items()}
     read_records(session, source, question.project, admin, ranges)
 
 

@@ -20,6 +20,7 @@ from millstream.machine.jars import Progress
 from millstream.project.values import Target
 from millstream.runner.python.keyed import STATE, state_in
 from millstream.runner.queries.sent_again import POSITIONS
+from millstream.runner.queries.temporal import VERSIONS
 from millstream.runner.samples.state_sizes import OperatorSize, State, sizes, states_of
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
@@ -112,6 +113,11 @@ class StateReader(Struct, frozen=True, eq=False):
             case "first_sent":
                 pages = reader.option("stateVarName", POSITIONS).load(state.folder).groupBy("key")
                 return _flat(pages.agg(f.struct(f.count("*").alias("pages")).alias("value")), ())
+            case "temporal_join":
+                kept = reader.option("stateVarName", VERSIONS).load(state.folder)
+                begins = f.timestamp_micros(f.col("user_map_key.value")).alias("valid_from")
+                value = f.struct(begins, f.col("user_map_value.version").alias("version")).alias("value")
+                return _flat(kept.select("key", value), ())
         return _flat(reader.load(state.folder), state.operator.facts)
 
 

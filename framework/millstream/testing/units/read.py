@@ -95,7 +95,7 @@ class _Reader(RowReader):
 
     def _input(self, body: Mapping[str, Any], path: NodePath) -> Given | None:
         id_ = reference(str(body["input"]))
-        relation = self.relations.find(id_) if id_ else None
+        relation = self.relations.find(id_, f"model.{self.unit.model}") if id_ else None
         if relation is None:
             known = [*self.relations.catalog.models, *self.relations.catalog.topics]
             remedy = did_you_mean(id_ or str(body["input"]), known, "write ref('model')")

@@ -50,6 +50,7 @@ class RecordEncoder:
         self._offsets[relation, partition] = offset + 1
         timestamp = (self.test.now or START) + timedelta(milliseconds=offset)
         value = row.metadata["_value"] if "_value" in row.metadata else self._value(relation, row)
+        value = None if row.metadata.get(DELETED) else value
         return {
             "key": row.metadata["_key"] if "_key" in row.metadata else self._key(relation, row),
             "value": value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.from_sql.plan import StandIn, traits_of_models
+from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
 from millstream.testing.units.values import DELETED
@@ -36,19 +36,22 @@ class Relations:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.traits = traits_of_models(catalog)
+        self.streamed = streamed_versions(catalog)
+        """By model, the reference topics whose records it reads as they come, as of a time."""
 
     def stand_in(self, id_: str) -> StandIn:
         return StandIn(self.catalog.models[id_], self.traits[id_])
 
-    def find(self, id_: str) -> Relation | None:
-        """Return a relation by its id; `model.x` is a seed if no model has that name."""
-        if (topic := self.catalog.topics.get(id_)) is not None and topic.versions:
+    def find(self, id_: str, model: str = "") -> Relation | None:
+        """Return a relation as a model reads it, by its id; `model.x` is a seed if no model has that name."""
+        topic, streamed = self.catalog.topics.get(id_), id_ in self.streamed.get(model, ())
+        if topic is not None and topic.versions and not streamed:
             versions = stored_versions(topic, at_rest=False)
             return Relation(id_, _typed(versions.columns), metadata=(DELETED,))
         if topic is not None:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
             derived = {name: ", ".join(sorted(each.columns)) for name, each in topic.derived}
-            return Relation(id_, columns, derived, RECORD)
+            return Relation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
         if id_ in self.catalog.models:
             metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
             return Relation(id_, _typed(self.catalog.models[id_].columns), metadata=metadata)
