@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from millstream.project.values import MetricType
 
-LATENCIES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
+LATENCIES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 60, 300, 1800, 3600)
 """Upper bounds of the buckets of times, in seconds."""
 
 
