@@ -58,8 +58,10 @@ class Looked:
         return texts(self.store.rows(self.session, "model.t", ()))
 
 
-def test_rows_of_all_types_are_those_that_spark_reads(spark, tmp_path):
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_rows_of_all_types_are_those_that_spark_reads(spark, tmp_path, zone):
     found = Looked(spark, tmp_path, COLUMNS)
+    found.session.conf.set("spark.sql.session.timeZone", zone)
     most = max(map(len, VALUES.values()))
     rows = " union all ".join(
         "select "
