@@ -339,6 +339,7 @@ def test_search_by_keys_alone(shop: Watched):
     page.keyboard.type("user_metr")
     field = page.locator("#search")
     expect(field).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("#found")).to_have_attribute("aria-busy", "false")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")

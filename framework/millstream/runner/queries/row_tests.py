@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 from msgspec import Struct
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import LongType
 
+from millstream.expressions import quoted
 from millstream.physical.checks import WRONG_ROW, count_name
 from millstream.physical.measures import METRICS
 from millstream.physical.row_logs import LOGS
@@ -96,11 +99,9 @@ def _only_counts(found: Mapping[str, Any]) -> Mapping[str, int]:
 def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, Any]:
     """Run all row checks of a batch, before any of it is stored, and observe them."""
     found: dict[str, Any] = {}
-    for each in deliveries:
-        if not each.counts_sql:
-            continue
-        (row,) = batch.sparkSession.sql(each.counts_sql).collect()
-        numbers: dict[str, Any] = row.asDict()
+    checked = [each for each in deliveries if each.counts_sql]
+    frames = [batch.sparkSession.sql(each.counts_sql) for each in checked]
+    for each, numbers in zip(checked, _counted(frames), strict=True):
         assert not isinstance(each.target, DeadLetters)
         model = each.target.model.partition(".")[2]
         for test in each.stops:
@@ -110,3 +111,20 @@ def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str
                 raise WrongRowError(f"{WRONG_ROW}model {model}, test {name}, {rows} of a batch")
         found |= numbers
     return found
+
+
+def _counted(frames: Sequence[DataFrame]) -> Iterator[dict[str, Any]]:
+    """Yield the only row of each, by column; those of numbers alone come from one query, planned once."""
+    plain = {
+        n for n, frame in enumerate(frames) if {field.dataType for field in frame.schema} == {LongType()}
+    }
+    together: dict[int, list[int]] = {}
+    if len(plain) > 1:
+        rows = (frames[n].select(f.lit(n), f.array(*map(quoted, frames[n].columns))) for n in sorted(plain))
+        together = dict(map(tuple, reduce(DataFrame.unionAll, rows).collect()))
+    for n, frame in enumerate(frames):
+        if n in together:
+            yield dict(zip(frame.columns, together[n], strict=True))
+        else:
+            (row,) = frame.collect()
+            yield row.asDict()

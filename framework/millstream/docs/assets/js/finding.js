@@ -10,7 +10,11 @@ class Finder {
   begin() {
     const {field, box} = this;
     field.addEventListener('input', () => this.update());
-    field.addEventListener('focus', () => fillSearch(() => { if (!box.hidden) this.update(); }));
+    field.addEventListener('focus', () => {
+      box.setAttribute('aria-busy', 'true');
+      fillSearch(() => { if (!box.hidden) this.update(this.options[this.at]?.id); })
+        .then(() => box.setAttribute('aria-busy', 'false'));
+    });
     field.addEventListener('keydown', (event) => this.pressed(event));
     box.addEventListener('click', () => {
       this.close();
@@ -36,7 +40,8 @@ class Finder {
     this.field.removeAttribute('aria-activedescendant');
   }
 
-  update() {
+  // Lists the hits, and chooses the one with an id: more of them may be found while somebody goes through the list.
+  update(chosen) {
     const text = this.field.value.trim();
     if (!text) {
       this.close();
@@ -47,7 +52,7 @@ class Finder {
       h('p', {class: 'quiet'}, found.length ? count(found.length, 'hit') : `Nothing holds ${text}.`));
     this.box.hidden = false;
     this.field.setAttribute('aria-expanded', 'true');
-    this.choose(0);
+    this.choose(Math.max(0, this.options.findIndex((each) => each.id === chosen)));
   }
 
   choose(place) {
