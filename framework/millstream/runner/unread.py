@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from millstream.deployment.intents import Update
 from millstream.deployment.records import Offsets
 from millstream.kafka.logs import existing_logs
 from millstream.physical.values import Query
@@ -43,8 +42,7 @@ def unread(job: Job, queries: Sequence[Query]) -> int:
 def _read(job: Job, query: Query) -> Mapping[str, Offsets]:
     """Return up to where a query has read its topics, as far as its checkpoint is on this machine."""
     checkpoints = checkpoints_of(job.project.target, Path(job.project.root))
-    continues = isinstance(job.intent, Update) and not job.intent.rebuild
-    if not continues or local_path(checkpoints) is None:
+    if not job.continues or local_path(checkpoints) is None:
         return {}
     files, place = LocalFiles(), checkpoint_folder(checkpoints, query.name)
     record = read_record(files, place)

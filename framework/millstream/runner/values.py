@@ -45,6 +45,11 @@ class Job(Struct, frozen=True):
     def catalog(self) -> Catalog:
         return self.topology.catalog
 
+    @property
+    def continues(self) -> bool:
+        """Whether queries read on from where they are, as far as nothing changed."""
+        return isinstance(self.intent, Update) and not self.intent.rebuild
+
 
 class Setup(Struct, frozen=True):
     """A preparation, such as starting Spark."""

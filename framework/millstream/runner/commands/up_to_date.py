@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from millstream.deployment.choosing import choose_queries
-from millstream.deployment.intents import Update
 from millstream.deployment.records import Deployed, Record
 from millstream.deployment.stages import Continue, Start, chain, stages
 from millstream.kafka.cluster import is_embedded
@@ -48,8 +47,7 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
     target, root = job.project.target, Path(job.project.root)
     checkpoints = checkpoints_of(target, root)
     place = local_path(checkpoints)
-    continues = isinstance(job.intent, Update) and not job.intent.rebuild
-    if not continues or job.wait or target.environment is not None or place is None or not place.is_dir():
+    if not job.continues or job.wait or target.environment is not None or place is None or not place.is_dir():
         return None
     with target_lock(folder_in(folder, target), target.title):
         files = LocalFiles()
