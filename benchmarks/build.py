@@ -29,10 +29,11 @@ from example.generated import generated  # noqa: E402
 from support.runs import create_topics, job_of, pairs, send  # noqa: E402
 
 from millstream.broker import shared_broker  # noqa: E402
+from millstream.deployment.intents import FullRefresh  # noqa: E402
 from millstream.kafka.cluster import Cluster, revealed  # noqa: E402
 from millstream.kafka.settings import sink_options  # noqa: E402
-from millstream.machine.jars import fetch  # noqa: E402
 from millstream.runner.commands.build import build  # noqa: E402
+from millstream.runner.spark.jars import jars_for  # noqa: E402
 from millstream.runner.spark.session import start_spark  # noqa: E402
 
 EXAMPLE = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
@@ -109,9 +110,9 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
             bootstrap = starting.ready().address
             records = generated(events)
             hand = import_module(f"by_hand.{name}")
-            job = job_of(root, full_refresh=True)
-            jars = [path for paths in fetch(("kafka", "delta")).values() for path in paths]
-            spark = start_spark("benchmark", job.project.target, jars, root / "log")
+            job = job_of(root, intent=FullRefresh())
+            target = job.project.target
+            spark = start_spark("benchmark", target, jars_for(target), root / "log", amount="many")
             # Topics of its own for each time: else a query by hand reads what all times before wrote.
             turns = range(warm + rounds)
             prefixes = {side: [f"{side}.{n}." for n in turns] for side in ("plain", "tuned")}
