@@ -17,6 +17,7 @@ from millstream.errors import did_you_mean
 from millstream.project.environment import ReturnedError, frame_offset
 from millstream.project.numbers import fits
 from millstream.project.secrets import Secret, misplaced_variable
+from millstream.project.template_limits import shown
 from millstream.project.values import Project
 
 MISSING = object()
@@ -160,7 +161,7 @@ class Functions:
         return default
 
     def log(self, message: object, info: bool = False) -> str:
-        self.recorder.logs.append(f"{'info' if info else 'debug'}: {message}")
+        self.recorder.logs.append(f"{'info' if info else 'debug'}: {shown(message)}")
         return ""
 
     def lookup_map(self, relation: str, key: str, value: str) -> str:
@@ -218,10 +219,10 @@ class _Exceptions:
         self._functions = functions
 
     def raise_compiler_error(self, message: object) -> NoReturn:
-        raise ProblemError("MS208", str(message), "the project's own check failed")
+        raise ProblemError("MS208", str(shown(message)), "the project's own check failed")
 
     def warn(self, message: object) -> str:
-        self._functions.recorder.logs.append(f"warning: {message}")
+        self._functions.recorder.logs.append(f"warning: {shown(message)}")
         return ""
 
 
@@ -262,19 +263,17 @@ def _unfit(value: Any) -> tuple[str, str] | None:
     return f"can't have a value of type {type(value).__name__}", "pass a text, a number, a list or a mapping"
 
 
-class _Target:
-    """`target.name`, and the settings that are not secrets."""
+class _Target(str):
+    """The target's name, with `target.name` and the settings that are not secrets."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.__dict__.update(values)
-
-    def __str__(self) -> str:
-        return str(self.__dict__["name"])
+    __slots__ = ("__dict__",)
 
 
 def _target(project: Project) -> _Target:
     settings = {key: value for key, value in project.target.settings.items() if not _holds_secret(value)}
-    return _Target({**settings, "name": project.target.name, "profile_name": project.target.profile})
+    target = _Target(project.target.name)
+    vars(target).update(settings, name=project.target.name, profile_name=project.target.profile)
+    return target
 
 
 def _holds_secret(value: Any) -> bool:

@@ -67,11 +67,11 @@ class TracingCodeGenerator(LimitedCodeGenerator):
         return f"environment.written({''.join(group)!r}, {segments!r})"
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ARG002
-        self.write("environment.computed(")
+        self.write(f"environment.computed({finalize.src}")
 
     def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ARG002
         start, stop = self.environment.tag_span(self.name or "", node.lineno - 1)
-        self.write(f", {self.name!r}, {start}, {stop - start})")
+        self.write(f"), {self.name!r}, {start}, {stop - start})")
 
     def macro_def(self, macro_ref: MacroRef, frame: Frame) -> None:
         self.write("environment.returning(")
@@ -100,8 +100,6 @@ class TracingEnvironment(LimitedEnvironment):
     # -- called by generated code
 
     def computed(self, value: object, path: str, offset: int, width: int) -> Piece:
-        if not isinstance(value, str):
-            self.budget.print(value)
         found = computed(value, path, offset, width)
         self.budget.output(len(found))
         return found

@@ -10,14 +10,18 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from datetime import date
+from datetime import time as clock_time
+from decimal import Decimal
 from functools import wraps
+from types import NoneType
 from typing import Any
 
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.environment import Environment
 from jinja2.runtime import Context, Undefined
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2.sandbox import MAX_RANGE, SandboxedEnvironment, safe_range
 
 STEPS = 1_000_000
 """Iterations, calls and filters of one template."""
@@ -44,12 +48,27 @@ _PRINTING_FILTERS = frozenset(
     {"string", "pprint", "tojson", "e", "escape", "forceescape", "urlize", "xmlattr"}
 )
 _CHOOSING_FILTERS = frozenset({"default", "d", "first", "last", "random", "min", "max", "attr", "map", "sum"})
+_SCALARS = (str, bytes, int, float, Decimal, date, clock_time, NoneType, Undefined)
+"""What Python shows in the same way in each process; an undefined name fails by itself."""
 _NUMBERS = re.compile(r"\d+")
 _PLACES = re.compile(r"%[^a-zA-Z%]*")
 
 
 class BudgetError(Exception):
     """A template needs more than its budget; the message says of what."""
+
+
+class NotTextError(TypeError):
+    """A value that Python would show with its address, which differs with each run."""
+
+    def __init__(self, value: object) -> None:
+        if callable(value):
+            what, self.remedy = "function", "call it"
+        else:
+            what = type(value).__name__
+            items = isinstance(value, Iterable)
+            self.remedy = "show its items, such as with `| list`" if items else "show its attributes instead"
+        super().__init__(f"a {what} can't be shown as text")
 
 
 class Budget:
@@ -74,7 +93,10 @@ class Budget:
             raise BudgetError(f"the template creates more than {SIZE:,} characters")
 
     def print(self, value: Any) -> None:
-        """Charge a value that will be shown as text: lists in lists can be longer than they look."""
+        """Charge a value that will be shown as text: lists in lists can be longer than they look.
+
+        Any value but texts, numbers and the like, and lists and mappings of them, is a `NotTextError`.
+        """
         self.charge(printed_size(value, self._size))
 
     def output(self, size: int) -> None:
@@ -99,10 +121,15 @@ def printed_size(value: Any, limit: int) -> int:
             pending += each
         elif isinstance(each, int):
             size += each.bit_length() // 3
-        elif callable(each) and not isinstance(each, Undefined):
-            # Python would show its address, which differs with each run.
-            raise TypeError("a function can't be shown as text; call it")
+        elif not isinstance(each, _SCALARS):
+            raise NotTextError(each)
     return size
+
+
+def shown(value: Any) -> Any:
+    """Return a value that can be shown as text; any other is a `NotTextError`."""
+    printed_size(value, SIZE)
+    return value
 
 
 class LimitedCodeGenerator(CodeGenerator):
@@ -139,15 +166,22 @@ class LimitedEnvironment(SandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(finalize=self.shown, **options)
         self.budget = Budget()
         self.filters = {name: self._limited(name, each) for name, each in self.filters.items()}
         del self.globals["lipsum"]
+        self.globals["range"] = _range
 
     def start(self) -> None:
         self.budget = Budget()
 
     # -- called by generated code
+
+    def shown(self, value: Any) -> Any:
+        """Return what `{{ … }}` puts out, if it can be shown as text."""
+        if not isinstance(value, str):
+            self.budget.print(value)
+        return value
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
         for each in values:
@@ -242,8 +276,7 @@ class LimitedEnvironment(SandboxedEnvironment):
 
     def _charge_values(self, places: int, values: Sequence[Any]) -> None:
         for each in values:
-            if isinstance(each, str | Mapping | list | tuple):
-                self.budget.charge(places * printed_size(each, SIZE))
+            self.budget.charge(places * printed_size(each, SIZE))
 
     def _charge_replace(self, text: str, old: Any = "", new: Any = "", *_: Any) -> None:
         self.budget.charge(text.count(str(old)) * len(str(new)))
@@ -258,7 +291,7 @@ class LimitedEnvironment(SandboxedEnvironment):
         def limited(*args: Any, **kwargs: Any) -> Any:
             self.budget.step()
             if name == "join":
-                args = tuple(list(each) if isinstance(each, Iterator) else each for each in args)
+                args = tuple(_listed(each) for each in args)
             values = (
                 args[1:] if args and isinstance(args[0], Environment | Context | nodes.EvalContext) else args
             )
@@ -266,9 +299,22 @@ class LimitedEnvironment(SandboxedEnvironment):
             found = function(*args, **kwargs)
             if name not in _CHOOSING_FILTERS:
                 self.budget.charge(_size(found))
+                if isinstance(found, str):
+                    shown([*values, *kwargs.values()])  # what the text was built from
             return found
 
         return limited
+
+
+def _range(*bounds: int) -> range:
+    try:
+        return safe_range(*bounds)
+    except OverflowError:
+        raise BudgetError(f"the range has more than {MAX_RANGE:,} numbers") from None
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else value
 
 
 def _size(value: Any) -> int:

@@ -17,7 +17,7 @@ from millstream.project.context import Functions, Problem, ProblemError, Recorde
 from millstream.project.environment import TracingEnvironment, frame_offset
 from millstream.project.macros import names_read, read_macros, syntax_diagnostic
 from millstream.project.spans import Call, Piece, SpanMap, concat
-from millstream.project.template_limits import REMEDY, BudgetError
+from millstream.project.template_limits import REMEDY, BudgetError, NotTextError
 from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.text import Location, Text
 
@@ -201,6 +201,8 @@ class Renderer:
             case TypeError() if str(error) == _NO_FILES:
                 remedy = "call macros of macros/*.sql by their names: they are available in every file"
                 return Problem("MS207", "a template can't include, import or extend files", remedy)
+            case NotTextError():
+                return Problem("MS206", str(error), error.remedy)
             case TypeError():
                 message = str(error)
                 name = (re.findall(r"'([^']+)'", message) or [""])[0]

@@ -82,7 +82,7 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
     from jinja2 import TemplateError, TemplateSyntaxError, UndefinedError
     from jinja2.exceptions import SecurityError
 
-    from millstream.project.template_limits import BudgetError
+    from millstream.project.template_limits import BudgetError, NotTextError
 
     _environment().start()
     try:
@@ -93,9 +93,11 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
         for _ in template.root_render_func(context):
             pass
         found = context.vars["result"]
-        str(found)  # an undefined name only fails when it is used
+        str(_environment().shown(found))  # an undefined name only fails when it is used
     except BudgetError as error:
         raise _error("MS213", str(error), "write the value itself") from None
+    except NotTextError as error:
+        raise _error("MS206", str(error), error.remedy) from None
     except UndefinedError as error:
         name = (re.findall(r"'([^']+)' is undefined", error.message or "") or [""])[0]
         remedy = did_you_mean(name, _FUNCTIONS, "YAML values can use env_var() and var()")

@@ -45,6 +45,8 @@ EXPRESSIONS = [
     "('b' * 1000000).join(range(1000) | map('string') | list)",
     "range(1000) | map('string') | join('b' * 1000000)",
     "(1).to_bytes(2000000000, 'big')",
+    "range(10**9)",
+    "range(10**30) | list",
 ]
 STATEMENTS = [
     "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",

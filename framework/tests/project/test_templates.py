@@ -1,6 +1,7 @@
 """Rendering: what dbt users expect of Jinja, and what they are told when it fails."""
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
@@ -198,9 +199,6 @@ def test_secrets_of_the_target_are_not_there() -> None:
         ("x {{ env_var('NO_SUCH_THING') }}", "MS114", "NO_SUCH_THING", "env_var('NAME', 'default')"),
         ("x {% include 'other.sql' %}", "MS207", "include 'other.sql'", "macros of macros/*.sql"),
         ("x {% import 'other.sql' as other %}", "MS207", "import 'other.sql' as other", "macros of macros/*.sql"),
-        ("x {{ ref }}", "MS206", "ref", "check the arguments"),
-        ("x {{ ref | pprint }}", "MS206", "ref | pprint", "check the arguments"),
-        ("x {{ [ref] | string }}", "MS206", "[ref] | string", "check the arguments"),
         ("x {{ s\u043eurce('app', 'events') }}", "MS202", "s\u043eurce", "U+043E, cyrillic small letter o"),
         ("x {{ env_var('DB_PASSWORD') }}", "MS113", "DB_PASSWORD", "profiles.yml"),
         ("x {{ env_var('GITHUB_PAT', '') }}", "MS113", "GITHUB_PAT", 'env-vars = ["GITHUB_PAT"]'),
@@ -229,6 +227,72 @@ def test_a_mistake_is_told_with_its_place_and_remedy(
     problem = the_problem(template, vars={"days": 3})
     assert (problem.code, caret(problem)) == (code, under)
     assert help_has in problem.help
+
+
+@pytest.mark.parametrize(
+    ("expression", "remedy"),
+    [
+        ("ref", "call it"),
+        ("ref | pprint", "call it"),
+        ("[ref] | string", "call it"),
+        ("{}.items", "call it"),
+        ("'a'.upper", "call it"),
+        ("(1).bit_length", "call it"),
+        ("['a', {'b': [ref]}]", "call it"),
+        ("'a' ~ ref", "call it"),
+        ("'%s' | format(ref)", "call it"),
+        ("'%s' % ref", "call it"),
+        ("'{}'.format(ref)", "call it"),
+        ("'{x}'.format(x=ref)", "call it"),
+        ("log(ref)", "call it"),
+        ("exceptions.raise_compiler_error(ref)", "call it"),
+        ("joiner()", "call it"),
+        ("[joiner()] | join", "call it"),
+        ("cycler(1)", "attributes"),
+        ("[cycler(1)]", "attributes"),
+        ("cycler(1) | upper", "attributes"),
+        ("cycler(1) | replace('a', 'b')", "attributes"),
+        ("cycler(1) | trim", "attributes"),
+        ("'a' ~ cycler(1)", "attributes"),
+        ("'%s' | format(cycler(1))", "attributes"),
+        ("namespace(a=1)", "attributes"),
+        ("['a'] | map('upper')", "| list"),
+        ("[['a'] | map('upper')]", "| list"),
+        ("[1] | batch(2)", "| list"),
+        ("[1] | select", "| list"),
+        ("{'a': 1}.items()", "| list"),
+        ("range(3)", "| list"),
+    ],
+)
+def test_what_has_an_address_is_no_text(expression: str, remedy: str) -> None:
+    problem = the_problem(f"x {{{{ {expression} }}}}")
+    assert (problem.code, caret(problem)) == ("MS206", expression)
+    assert "can't be shown as text" in problem.message
+    assert remedy in problem.help
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("[1, 1.5, true, none, 'a', {'b': (2,)}]", "[1, 1.5, True, None, 'a', {'b': (2,)}]"),
+        ("target", "local"),
+        ("'%s-%d' % (target, 2)", "local-2"),
+        ("target.name ~ 1", "local1"),
+        ("{'a': 1}.items() | list", "[('a', 1)]"),
+        ("{'a': 1}.keys() | join(',')", "a"),
+        ("['a'] | map('upper') | join(',')", "A"),
+        ("range(3) | join(',')", "0,1,2"),
+        ("set([1]) | join(',')", "1"),
+        ("{'a': 1}.items() | map('first') | list", "['a']"),
+        ("var('day')", "2026-11-26"),
+        ("var('price') | round(1)", "1.5"),
+        ("cycler('a').next()", "a"),
+        ("this", "models.m"),
+    ],
+)
+def test_plain_values_are_text(expression: str, text: str) -> None:
+    values = {"day": date(2026, 11, 26), "price": 1.5}
+    assert render(f"{{{{ {expression} }}}}", vars=values).sql == text
 
 
 def test_a_quote_that_is_not_closed_is_shown_with_the_place_where_it_is_noticed() -> None:
