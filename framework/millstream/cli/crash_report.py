@@ -84,7 +84,7 @@ def write_report(error: BaseException, arguments: Sequence[str], place: Place) -
     try:
         handle, name = tempfile.mkstemp(prefix="millstream-report-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(_masked("\n\n".join(_sections(error, arguments, place))))
+            file.write(masked("\n\n".join(_sections(error, arguments, place))))
     except OSError:
         return None
     return Path(name)
@@ -124,5 +124,6 @@ def _version(package: str) -> str:
         return "is not installed"
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
+    """Mask what an exception quotes of secrets."""
     return mask(text, secrets_of_environment())

@@ -54,11 +54,11 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _internal(error: Exception, arguments: Sequence[str]) -> "Diagnostic":
-    from millstream.cli.crash_report import place_of, write_report
+    from millstream.cli.crash_report import masked, place_of, write_report
     from millstream.errors import Diagnostic
 
     place = place_of(error)
-    text = " ".join(str(error).split())
+    text = " ".join(masked(str(error)).split())
     message = f"internal error in Millstream{place}: {type(error).__name__}: {text[:300]}"
     report = write_report(error, arguments, place)
     remedy = (

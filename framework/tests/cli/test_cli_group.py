@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 
@@ -126,6 +127,20 @@ def test_the_traceback_is_shown_when_asked_for(capsys, monkeypatch):
 def test_an_unexpected_exception_is_json_too(capsys):
     assert guarded(lambda: 1 // 0, ["compile", "--output", "json"]) == 2
     assert json.loads(capsys.readouterr().out)["diagnostics"][0]["code"] == "MS900"
+
+
+@pytest.mark.parametrize("arguments", [[], ["compile", "--output", "json"]])
+def test_the_line_of_an_unexpected_exception_has_no_secrets(capsys, monkeypatch, tmp_path, arguments):
+    def fail():
+        raise RuntimeError(f"can't connect with {secret} as shop")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # of the report
+    secret = "sword fish" * 40  # longer than what is shown of a message
+    monkeypatch.setenv("SHOP_PASSWORD", secret)
+    assert guarded(fail, arguments) == 2
+    said = "".join(capsys.readouterr())
+    assert "can't connect with **** as shop" in said
+    assert "fish" not in said
 
 
 def test_an_interrupt_is_one_line_and_130(capsys):
