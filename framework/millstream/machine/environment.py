@@ -20,6 +20,26 @@ _OF_SPARK = (
     "AWS_", "AZURE_", "GOOGLE_",
 )  # fmt: skip
 
+_GIT = frozenset(
+    {
+        "PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "TERM", "LD_LIBRARY_PATH",
+        "XDG_CONFIG_HOME",
+        "SUDO_UID",  # whose repositories root trusts
+        # A partial clone fetches missing files: its server may ask for a key, a password or a proxy.
+        "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "WAYLAND_DISPLAY",
+        "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "GPG_TTY", "KRB5CCNAME", "KRB5_CONFIG",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+        "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    }
+)  # fmt: skip
+_OF_GIT = ("GIT_", "VSCODE_GIT_", "LC_")
+
+
+def for_git(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what git, its helpers and transports need."""
+    return {name: value for name, value in environment.items() if name in _GIT or name.startswith(_OF_GIT)}
+
 
 def for_java(environment: Mapping[str, str]) -> dict[str, str]:
     """Return what a server in Java needs."""

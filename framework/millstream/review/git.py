@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.machine.environment import for_git
 
 _LINK, _SUBMODULE = "120000", "160000"
 _LONGEST = 300
@@ -187,7 +188,7 @@ def _git(folder: Path, *arguments: str, given: bytes | None = None) -> subproces
         return subprocess.run(  # noqa: S603 - arguments are a list, and no shell reads them
             ["git", *arguments],  # noqa: S607 - the git that the user has
             cwd=folder,
-            env=os.environ | settings,
+            env=for_git(os.environ) | settings,
             input=given,
             stdin=subprocess.DEVNULL if given is None else None,
             capture_output=True,

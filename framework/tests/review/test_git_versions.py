@@ -1,8 +1,13 @@
 """Versions of a project in real repositories."""
 
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 from support.reviews import commit, git, repository, written
 
+from millstream.cli.commands.init import make_repository
 from millstream.compile import compile_project
 from millstream.errors import MillstreamError
 from millstream.review.base_version import version_in_git
@@ -73,6 +78,51 @@ def test_a_name_that_looks_like_an_option_is_a_name(shop):
     with pytest.raises(MillstreamError) as error:
         older(shop, "--output=/tmp/x")
     assert told(error)[0] == "MS721"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["--upload-pack=touch hacked", "-x", "a b; touch hacked", "$(touch hacked)", "`touch hacked`", "a\nb"],
+)
+def test_a_remedy_with_a_hostile_name_is_safe_to_paste(shop, tmp_path, name):
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{shop}", "clone")
+    for root in (shop, tmp_path / "clone"):
+        with pytest.raises(MillstreamError) as error:
+            older(root, name)
+        (diagnostic,) = error.value.diagnostics
+        command = "git fetch --depth=1 origin BRANCH, then compare with FETCH_HEAD"
+        assert diagnostic.code == "MS721"
+        assert diagnostic.help.removeprefix("if it is on the server: ") == command
+    assert not [*tmp_path.rglob("hacked")]
+    assert not Path("hacked").exists()
+
+
+def test_git_sees_only_what_it_needs(shop, tmp_path, monkeypatch):
+    seen, real = tmp_path / "seen", shutil.which("git")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").write_text(f'#!/bin/sh\nenv >> {seen}\nexec {real} "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
+    needed = {
+        "HOME": str(tmp_path), "SSH_AUTH_SOCK": "/agent", "GIT_ASKPASS": "/ask", "https_proxy": "http://proxy", "LC_CTYPE": "C",
+    }  # fmt: skip
+    secrets = {"SHOP_PASSWORD": "swordfish", "PGPASS": "b", "AWS_SECRET_ACCESS_KEY": "c", "STRIPE_KEY": "d"}
+    for key, value in (needed | secrets).items():
+        monkeypatch.setenv(key, value)
+    assert columns(older(shop)[0]) == ["user_id", "amount"]
+    make_repository(tmp_path)
+    names = {line.partition("=")[0] for line in seen.read_text().splitlines()}
+    assert needed.keys() <= names
+    assert not secrets.keys() & names
+
+
+def test_files_that_a_partial_clone_lacks_are_fetched(shop, tmp_path):
+    git(shop, "config", "uploadpack.allowFilter", "true")
+    first = git(shop, "rev-parse", "HEAD")
+    edited(shop, "user_id")
+    commit(shop)
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{shop}", "clone")
+    assert columns(older(tmp_path / "clone", first)[0]) == ["user_id", "amount"]
 
 
 def test_a_shallow_clone_says_how_to_fetch_more(shop, tmp_path):

@@ -15,6 +15,7 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project_templates import NAMES, TEMPLATES, ProjectTemplate, make_project, template_of
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.environment import for_git
 from millstream.project.references import IDENTIFIER
 
 _GIT = ("git", "-c", "core.hooksPath=/dev/null")
@@ -71,17 +72,17 @@ def check_name(name: str, path: Path) -> None:
 def make_repository(root: Path) -> bool:
     """Make the folder a git repository, unless it is within one, or git is missing."""
     try:
-        known = subprocess.run(  # noqa: S603 - fixed arguments
-            [*_GIT, "rev-parse", "--git-dir"], cwd=root, capture_output=True, check=False
-        )
-        if known.returncode == 0:
-            return False
-        made = subprocess.run(  # noqa: S603 - fixed arguments
-            [*_GIT, "-c", "init.defaultBranch=main", "init"], cwd=root, capture_output=True, check=False
+        return not _succeeds(root, "rev-parse", "--git-dir") and _succeeds(
+            root, "-c", "init.defaultBranch=main", "init"
         )
     except OSError:
         return False
-    return made.returncode == 0
+
+
+def _succeeds(root: Path, *arguments: str) -> bool:
+    command = [*_GIT, *arguments]
+    done = subprocess.run(command, cwd=root, env=for_git(os.environ), capture_output=True, check=False)  # noqa: S603
+    return done.returncode == 0
 
 
 def _next_steps(name: str, shown: str, template: ProjectTemplate, files: int, *, repository: bool) -> str:
