@@ -9,6 +9,7 @@ from pathlib import PurePath
 import msgspec
 
 from millstream.errors import Diagnostic, Note
+from millstream.formats import SCHEMA_SUFFIXES
 from millstream.project.settings import FILE as SETTINGS
 
 # A partly unreadable file may declare what is missing elsewhere.
@@ -26,6 +27,7 @@ _CAUSES = {
 _NO_RELATION = frozenset(("MS102", "MS103", "MS109", "MS110", "MS116", "MS119"))
 """Errors of a model or seed that is not loaded."""
 _NO_SUCH_RELATION = frozenset(("MS203", "MS117"))
+_NO_SCHEMA = frozenset(("MS122", "MS123"))
 _OF_SETTINGS = frozenset(("MS112", "MS121", "MS205"))
 """Errors that a project's name, folders' options and variables cause, if they can't be read."""
 _MISSING_COLUMN = re.compile(r"column '([^']+)' does not exist")
@@ -74,6 +76,10 @@ def without_followups(
         if code in _NO_RELATION and path.endswith((".sql", ".csv"))
     }
 
+    unread_schemas = {
+        PurePath(path).name for code, path in wrong if code in _NO_RELATION and path.endswith(SCHEMA_SUFFIXES)
+    }
+    no_schema = bool(unread_schemas) or any(code in _NO_SCHEMA for code, _ in wrong)
     missing_columns = {
         name
         for each in found
@@ -94,6 +100,10 @@ def without_followups(
         if each.code == "MS202" and each.message.partition("' is undefined")[0].lstrip("'") in lost:
             return True
         if each.code == "MS402" and any(f"'{name}'" in each.message for name in missing_columns):
+            return True
+        if each.code in _NO_SCHEMA and any(name in f"{each.message}\n{each.line}" for name in unread_schemas):
+            return True
+        if each.code == "MS124" and "unknown" in each.message and no_schema:
             return True
         if (broken or no_settings) and each.code.startswith("MS5") and each.severity == "error":
             return True  # planned without the options, keys and columns that could not be read

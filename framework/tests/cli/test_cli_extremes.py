@@ -1,6 +1,10 @@
 """Values that no one expects are mistakes with a place, never internal errors."""
 
+import ctypes
 import os
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -69,6 +73,57 @@ def test_a_file_without_an_end_is_not_read_by_any_part_of_a_command(run, shop, p
         assert (
             f"error[MS102]: the file can't be read: it is a pipe, a socket or a device\n --> {path}"
             in found.err
+        )
+
+
+def test_a_schema_without_an_end_is_one_error(run, shop):
+    """Neither the topic nor the sink that names it says that it does not exist."""
+    (shop / "schemas").mkdir()
+    os.mkfifo(shop / "schemas/e.avsc")
+    (shop / "models/e.yml").write_text(
+        "sources:\n- name: e\n  topics:\n  - {name: e, format: avro, schema: schemas/e.avsc}\n"
+    )
+    for name, option in (("x", "format='avro', schema"), ("y", "key='a', key_format='avro', key_schema")):
+        config = f"materialized='sink', topic='{name}', {option}='schemas/e.avsc'"
+        (shop / f"models/{name}.sql").write_text(
+            f"{{{{ config({config}) }}}} select a from {{{{ source('e', 'e') }}}}"
+        )
+    found = run("compile")
+    assert found.code == 2
+    assert found.err.count("error[") == 1
+    assert (
+        "error[MS102]: the file can't be read: it is a pipe, a socket or a device\n --> schemas/e.avsc"
+        in found.err
+    )
+
+
+def _obey_permissions():
+    """Let the next program ask for permission also as root: drop CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    if os.geteuid() == 0:
+        for capability in (1, 2):
+            if ctypes.CDLL(None, use_errno=True).prctl(24, capability, 0, 0, 0):  # PR_CAPBSET_DROP
+                raise OSError(ctypes.get_errno(), "prctl")
+
+
+@pytest.mark.parametrize(
+    "path", ["models/x.sql", "models/x.yml", "macros/x.py", "schemas/x.avsc", "models/z"]
+)
+def test_an_unreadable_file_is_noticed_despite_the_cache(run, shop, path):
+    (shop / path).parent.mkdir(exist_ok=True)
+    if path.endswith("z"):
+        (shop / path).mkdir()
+    assert run("compile").code == 0
+    if not path.endswith("z"):
+        (shop / path).write_text("")
+    (shop / path).chmod(0)
+    for _ in range(2):
+        found = subprocess.run(
+            [sys.executable, "-m", "millstream", "compile", "--project-dir", shop],
+            capture_output=True, text=True, check=False, preexec_fn=_obey_permissions,
+        )  # fmt: skip
+        assert found.returncode == 2
+        assert re.search(
+            rf"error\[MS102\]: the (file|folder) can't be read: permission denied\n --> {path}", found.stderr
         )
 
 
