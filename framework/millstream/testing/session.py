@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
+from millstream.project.folders import target_folder
 from millstream.project.values import UnitTest
 from millstream.runner.checkpoints.environments import recorded
 from millstream.runner.spark.registry import UsedRegistry, use_registry, used_registry
@@ -153,16 +154,21 @@ class TestSession:
                 self._folder = Path(folder)
             return self._folder
 
+    @cached_property
+    def _logs(self) -> Path:
+        """The folder of the target's logs, which messages name: it is kept, as is that of a build."""
+        return target_folder(self.root, self.main.project.target) / "log"
+
     @property
     def _log(self) -> str:
-        return str(self.folder / "log" / "spark.log")
+        return str(self._logs / "spark.log")
 
     def spark(self) -> SparkSession:
         """Return the Spark session of this process, starting it if none is running."""
         with self._starting:
             if self._spark is None:
                 target, formats = self.main.project.target, self.main.relations.catalog.jars
-                started = shared_spark(target, self.folder, formats, jars=self.needs_jars)
+                started = shared_spark(target, self._logs, formats, jars=self.needs_jars)
                 self._spark = self._stack.enter_context(started)
                 use_registry(self._spark, self._registry)
             return self._spark

@@ -50,9 +50,7 @@ def target_of(target: Target, *, jars: bool) -> Target:
 
 
 @contextmanager
-def shared_spark(
-    target: Target, folder: Path, formats: Sequence[str], *, jars: bool
-) -> Iterator[SparkSession]:
+def shared_spark(target: Target, logs: Path, formats: Sequence[str], *, jars: bool) -> Iterator[SparkSession]:
     """Yield a session of the Spark that is running in this process, or start one and stop it later.
 
     `formats` are the features in the catalog of jars that record formats need.
@@ -71,5 +69,5 @@ def shared_spark(
         return
     local = target_of(target, jars=jars)
     needed = jars_for(local, formats) if jars else jars_of(formats)
-    with running_spark("millstream test", local, needed, folder / "log") as session:
+    with running_spark("millstream test", local, needed, logs) as session:
         yield session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -206,6 +207,7 @@ def _differences(session: SparkSession, trial: Trial, plan: Maintaining) -> None
 
 
 def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
+    began = time.time()
     for index, feed in enumerate(feeds):
         input_folder = folder / f"input-{index}"
         input_folder.mkdir()
@@ -213,8 +215,9 @@ def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
         for number, rows in enumerate(feed.batches):
             file = input_folder / f"{number:06}.parquet"
             pq.write_table(_table(rows, schema), file)
-            # Spark reads the oldest file first.
-            os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
+            # Spark reads the oldest file first. None is older than the test: who cleans temporary folders
+            # by the dates of files would remove it before Spark reads it.
+            os.utime(file, (began + number, began + number))
         reader = session.readStream.schema(feed.columns).option("maxFilesPerTrigger", 1)
         reader.parquet(str(input_folder)).createOrReplaceTempView(feed.view)
 

@@ -1,5 +1,12 @@
 """Unit tests of models on Spark."""
 
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
 import pytest
 from support.spark import SPARK_WARNINGS
 
@@ -202,3 +209,55 @@ def test_rows_of_a_topic_are_written_and_read_by_its_schema(shop):
           expect: [{note: x, size: 2, by: {a: 0.5}}, {note: "", size: null, by: {}}]
     """)
     assert [each.problems for each in verdicts] == [(), ()]
+
+
+def test_inputs_are_kept_by_who_cleans_temporary_files_of_the_past(shop, tmp_path, monkeypatch):
+    """Spark read them in the order of their dates, which were those of 2001."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = threading.Event()
+
+    def clean():
+        while not ended.is_set():
+            find = ["find", tmp_path, "-name", "*.parquet", "-mmin", "+60", "-delete"]
+            subprocess.run(find, capture_output=True, check=False)  # folders may go while it looks
+
+    cleaner = threading.Thread(target=clean)
+    cleaner.start()
+    try:
+        shop.passes("""
+            - name: t
+              model: totals
+              given: [{input: "source('web', 'events')", rows: [{user: a, value: 3}, {user: a, value: 1}]}]
+              expect: [{user: a, total: 4}]
+        """)
+    finally:
+        ended.set()
+        cleaner.join()
+
+
+@pytest.mark.long
+def test_the_log_that_an_error_names_is_kept(shop):
+    (shop.root / "models/doubles.sql").write_text(
+        "select map(user, 1, user, 2) as twice from {{ source('web', 'events') }}"
+    )
+    (shop.root / "tests").mkdir()
+    (shop.root / "tests/unit.yml").write_text(
+        "unit_tests: [{name: t, model: doubles, given: [{input: source.web.events, rows: [{user: a}]}], expect: []}]"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "millstream",
+        "test",
+        "--unit",
+        "--select",
+        "doubles",
+        "--output",
+        "json",
+    ]
+    done = subprocess.run(command, cwd=shop.root, capture_output=True, text=True, check=False)
+    (problem,) = json.loads(done.stdout)["results"][0]["diagnostics"]
+    assert problem["code"] == "MS860"
+    log = Path(problem["help"].removeprefix("see Spark's log: "))
+    assert log == shop.root / ".millstream/local/log/spark.log"
+    assert "DUPLICATED_MAP_KEY" in log.read_text()
