@@ -144,7 +144,15 @@ def test_run_results_tell_it(shop, first_spark, tmp_path):
 
 
 STRANGE = """
-    import os, sys
+    import os, signal, sys
+
+    class Sneaky(Exception):
+        def __str__(self):
+            raise KeyError(1)
+
+    class Unshown:
+        def __repr__(self):
+            raise KeyError(1)
 
     def strange(id: int) -> int:
         match id:
@@ -153,27 +161,68 @@ STRANGE = """
             case 3: return 2**70
             case 4: sys.exit(3)
             case 5: os._exit(3)
+            case 6: raise KeyboardInterrupt
+            case 7: raise Sneaky
+            case 8: return Unshown()
+            case 9: raise ValueError("\\ud800")
+            case 10: raise GeneratorExit
+            case 11: return strange(id)
+        return id
+
+    def named(id: int) -> str:
+        return "\\ud800" if id == 12 else f"user{id}"
+
+    def killed(id: int) -> int:
+        if id == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
         return id
 """
+REASONS = {
+    1: "returned None, whose hint is not optional: bigint",
+    2: "returned 1.5, which does not fit bigint",
+    3: f"returned {2**70}, which does not fit bigint",
+    4: "SystemExit: 3",
+    5: "RuntimeError: os._exit(3) would end the worker",
+    6: "KeyboardInterrupt: ",
+    7: "Sneaky: its message can't be shown",
+    8: "returned a value of Unshown, which does not fit bigint",
+    9: "ValueError: \\ud800",
+    10: "GeneratorExit: ",
+    11: "RecursionError: maximum recursion depth exceeded",
+}
 
 
 def test_a_result_that_does_not_fit_is_a_dead_letter(shop, first_spark):
     shop.source(on_bad_record="dead_letter")
     shop.write("macros/strange.py", STRANGE)
-    shop.model("odd", SINK + f"select id, strange(id) as n {EVENTS}")
-    shop.send(*good(*range(7)))
+    shop.model("odd", SINK + f"select id, strange(id) as n, named(id) as name {EVENTS}")
+    shop.send(*good(*range(14)))
     results, told = built(shop.root, first_spark)
     assert problems(told) == []
-    assert counted(results, "dead_letters") == {"odd": {"model.odd": 5}}
-    assert [each["n"] for each in shop.values("odd")] == [0, 6]
-    letters = received(shop.bootstrap, "events.dead_letter")
-    reasons = [
-        headers(each)["millstream.reason"].removeprefix("odd: ").partition(" (macros")[0] for each in letters
+    assert counted(results, "dead_letters") == {"odd": {"model.odd": 12}}
+    assert [(each["n"], each["name"]) for each in shop.values("odd")] == [(0, "user0"), (13, "user13")]
+    reasons = {
+        json.loads(each.value())["id"]: headers(each)["millstream.reason"].partition(" (macros")[0]
+        for each in received(shop.bootstrap, "events.dead_letter")
+    }
+    named = "named(): returned '\\ud800', which does not fit string"
+    assert reasons == {id_: f"odd: strange(): {each}" for id_, each in REASONS.items()} | {
+        12: f"odd: {named}"
+    }
+
+
+def test_a_worker_that_is_killed_stops_its_model_and_no_other(shop, first_spark):
+    shop.source(on_bad_record="dead_letter")
+    shop.write("macros/strange.py", STRANGE)
+    shop.model("odd", SINK + f"select id, killed(id) as n {EVENTS}")
+    shop.model("plain", PLAIN)
+    shop.send(*good(*range(5)))
+    results, _ = built(shop.root, first_spark)
+    assert [(each.id, each.status, each.message) for each in results.results] == [
+        ("model.odd", "error", "odd, events.dead_letter: the Python worker died in killed()"),
+        ("model.plain", "success", ""),
     ]
-    assert sorted(reasons) == [
-        "strange(): RuntimeError: os._exit(3) would end the worker",
-        "strange(): SystemExit: 3",
-        "strange(): returned 1.5, which does not fit bigint",
-        f"strange(): returned {2**70}, which does not fit bigint",
-        "strange(): returned None, whose hint is not optional: bigint",
-    ]
+    assert len(shop.values("plain")) == 5
+    shop.write("macros/strange.py", STRANGE.replace("id == 3", "id == 9"))
+    results, told = built(shop.root, first_spark)
+    assert (problems(told), [each["n"] for each in shop.values("odd")]) == ([], [0, 1, 2, 3, 4])
