@@ -46,6 +46,7 @@ from support.judges import (
     soap_value,
     xml_value,
 )
+from support.long import FRESH
 from support.protobufs import messages_of
 from support.runs import built, create_topics, headers, problems, received, send, table_rows
 from support.spark import SPARK_WARNINGS
@@ -295,7 +296,8 @@ def select(kinds):
     )
 
 
-def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_path):
+@pytest.mark.parametrize("seed", [SEED, *FRESH])
+def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_path, seed):
     found = cases(Orders(tmp_path))
     shop.write("schemas/order.avsc", json.dumps(avro_schema()))
     shop.write("schemas/order.proto", PROTO)
@@ -324,7 +326,7 @@ def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_pa
         "models/web.yml",
         "sources:\n" + "".join(f"- name: {name}\n  topics:\n{each}" for name, each in topics.items()),
     )
-    random = Random(SEED)
+    random = Random(seed)
     row = sample(random, 1)
     others = [case.write(row) for case in found.values()] + [
         b"",

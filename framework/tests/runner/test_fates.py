@@ -8,7 +8,7 @@ from random import Random
 
 import fastavro
 import pytest
-from support.long import ACCOUNTS
+from support.long import ACCOUNTS, FRESH
 from support.running import running
 from support.runs import built, create_topics, job_of, received, send
 from support.shops import SHARE, UNOPTIMIZED
@@ -339,6 +339,6 @@ def test_batches_of_a_run_are_counted(shop, first_spark):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(ACCOUNTS))
+@pytest.mark.parametrize("seed", [*range(ACCOUNTS), *FRESH])
 def test_random_records_of_all_formats_have_one_fate(shop, first_spark, seed):
     check(shop, first_spark, Random(seed), [*FORMATS], 60)

@@ -17,6 +17,8 @@ MUTANTS = int(os.environ.get("MILLSTREAM_MUTANTS", "300"))
 """Projects with a mistake that are compiled."""
 MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))
 """The first of them."""
+FRESH = [int(each) for each in os.environ.get("MILLSTREAM_FRESH", "").split()]
+"""Random numbers to try besides the fixed ones: in CI the date, so that each day tries something new."""
 ACCOUNTS = int(os.environ.get("MILLSTREAM_ACCOUNTS", "4"))
 """Builds of random good and bad records in all formats and policies, whose counts must add up."""
 NATIVE = int(os.environ.get("MILLSTREAM_NATIVE_FUNCTIONS", "400"))
@@ -35,6 +37,7 @@ _SIZED = (
     "framework/tests/differential/",
     "framework/tests/mutants/",
     "framework/tests/native/",
+    "framework/tests/runner/test_fates.py",
     "framework/tests/streaming/",
 )
 
