@@ -1,12 +1,10 @@
 """Calls of the user's functions, as a Python worker makes them."""
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
 from datetime import datetime, timezone
-from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -14,7 +12,6 @@ from pyspark import cloudpickle
 
 import millstream.runner.python.functions  # noqa: F401 - registers what pickle sends
 from millstream.runner.python.dead_workers import functions_of_dead_workers
-from millstream.runner.python.keyed import state_in
 from millstream.runner.python.worker import (
     Called,
     Source,
@@ -339,18 +336,6 @@ def test_a_worker_that_dies_leaves_the_name_of_its_function():
         problem_of("totals", RuntimeError(text), "log").message == "totals: the Python worker died in dies()"
     )
     assert problem_of("totals", RuntimeError(text), "log").message == "totals: a Python worker died"
-
-
-def test_a_state_can_not_run_code():
-    class Evil:
-        def __reduce__(self):
-            return os.system, ("true",)
-
-    with pytest.raises(pickle.UnpicklingError, match=r"a state can't have a value of posix\.system"):
-        state_in(pickle.dumps({"a": Evil()}, 4))
-    at = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    kept = {"a": [at, at.date(), Decimal("1.5"), {1, 2}, b"x", None, 2**70], "b": (at.time(), at - at)}
-    assert state_in(pickle.dumps(kept, 4)) == kept
 
 
 def test_a_worker_needs_no_millstream():

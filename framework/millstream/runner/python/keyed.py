@@ -6,8 +6,6 @@ turns integers with NULLs into floats, and readers of its rows may fail (a Class
 
 from __future__ import annotations
 
-import io
-import pickle
 import typing
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -37,6 +35,7 @@ from millstream.runner.python import worker
 from millstream.runner.python.fitting import Fit, UnfitError, fit_of_rows
 from millstream.runner.python.forwarding import LogAddress, forwards
 from millstream.runner.python.functions import source_of
+from millstream.runner.python.stored_states import state_bytes, state_in
 from millstream.runner.python.worker import FAILED
 from millstream.types import Row as Struct
 from millstream.user_code import Source, converter, failure, module_of, plain, struct_of
@@ -44,13 +43,6 @@ from millstream.user_code import Source, converter, failure, module_of, plain, s
 # Workers of a cluster need no Millstream: pickle sends them this module.
 cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 
-_IN_STATES = frozenset(
-    {
-        ("datetime", "datetime"), ("datetime", "date"), ("datetime", "time"), ("datetime", "timedelta"),
-        ("datetime", "timezone"), ("decimal", "Decimal"), ("builtins", "set"), ("builtins", "frozenset"),
-        ("builtins", "bytearray"),
-    }
-)  # fmt: skip
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -131,7 +123,7 @@ def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
 
 
 STATE = "state"
-"""The variable that has the state of a key, and its column with the pickle."""
+"""The variable that has the state of a key, and its column with the bytes."""
 EXPIRES = "expiresAtMicros"
 """The column with the event time at which a state ends; named as that of Spark's dedupe."""
 _MICROS = "_micros"
@@ -147,7 +139,7 @@ class OutputRow(dict[str, Any]):
 class Keyed(StatefulProcessor):
     """Calls a function with the rows of a key in a batch, and stores its state.
 
-    State is a pickle of plain values, since Spark does not preserve structs exactly, timestamps least of all.
+    State is JSON of plain values, since Spark does not preserve structs exactly, timestamps least of all.
     A field that was added to the class later has its default in older state.
     """
 
@@ -207,7 +199,7 @@ class Keyed(StatefulProcessor):
             for yielded in function(of_key(key[0]) if key else None, given, state):
                 fit(yielded)
                 yield self._row(plain(yielded))
-            return pickle.dumps(plain(state), 4)
+            return state_bytes(plain(state))
         except GeneratorExit:
             raise
         except UnfitError as error:
@@ -305,19 +297,6 @@ class Lives:
             self._number += 1
         self.expires = max(time + self._ttl, self.expires or time)
         return self._number
-
-
-class _StateReader(pickle.Unpickler):
-    """Reads a state, and runs no code: it makes only values of the classes that a state can have."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _IN_STATES:
-            raise pickle.UnpicklingError(f"a state can't have a value of {module}.{name}")
-        return super().find_class(module, name)
-
-
-def state_in(content: bytes) -> Any:
-    return _StateReader(io.BytesIO(content)).load()
 
 
 class ConvertedFunction(NamedTuple):

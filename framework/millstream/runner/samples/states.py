@@ -18,7 +18,8 @@ from pyspark.sql.types import BinaryType, DataType, StructType, TimestampType
 from millstream.expressions import quoted
 from millstream.machine.jars import Progress
 from millstream.project.values import Target
-from millstream.runner.python.keyed import STATE, state_in
+from millstream.runner.python.keyed import STATE
+from millstream.runner.python.stored_states import state_in
 from millstream.runner.queries.sent_again import POSITIONS
 from millstream.runner.queries.temporal import VERSIONS
 from millstream.runner.samples.state_sizes import OperatorSize, State, sizes, states_of
@@ -86,9 +87,9 @@ class StateReader(Struct, frozen=True, eq=False):
             for name, value in zip(_key_names(rows), key, strict=False):
                 rows = rows.where(_as_text(rows, name) == value)
             table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
-            pickled = size.operator == "stateful"
+            of_function = size.operator == "stateful"
             columns = [
-                [state_in(each) if pickled and name == STATE else each for each in column.to_pylist()]
+                [state_in(each) if of_function and name == STATE else each for each in column.to_pylist()]
                 for name, column in zip(table.column_names, table.columns, strict=True)
             ]
             listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
