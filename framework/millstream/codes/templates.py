@@ -16,8 +16,9 @@ MS205 Variable not set
     `var()` without a default names a variable that is not set in `pyproject.toml`, `MILLSTREAM_VARS` or
     `--vars`.
 MS206 Wrong arguments
-    A macro or function of the template is called with the wrong arguments, or the template shows a value that is not a
-    text, a number, a boolean, None, or a list or mapping of these: call a function, and show an iterator with `| list`.
+    A macro or function of the template is called with the wrong arguments, or the template shows a value that
+    is not a text, a number, a boolean, None, or a list or mapping of these: call a function, and show an
+    iterator with `| list`.
 MS207 Not allowed in a template
     Templates run in a sandbox: they can't reach Python's internals, files or the network.
 MS208 Raised by the template
