@@ -30,6 +30,7 @@ _NO_SUCH_RELATION = frozenset(("MS203", "MS117"))
 _NO_SCHEMA = frozenset(("MS122", "MS123"))
 _OF_SETTINGS = frozenset(("MS112", "MS121", "MS205"))
 """Errors that a project's name, folders' options and variables cause, if they can't be read."""
+_NO_COLUMN = frozenset(("MS117", "MS402"))
 _MISSING_COLUMN = re.compile(r"column '([^']+)' does not exist")
 
 
@@ -83,7 +84,7 @@ def without_followups(
     missing_columns = {
         name
         for each in found
-        if each.code == "MS117" and each.location and each.location.path.endswith((".yml", ".yaml"))
+        if each.code in _NO_COLUMN and each.location and each.location.path.endswith((".yml", ".yaml"))
         for name in _MISSING_COLUMN.findall(each.message)
     }
 
@@ -100,7 +101,7 @@ def without_followups(
         if each.code == "MS202" and each.message.partition("' is undefined")[0].lstrip("'") in lost:
             return True
         if each.code == "MS402" and any(f"'{name}'" in each.message for name in missing_columns):
-            return True
+            return not path.endswith((".yml", ".yaml"))
         if each.code in _NO_SCHEMA and any(name in f"{each.message}\n{each.line}" for name in unread_schemas):
             return True
         if each.code == "MS124" and "unknown" in each.message and no_schema:

@@ -56,7 +56,13 @@ def test_causes_come_first(tmp_path: Path) -> None:
 
 
 MACROS = "{%- macro twice(x) -%}\n{{ x }} * 2\n{%- endmacro -%}\n"
+DERIVED = (
+    "sources:\n  - name: far\n    topics:\n      - name: times\n        columns:\n"
+    "          - {name: ms, type: bigint}\n          - {name: at, type: timestamp, from: timestamp_millis(ms)}\n"
+)
 MORE = FILES | {
+    "models/derived.yml": DERIVED,
+    "models/derived.sql": "select t.ms, t.at from {{ source('far', 'times') }} as t",
     "models/s.yml": FILES["models/s.yml"]
     + "models:\n  - name: keyed\n    config: {materialized: table, unique_key: id}\n",
     "models/keyed.sql": "select z.id, count(*) as n from {{ ref('z_first') }} as z group by z.id",
@@ -85,6 +91,7 @@ CHANGED = [
     ("models/s.yml", FILES["models/s.yml"] + "models:\n   - name: keyed\n  x\n", "MS105"),
     ("macros/twice.sql", "{{ nothing.more }}" + MACROS, "MS202"),
     ("models/s.yml", FILES["models/s.yml"].replace("{name: at,", "{name: x,"), "MS117"),
+    ("models/derived.yml", DERIVED.replace("          - {name: ms, type: bigint}\n", ""), "MS402"),
     ("pyproject.toml", "[tool.millstream]\nname = 99999999999999999999999999\n", "MS107"),
 ]
 
