@@ -35,7 +35,7 @@ from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
 from millstream.project.options import ModelConfig
 from millstream.project.pins import Pins, read_pins
-from millstream.project.templates import Rendered, Renderer
+from millstream.project.templates import THROUGH, Rendered, Renderer
 from millstream.project.values import Metric, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
 from millstream.text import Location
@@ -347,6 +347,11 @@ class Models:
         location, line, notes = self.renderer.locate(
             rendered, problem.start, problem.stop, problem.needle, problem.before
         )
+        if problem.opened is not None:
+            sign = rendered.sql[problem.opened]
+            opened = self.renderer.locate(rendered, problem.opened, problem.opened + 1, sign)
+            if any(note.message == THROUGH for note in opened[2]):
+                location, line, notes = opened  # an argument opens what the macro's own text does not close
         if problem.noticed is not None:
             place, _, _ = self.renderer.locate(rendered, problem.noticed, problem.noticed + 1)
             notes.append(Note("found here", place))

@@ -23,6 +23,8 @@ from millstream.text import Location, Text
 
 _NO_FILES = "no loader for this environment specified"
 """Jinja's message for include, import and extends."""
+THROUGH = "through this macro"
+"""The note of an error that is in an argument of a macro's call."""
 _DEFINED = re.compile(r"\b(?:macro|test)\s+(\w+)")
 
 
@@ -142,7 +144,7 @@ class Renderer:
                 argument = (begin, end)
             if argument:
                 passed = False
-                notes.insert(0, Note("through this macro", location))
+                notes.insert(0, Note(THROUGH, location))
                 text, location = calling, calling.location(*argument)
             else:
                 notes.append(Note("called from here", calling.location(begin, end)))

@@ -28,6 +28,17 @@ def unexpected_token(tokens: list[Token], stop: int) -> tuple[Token, int | None]
     return tokens[index], tokens[first - 1].end if first else None
 
 
+def unclosed(tokens: list[Token], stop: int) -> int | None:
+    """Return where the innermost parenthesis or bracket is that is still open at `stop`."""
+    depth = 0
+    for token in reversed(tokens):
+        if token.start < stop:
+            depth += (token.token_type in CLOSING) - (token.token_type in OPENING)
+            if depth < 0:
+                return token.start
+    return None
+
+
 def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
     """Return the error of a word up to `stop` that only looks like a keyword."""
     for token in tokens:

@@ -26,6 +26,8 @@ class Problem(Struct, frozen=True):
     """Where the error shows if `start` is its likely cause."""
     before: int | None = None
     """Where the token before an unexpected one ends."""
+    opened: int | None = None
+    """Where the parenthesis or bracket is that is not closed."""
 
 
 class ResultColumn(Struct, frozen=True):
