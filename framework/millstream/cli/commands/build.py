@@ -92,7 +92,9 @@ def build_and_test(
     if common.style.json:
         from millstream.cli.diagnostics import as_data
 
-        document = {"diagnostics": [as_data(each) for each in (*diagnostics, *built.diagnostics)]}
+        document = {
+            "diagnostics": [as_data(each, common.style.target) for each in (*diagnostics, *built.diagnostics)]
+        }
         document |= to_builtins(results)
         document |= {"tests": to_builtins(tested.results)} if tested.results else {}
         document |= {"compared": to_builtins(built.compared)} if isinstance(job.intent, Apply) else {}
