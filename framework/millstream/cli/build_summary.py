@@ -13,15 +13,22 @@ if TYPE_CHECKING:
     from millstream.results import RunResults
     from millstream.tested import TestResult
 
+_SHORTEST = 0.1
+"""Seconds of a phase that is named."""
 _BEFORE = "passed before"
 _PASSED = {"pass": "passed", _BEFORE: _BEFORE}
 _WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
 
 
 def summary(
-    results: RunResults, tests: Collection[TestResult], seconds: float, *, up_to_date: bool = False
+    results: RunResults,
+    tests: Collection[TestResult],
+    seconds: float,
+    *,
+    up_to_date: bool = False,
+    phases: Mapping[str, float] | None = None,
 ) -> Part:
-    """Return the text and its style."""
+    """Return the text and its style; with the seconds of each phase, which add up to all seconds."""
     models = Counter[str](each.status for each in results.results if each.id.startswith("model."))
     ended = Counter[str](_BEFORE if each.unchanged else each.status for each in tests)
     done = "up to date" if up_to_date else "built"
@@ -30,7 +37,23 @@ def summary(
         (number, said), *rest = listed
         parts.append(", ".join([f"{count(number, 'test')} {said}", *(f"{n} {said}" for n, said in rest)]))
     failed = models["error"] or ended["fail"] or ended["error"]
-    return f"{'; '.join(parts)}; {seconds:.1f} s", "bold red" if failed else "bold green"
+    times = ", ".join(f"{name} {each:.1f} s" for name, each in (phases or {}).items() if each >= _SHORTEST)
+    return (
+        f"{'; '.join(parts)}; {seconds:.1f} s{f' ({times})' if times else ''}",
+        "bold red" if failed else "bold green",
+    )
+
+
+def phases(began: float, units: tuple[float, float] | None, seconds: float) -> dict[str, float]:
+    """Return the seconds of each phase, rounded so that their sum is the rounded total."""
+    if units is None:
+        return {}
+    first, start, end = (round(at - began, 1) for at in (began, *units))
+    return {
+        "start": start - first,
+        "unit tests": end - start,
+        "models and data tests": round(seconds, 1) - end,
+    }
 
 
 def said_wrong(statuses: Mapping[str, int]) -> list[str]:

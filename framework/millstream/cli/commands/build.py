@@ -76,7 +76,7 @@ def build_and_test(
     began: float,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
-    from millstream.cli.build_summary import summary
+    from millstream.cli.build_summary import phases, summary
     from millstream.cli.signals import ending_well
     from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.deployment.intents import Apply
@@ -101,7 +101,13 @@ def build_and_test(
         print_json(document)
     elif not common.style.quiet:
         seconds = time.monotonic() - began
-        line = summary(results, tested.results, seconds, up_to_date=built.up_to_date)
+        line = summary(
+            results,
+            tested.results,
+            seconds,
+            up_to_date=built.up_to_date,
+            phases=phases(began, tested.units, seconds),
+        )
         say_parts(common.style, [line], sys.stderr)
     return 1 if results.failed else tested.code
 
