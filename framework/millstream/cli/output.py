@@ -154,10 +154,14 @@ def print_json(document: Any) -> None:
         data = msgspec.json.encode(document, enc_hook=str)
     except UnicodeEncodeError:
         # Python decodes arguments that are not UTF-8 to lone surrogates, which JSON can't hold.
-        plain = msgspec.to_builtins(document, enc_hook=str)
+        plain = msgspec.to_builtins(document, enc_hook=_plain)
         data = json.dumps(plain, ensure_ascii=False).encode(errors="replace")
     # JSON escapes control characters below 32 only; a terminal obeys those from 128 to 159, too.
     click.echo(msgspec.json.format(data, indent=2).decode().translate(_ESCAPES))
+
+
+def _plain(value: Any) -> str:
+    return bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value)
 
 
 _SHOWN = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
