@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from millstream.cli.diagnostics import count
@@ -44,16 +45,19 @@ def summary(
     )
 
 
-def phases(began: float, units: tuple[float, float] | None, seconds: float) -> dict[str, float]:
-    """Return the seconds of each phase, rounded so that their sum is the rounded total."""
-    if units is None:
+_PHASES = ("start", "unit tests", "models and data tests")
+
+
+def phases(began: float, ends: Sequence[float], seconds: float) -> dict[str, float]:
+    """Return the seconds of each phase, rounded so that their sum is the rounded total.
+
+    `ends` are the times at which the first phases ended; the last one is the end, such as that of Spark.
+    """
+    if not ends:
         return {}
-    first, start, end = (round(at - began, 1) for at in (began, *units))
-    return {
-        "start": start - first,
-        "unit tests": end - start,
-        "models and data tests": round(seconds, 1) - end,
-    }
+    names = (*_PHASES[: len(ends)], "end")
+    times = [0.0, *(round(at - began, 1) for at in ends), round(seconds, 1)]
+    return {name: after - before for name, (before, after) in zip(names, pairwise(times), strict=True)}
 
 
 def said_wrong(statuses: Mapping[str, int]) -> list[str]:

@@ -61,8 +61,8 @@ class TestsOfBuild:
         self._built: set[str] = set()
         self._ran: set[str] = set()
         self.results: list[TestResult] = []
-        self.units: tuple[float, float] | None = None
-        """When the unit tests began and ended, by the monotonic clock."""
+        self.ends: list[float] = []
+        """When each phase ended, by the monotonic clock: start, unit tests, models with their data tests."""
 
     def show_on(self, progress: BuildProgress) -> TestsOfBuild:
         self._progress = progress
@@ -90,9 +90,9 @@ class TestsOfBuild:
         return True
 
     def before(self) -> bool:
-        began = time.monotonic()
+        self.ends.append(time.monotonic())
         self._run(self._unit_tests)
-        self.units = began, time.monotonic()
+        self.ends.append(time.monotonic())
         if self.code:
             self._stack.close()
         return not self.code
@@ -112,6 +112,7 @@ class TestsOfBuild:
     def after(self, results: RunResults, /) -> None:
         """Run the data tests that read only models that were built."""
         self.test_rows(frozenset(each.id for each in results.results if each.status != "success"))
+        self.ends.append(time.monotonic())
 
     def test_rows(self, not_built: frozenset[str] = frozenset()) -> None:
         try:

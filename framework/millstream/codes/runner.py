@@ -37,7 +37,7 @@ MS863 A row fails a data test
     continue. Fix the cause of such rows, or choose another severity: `drop`, `dead_letter` or `warn`.
     `--no-tests` stores them.
 MS864 Records that a query has not read yet are gone
-    The topic was deleted and created again, or its retention deleted records before the query read them. How
+    The topic was deleted and recreated, or its retention deleted records before the query read them. How
     many are missing is unknown. `millstream build --full-refresh` removes rows and state, and starts over
     with the records that the topic has now.
 MS865 A topic no longer exists

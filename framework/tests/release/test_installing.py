@@ -53,7 +53,7 @@ def test_a_tool_from_a_wheel_makes_a_project_that_uv_runs(uv, tmp_path):
     assert source(cafe) == {"path": str(wheel)}
     uv(cafe, "uv", "sync")
     try:
-        assert "models built; " in uv(cafe, "uv", "run", "millstream", "build")
+        assert "1 model built; " in uv(cafe, "uv", "run", "millstream", "build")
     finally:
         uv(cafe, "uv", "run", "millstream", "clean", "--yes")
 

@@ -98,7 +98,7 @@ def test_data_tests_are_shown_below_the_line_of_their_model(shop):
     ]
     times = [float(each) for each in re.findall(r"([\d.]+) s\b", done.stderr.splitlines()[-1])]
     assert times[0] == pytest.approx(sum(times[1:]))
-    assert len(times) == 4
+    assert len(times) in {4, 5}  # the end may be too short to be named
 
 
 def test_tests_run_before_and_after_and_only_when_something_changed(shop):

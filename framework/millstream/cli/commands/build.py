@@ -106,7 +106,7 @@ def build_and_test(
             tested.results,
             seconds,
             up_to_date=built.up_to_date,
-            phases=phases(began, tested.units, seconds),
+            phases=phases(began, tested.ends, seconds),
         )
         say_parts(common.style, [line], sys.stderr)
     return 1 if results.failed else tested.code
