@@ -2,7 +2,7 @@
 
 The commands run in a real shell on a pseudo-terminal, in a temporary folder; what they print is recorded as
 it is. Only time is changed: a command that takes longer than its scene is played as much faster as needed.
-It writes docs/images/session.cast, for `asciinema play`, and docs/images/session.svg, which GitHub shows.
+It writes docs/images/session.cast, for `asciinema play`, session.svg, which GitHub shows, and single screens.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import struct
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from fcntl import ioctl
 from html import escape
 from pathlib import Path
@@ -37,8 +38,14 @@ class Scene(NamedTuple):
     command: str
     seconds: float
     """How long its output may take to play."""
+    screen: str = ""
+    """The name of the picture of its last screen, if there is one."""
+    until: str = ""
+    """What a command prints that only Ctrl-C ends; it is pressed `lasts` seconds after that."""
+    lasts: float = 0.0
 
 
+EDIT = "s/^  max(orders.ordered_at)/  min(orders.ordered_at) as first_ordered_at,\\n&/"
 SCENES = (
     Scene("millstream init cafe && cd cafe", 2),
     Scene("cat models/marts/customers.sql", 3),
@@ -48,16 +55,26 @@ SCENES = (
     Scene("millstream build", 16),
     Scene("millstream show customers", 4),
     Scene("millstream lineage customers.spent", 4),
-    Scene("millstream explain customers | head -20", 6),
+    Scene("git add --all && git commit --quiet --message 'A café'", 0.5),
+    Scene("millstream produce --rate 50 > /dev/null 2>&1 &", 0.5),
+    Scene("millstream run", 12, "run", until="total", lasts=45),
+    Scene("kill %1; wait 2> /dev/null", 0.5),
+    Scene(f"sed -i '{EDIT}' models/marts/customers.sql", 0.5),
+    Scene("millstream review", 6, "review"),
+    Scene("millstream apply --yes", 10, "apply"),
 )
+_PROMPT = Scene("", 0)
+SIGNED = {
+    f"GIT_{who}_{what}": "cafe@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
 Event = tuple[float, str]
 
 
 # -- recording
 
 
-def record(folder: Path) -> list[Event]:
-    """Run the scenes in a shell, and return what it printed, in the times of the recording."""
+def record(folder: Path, scenes: Sequence[Scene] = SCENES) -> tuple[list[Event], dict[str, float]]:
+    """Run scenes in a shell; return what it printed, and when each screen to keep was shown."""
     process, terminal = pty.fork()
     if not process:
         os.chdir(folder)
@@ -67,43 +84,54 @@ def record(folder: Path) -> list[Event]:
             "PATH": f"{bin_}:{os.environ['PATH']}",
             "TERM": "xterm-256color",
         }
-        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], os.environ | settings)
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], os.environ | SIGNED | settings)
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     events: list[Event] = []
+    screens: dict[str, float] = {}
     now = 0.3
     _until_prompt(terminal)
     events.append((0.0, "$ "))
     try:
-        for scene in SCENES:
+        for scene in scenes:
             for letter in scene.command:
                 os.write(terminal, letter.encode())
                 now += TYPING
                 events.append((now, os.read(terminal, 100).decode()))
             os.write(terminal, b"\r")
-            printed = _until_prompt(terminal)
+            printed, stopped = _until_prompt(terminal, scene)
             took = printed[-1][0]
             faster = min(1.0, scene.seconds / took) if took else 1.0
             events += [(now + at * faster, text) for at, text in printed]
+            if scene.screen:
+                screens[scene.screen] = now + (stopped if stopped is not None else took) * faster
             now += took * faster + AFTER
     finally:
         os.kill(process, signal.SIGHUP)
         os.close(terminal)
         os.waitpid(process, 0)
-    return _merged(events)
+    return _merged(events), screens
 
 
-def _until_prompt(terminal: int) -> list[Event]:
-    """Return what is printed until the shell is ready, with the seconds since now."""
+def _until_prompt(terminal: int, scene: Scene = _PROMPT) -> tuple[list[Event], float | None]:
+    """Return what is printed until the shell is ready, with its seconds, and when Ctrl-C was pressed."""
     start, data = time.monotonic(), b""
     found: list[Event] = []
+    stop: float | None = None
+    stopped: float | None = None
     while True:
-        select.select([terminal], [], [])
+        wait = None if stop is None or stopped is not None else max(0.0, start + stop - time.monotonic())
+        if not select.select([terminal], [], [], wait)[0]:
+            stopped = time.monotonic() - start
+            os.write(terminal, b"\x03")
+            continue
         data += os.read(terminal, 65536)
+        if scene.until and stop is None and scene.until.encode() in data:
+            stop = time.monotonic() - start + scene.lasts
         before, mark, after = data.partition(MARK)
         if mark:
             while not after.endswith(b"$ "):
                 after += os.read(terminal, 100)
-            return [*found, (time.monotonic() - start, (before + after).decode())]
+            return [*found, (time.monotonic() - start, (before + after).decode())], stopped
         # Bytes of a letter, and a mark, may come in parts.
         whole = re.match(rb"(?s).*[\n\r]", data)
         if whole:
@@ -193,6 +221,32 @@ def picture(events: list[Event]) -> str:
 """
 
 
+def still(events: list[Event], at: float) -> str:
+    """Return a picture of the screen at a time of a recording."""
+    screen = pyte.Screen(COLUMNS, LINES)
+    stream = pyte.Stream(screen)
+    for each, text in events:
+        if each <= at:
+            stream.feed(text)
+    lines = [_line(screen, number) for number in range(LINES)]
+    while lines and not lines[-1]:
+        lines.pop()
+    width, height = round(COLUMNS * WIDTH + 2 * PAD), len(lines) * HEIGHT + 2 * PAD
+    texts = (
+        f'<g transform="translate({PAD} {PAD + 13 + row * HEIGHT})"><text>{line}</text></g>'
+        for row, line in enumerate(lines)
+        if line
+    )
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
+<title>A terminal with Millstream</title>
+<style>text{{font:{FONT};white-space:pre;fill:{COLORS["default"]}}}</style>
+<rect width="{width}" height="{height}" rx="10" fill="#14181f"/>
+{chr(10).join(texts)}
+</svg>
+"""
+
+
 def _keyframes(number: int, first: float, last: float) -> str:
     """Return when a screen is visible, in percent of the whole time."""
     before = "visible" if first == 0 else "hidden"
@@ -223,10 +277,12 @@ def _line(screen: pyte.Screen, number: int) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        events = record(Path(folder))
+        events, screens = record(Path(folder))
     IMAGES.mkdir(exist_ok=True)
     (IMAGES / "session.cast").write_text(cast(events), encoding="utf-8")
     (IMAGES / "session.svg").write_text(picture(events), encoding="utf-8")
+    for name, at in screens.items():
+        (IMAGES / f"{name}.svg").write_text(still(events, at), encoding="utf-8")
     print(f"{events[-1][0]:.0f} s, {len(events)} events")
 
 

@@ -46,7 +46,7 @@ def write_artifacts(
         reason = (error.strerror or str(error)).lower()
         path = error.filename or target
         obstructed = isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError)
-        remedy = f"move what is in the way of {path}" if obstructed else f"make {path} writable"
+        remedy = f"move what obstructs {path}" if obstructed else f"make {path} writable"
         message = f"results can't be written below {target_path}/: {reason}"
         remedy += ", or set target-path in [tool.millstream]"
         raise MillstreamError(Diagnostic("MS702", message, None, remedy)) from None

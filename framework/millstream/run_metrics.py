@@ -89,7 +89,7 @@ RUN_METRICS = (
     _gauge(
         "state_restore_seconds",
         "Time in which all stores of a stateful step together loaded its state at the last start; "
-        "Spark does not tell it of aggregates.",
+        "Spark does not report it for aggregates.",
         "step",
     ),
     _gauge("state_pinned_bytes", "Memory of RocksDB's cache that it can't release, of a step.", "step"),

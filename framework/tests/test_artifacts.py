@@ -84,4 +84,4 @@ def test_what_is_in_the_way_is_named(tmp_path, place):
         write_artifacts(tmp_path, "target", compiled("a"))
     (found,) = raised.value.diagnostics
     assert found.code == "MS702"
-    assert found.help.startswith(f"move what is in the way of {tmp_path}/target")
+    assert found.help.startswith(f"move what obstructs {tmp_path}/target")

@@ -72,5 +72,4 @@ KAFKA = Program(
     started="Kafka Server started",
     ended_code="MS811",
     silent_code="MS812",
-    remedy="`millstream clean` removes the broker with all records of its topics",
 )

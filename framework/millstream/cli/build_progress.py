@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -51,6 +52,7 @@ class BuildProgress:
 
     def __init__(self, style: OutputStyle) -> None:
         self.console = console_during_jvm_start(style, quiet=style.json or style.quiet)
+        self._target = style.target
         columns = (
             SpinnerColumn(), TextColumn("{task.description}", markup=False),
             TextColumn("{task.fields[rows]}"), TimeElapsedColumn(),
@@ -60,6 +62,8 @@ class BuildProgress:
         self._queries: dict[str, Query] = {}
         self._start_times: dict[str, float] = {}
         self._lock = threading.Lock()
+        self._held: dict[str, list[Callable[[], None]]] = {}
+        """What to print below the line of each query: its data tests."""
         self.diagnostics: list[Diagnostic] = []
         self.compared: list[Compared] = []
 
@@ -114,16 +118,33 @@ class BuildProgress:
             with self._lock:
                 self._stage(Setup(stage, done=True))
 
-    def _tested(self, tested: EndedTests, what: str) -> None:
+    def test_query(self, query: str) -> None:
+        """Show that the data tests of a query run, whose line is printed after them."""
+        with self._lock:
+            label = _query_label(self._queries[query])
+            self.progress.update(self._tasks[query], description=clean(f"{label}: data tests"))
+
+    def hold(self, query: str, tested: EndedTests) -> None:
+        """Print data tests below the line of their query, when it ends."""
+        with self._lock:
+            self._held.setdefault(query, []).append(lambda: self._tested(tested, "data test", "  "))
+
+    def hold_unchanged(self, query: str, what: str, number: int) -> None:
+        if number:
+            with self._lock:
+                line = partial(self._line, "success", f"  {count(number, what)}", "passed before")
+                self._held.setdefault(query, []).append(line)
+
+    def _tested(self, tested: EndedTests, what: str, indent: str = "") -> None:
         statuses = Counter[str](each.status for each in tested.outcomes)
         wrong = said_wrong(statuses)
         number = count(len(tested.outcomes), what)
         mark = "error" if statuses["fail"] or statuses["error"] else "skipped" if wrong else "success"
         text = f"{number}: {', '.join(wrong)}" if wrong else number
-        self._line(mark, tested.title, f"{text:<22} {tested.seconds:>6.1f} s")
+        self._line(mark, f"{indent}{tested.title}", f"{text:<22} {tested.seconds:>6.1f} s")
         for outcome in tested.outcomes:
             for problem in outcome.problems:
-                self.console.print(render(problem, self.console.width))
+                self.console.print(render(problem, self.console.width, self._target))
             for line in outcome.lines:
                 pieces = (Text(clean(piece.text), _STYLES[piece.style]) for piece in line)
                 self.console.print(Text.assemble(*pieces))
@@ -170,6 +191,8 @@ class BuildProgress:
             self._line(outcome.status, name, outcome.message)
         if outcome.problem is not None:
             self._diagnostic(outcome.problem)
+        for show in self._held.pop(outcome.query, ()):
+            show()
 
     def _compared(self, result: Compared) -> None:
         name = result.model.partition(".")[2]
@@ -181,15 +204,15 @@ class BuildProgress:
 
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
-        self.console.print(render(diagnostic, self.console.width))
+        self.console.print(render(diagnostic, self.console.width, self._target))
 
     def _line(self, status: str, name: str, text: str) -> None:
         mark, color = _MARKS[status]
         width = self._width_of_name(text)
         shown = name if len(name) <= width else f"{name[: width - 1]}…"
-        self.console.print(
-            Text.assemble((mark, f"bold {color}"), " ", f"{clean(shown):<{width}}", " ", clean(text))
-        )
+        indent = name[: len(name) - len(name.lstrip())]
+        rest = f"{clean(shown.lstrip()):<{width - len(indent)}}"
+        self.console.print(Text.assemble(indent, (mark, f"bold {color}"), " ", rest, " ", clean(text)))
 
     def _width_of_name(self, text: str) -> int:
         """Return the width of a name at which its line fits on the terminal."""
@@ -233,17 +256,21 @@ def late_lines(states: Sequence[StateRows], query: Query | None) -> Iterator[str
 
 
 def late_in_words(rows: int, query: Query) -> str:
-    """Say how many rows were too late: of an aggregate, Spark counts those of one group in a batch once."""
-    least = "at least " if any(each.kind == "aggregate" for each in query.signature.operators) else ""
+    """Say how many rows were too late: of an aggregate, Spark counts those of one group in a batch once.
+
+    It combines the rows of a group before it compares them with the watermark.
+    """
+    grouped = any(each.kind == "aggregate" for each in query.signature.operators)
     than = "the versions that are kept" if _waits_for_versions(query) else "the watermark"
-    return f"{least}{count(rows, 'row')} dropped as late: older than {than}"
+    least, how = ("at least ", " (counted once per group and batch)") if grouped else ("", "")
+    return f"{least}{count(rows, 'row')} dropped as late{how}: older than {than}"
 
 
 def late_remedy(query: Query) -> str:
     if _waits_for_versions(query):
         topics = " or ".join(each.relation.partition(".")[2] for each in query.sources if each.whole)
         return f"to keep such rows, set longer `versions` of {topics}"
-    sources = " or ".join(each.relation.partition(".")[2] for each in query.sources)
+    sources = " or ".join(f"{relation.partition('.')[2]} (now {delay})" for relation, delay in query.delays)
     return f"to keep such rows, set a longer `delay` in the watermark of {sources}"
 
 

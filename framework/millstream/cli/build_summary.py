@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from millstream.cli.diagnostics import count
@@ -13,15 +14,22 @@ if TYPE_CHECKING:
     from millstream.results import RunResults
     from millstream.tested import TestResult
 
+_SHORTEST = 0.1
+"""Seconds of a phase that is named."""
 _BEFORE = "passed before"
 _PASSED = {"pass": "passed", _BEFORE: _BEFORE}
 _WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
 
 
 def summary(
-    results: RunResults, tests: Collection[TestResult], seconds: float, *, up_to_date: bool = False
+    results: RunResults,
+    tests: Collection[TestResult],
+    seconds: float,
+    *,
+    up_to_date: bool = False,
+    phases: Mapping[str, float] | None = None,
 ) -> Part:
-    """Return the text and its style."""
+    """Return the text and its style; with the seconds of each phase, which add up to all seconds."""
     models = Counter[str](each.status for each in results.results if each.id.startswith("model."))
     ended = Counter[str](_BEFORE if each.unchanged else each.status for each in tests)
     done = "up to date" if up_to_date else "built"
@@ -30,7 +38,26 @@ def summary(
         (number, said), *rest = listed
         parts.append(", ".join([f"{count(number, 'test')} {said}", *(f"{n} {said}" for n, said in rest)]))
     failed = models["error"] or ended["fail"] or ended["error"]
-    return f"{'; '.join(parts)}; {seconds:.1f} s", "bold red" if failed else "bold green"
+    times = ", ".join(f"{name} {each:.1f} s" for name, each in (phases or {}).items() if each >= _SHORTEST)
+    return (
+        f"{'; '.join(parts)}; {seconds:.1f} s{f' ({times})' if times else ''}",
+        "bold red" if failed else "bold green",
+    )
+
+
+_PHASES = ("start", "unit tests", "models and data tests")
+
+
+def phases(began: float, ends: Sequence[float], seconds: float) -> dict[str, float]:
+    """Return the seconds of each phase, rounded so that their sum is the rounded total.
+
+    `ends` are the times at which the first phases ended; the last one is the end, such as that of Spark.
+    """
+    if not ends:
+        return {}
+    names = (*_PHASES[: len(ends)], "end")
+    times = [0.0, *(round(at - began, 1) for at in ends), round(seconds, 1)]
+    return {name: after - before for name, (before, after) in zip(names, pairwise(times), strict=True)}
 
 
 def said_wrong(statuses: Mapping[str, int]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from millstream.cli.remedies import NO_TARGET, TargetOptions, for_target
 from millstream.errors import Diagnostic
 from millstream.project.files import read_data
 from millstream.text import Location, clean
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def render(found: Diagnostic, width: int = 80) -> Text:
-    """Render a diagnostic as rustc does: location, line, caret, notes and remedy."""
+def render(found: Diagnostic, width: int = 80, target: TargetOptions = NO_TARGET) -> Text:
+    """Render a diagnostic as rustc does: location, line, caret, notes and remedy, for a command's target."""
     from rich.text import Text
 
     color = "red" if found.severity == "error" else "yellow"
@@ -38,7 +39,9 @@ def render(found: Diagnostic, width: int = 80) -> Text:
         suffix = f": {clean(str(note.location))}" if note.location else ""
         text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(clean(note.message) + suffix)
     if found.help:
-        text.append(f"\n{margin} = ", "blue").append("help: ", "bold green").append(clean(found.help))
+        text.append(f"\n{margin} = ", "blue").append("help: ", "bold green").append(
+            clean(for_target(found.help, target))
+        )
     return text
 
 
@@ -117,14 +120,14 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def as_data(found: Diagnostic) -> dict[str, Any]:
+def as_data(found: Diagnostic, target: TargetOptions = NO_TARGET) -> dict[str, Any]:
     """Return a diagnostic as in --output json."""
     return {
         "code": found.code,
         "severity": found.severity,
         "message": found.message,
         **_location_data(found.location),
-        "help": found.help,
+        "help": for_target(found.help, target),
         "notes": [{"message": note.message, **_location_data(note.location)} for note in found.notes],
         "line_text": found.line,
     }

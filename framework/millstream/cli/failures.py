@@ -15,9 +15,11 @@ from millstream.cli import dbt
 from millstream.cli.registry import COMMANDS
 
 if TYPE_CHECKING:
+    from millstream.cli.remedies import TargetOptions
     from millstream.errors import Diagnostic
 
 INTERRUPTED = 130
+_LONG = {"-t": "--target", "-e": "--environment"}
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
 """Errors of the machine, such as a full disk, which are not bugs and can occur anywhere."""
 
@@ -73,7 +75,7 @@ def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> in
     from millstream.cli.output import OutputStyle, finish
 
     try:
-        code = finish(OutputStyle(*style_of(arguments)), diagnostics)
+        code = finish(OutputStyle(*style_of(arguments), _target_of(arguments)), diagnostics)
         sys.stdout.flush()
     except OSError:
         # The usual stream can't be written: try one line on stderr, and return the exit code.
@@ -99,6 +101,17 @@ def style_of(arguments: Sequence[str]) -> tuple[bool, bool, bool]:
     )
     color = "--no-color" not in arguments and not os.environ.get("NO_COLOR")
     return json, color, "--quiet" in arguments or "-q" in arguments
+
+
+def _target_of(arguments: Sequence[str]) -> "TargetOptions":
+    """Find --target and --environment in arguments."""
+    from millstream.cli.remedies import target_options
+
+    found: dict[str, str | None] = {"--target": os.environ.get("MILLSTREAM_TARGET")}
+    for name, value in pairwise([*arguments, ""]):
+        option, equals, text = name.partition("=")
+        found[_LONG.get(option, option)] = text if equals else value
+    return target_options(found["--target"], found.get("--environment"))
 
 
 def _usage(error: click.ClickException) -> "tuple[Diagnostic]":

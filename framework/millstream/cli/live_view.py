@@ -9,8 +9,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from millstream.cli.diagnostics import count
 from millstream.ops.rates import Rates
 from millstream.ops.seen import QueryStatus
+from millstream.runner.values import Machine
 from millstream.text import clean
 
 _NAMES = 44
@@ -32,7 +34,7 @@ class LiveView:
     def __init__(self) -> None:
         self._rates = Rates()
 
-    def shown(self, seen: Sequence[QueryStatus], stage: str) -> Group:
+    def shown(self, seen: Sequence[QueryStatus], stage: str, machine: Machine) -> Group:
         now = time.time()
         rates = {each.query: self._rates.of(each.query, each.rows, now) for each in seen}
         table = Table(box=None, pad_edge=False, header_style="dim")
@@ -44,7 +46,15 @@ class LiveView:
             table.add_row(*_row(each, rates[each.query], now))
         if len(seen) > 1:
             table.add_row(*_totals(seen, sum(rates.values())), style="bold")
-        return Group(table, Text(stage, "dim"))
+        notes = "; ".join(filter(None, (_turns(len(seen), machine), stage)))
+        return Group(table, Text(notes, "dim"))
+
+
+def _turns(queries: int, machine: Machine) -> str:
+    """Say that queries take turns, if there are more than may run a batch at a time."""
+    if not 0 < machine.at_once < queries:
+        return ""
+    return f"{machine.at_once} of {queries} queries at a time on {count(machine.cores, 'core')}"
 
 
 def _row(seen: QueryStatus, rate: float, now: float) -> list[Text]:

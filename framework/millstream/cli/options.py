@@ -16,6 +16,7 @@ from msgspec import Struct
 from millstream.cli.complete import complete_accepted, complete_selector
 from millstream.cli.multi_value_options import ACCEPTED, SELECTOR
 from millstream.cli.output import OutputStyle
+from millstream.cli.remedies import target_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 COMMON = (
@@ -25,6 +26,7 @@ COMMON = (
     "-t",
     "--environment",
     "-e",
+    "--strict-env",
     "--vars",
     "--output",
     "--no-color",
@@ -45,6 +47,8 @@ class Common(Struct, frozen=True):
     style: OutputStyle
     environment: str | None = None
     """The environment to work in; None: that of the target, or production."""
+    strict_env: bool = True
+    """Whether all environment variables of the target must be set."""
 
 
 class Choice(Struct, frozen=True):
@@ -107,6 +111,12 @@ _ENVIRONMENT = click.option(
     help="Work in an isolated environment: only changed models are built, in topics and tables of its own.",
 )
 
+_STRICT_ENV = click.option(
+    "--strict-env",
+    is_flag=True,
+    help="Fail if an environment variable of the target is not set; by default, its setting is left out.",
+)
+
 
 def cli_command(
     name: str,
@@ -115,11 +125,13 @@ def cli_command(
     formats: tuple[str, ...] = (),
     kind: type[click.Command] = click.Command,
     environments: bool = False,
+    offline: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Declare a command, and pass it the common options as its first argument.
 
     `outputs` and `formats` extend --output; for `formats`, it is also called --format. A command that works
-    in isolated `environments` has --environment.
+    in isolated `environments` has --environment. One that connects to nothing is `offline`: it needs no
+    environment variables of the target, unless it gets --strict-env.
     """
     choices = ["text", "json", *outputs, *formats]
     only = "" if outputs or formats else ": text, or one JSON document"
@@ -140,6 +152,7 @@ def cli_command(
             help="A target in profiles.yml, or set MILLSTREAM_TARGET.",
         ),
         *([_ENVIRONMENT] if environments else []),
+        *([_STRICT_ENV] if offline else []),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(
             "--output",
@@ -155,10 +168,16 @@ def cli_command(
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def wrapped(*, output: str, no_color: bool, quiet: bool, **given: Any) -> Any:
-            style = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
             named = ("project_dir", "profiles_dir", "target", "vars", "environment")
             own = {name: given.pop(name, None) for name in named}
-            return function(Common(**own, output=output, style=style), **given)
+            style = OutputStyle(
+                output == "json",
+                not no_color and not os.environ.get("NO_COLOR"),
+                quiet,
+                target_options(own["target"], own["environment"]),
+            )
+            strict = given.pop("strict_env", True)
+            return function(Common(**own, output=output, style=style, strict_env=strict), **given)
 
         epilog = "\n".join(["\b", "Examples:", *(f"  {each}" for each in examples)])
         return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))

@@ -12,6 +12,7 @@ import click
 import msgspec
 from msgspec import Struct
 
+from millstream.cli.remedies import NO_TARGET, TargetOptions
 from millstream.errors import Diagnostic
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class OutputStyle(Struct, frozen=True):
     json: bool = False
     color: bool = True
     quiet: bool = False
+    target: TargetOptions = NO_TARGET
+    """The options of the command that name its target, for commands in remedies."""
 
 
 def console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console:
@@ -64,9 +67,10 @@ def _may_be_terminal(file: TextIO) -> bool:
     return any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE")) or file.isatty()
 
 
-def confirmed(question: str) -> bool:
-    """Ask on a terminal; elsewhere, agree."""
-    return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm(question, err=True)
+def confirmed(question: str, *, elsewhere: bool = True) -> bool:
+    """Ask on a terminal; return what the answer is elsewhere."""
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    return click.confirm(question, err=True) if asks else elsewhere
 
 
 def console_during_jvm_start(style: OutputStyle, *, quiet: bool) -> Console:
@@ -88,7 +92,11 @@ def finish(
     if style.json:
         from millstream.cli.diagnostics import as_data
 
-        document = {"diagnostics": [as_data(found) for found in sorted(diagnostics, key=lambda d: d.order)]}
+        document = {
+            "diagnostics": [
+                as_data(found, style.target) for found in sorted(diagnostics, key=lambda d: d.order)
+            ]
+        }
         print_json(document | dict(result or {}))
     else:
         show(style, diagnostics, models)
@@ -109,7 +117,7 @@ def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | No
 
     width = terminal_width(style, sys.stderr) or 200
     some, left_out = first_warnings(sorted(diagnostics, key=lambda d: d.order))
-    parts = [render(found, width) for found in some]
+    parts = [render(found, width, style.target) for found in some]
     parts += [Text(each, "bold yellow") for each in left_out]
     if not style.quiet and models is not None:
         parts.append(Text(summary(diagnostics, models), "bold"))
@@ -146,10 +154,14 @@ def print_json(document: Any) -> None:
         data = msgspec.json.encode(document, enc_hook=str)
     except UnicodeEncodeError:
         # Python decodes arguments that are not UTF-8 to lone surrogates, which JSON can't hold.
-        plain = msgspec.to_builtins(document, enc_hook=str)
+        plain = msgspec.to_builtins(document, enc_hook=_plain)
         data = json.dumps(plain, ensure_ascii=False).encode(errors="replace")
     # JSON escapes control characters below 32 only; a terminal obeys those from 128 to 159, too.
     click.echo(msgspec.json.format(data, indent=2).decode().translate(_ESCAPES))
+
+
+def _plain(value: Any) -> str:
+    return bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value)
 
 
 _SHOWN = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}

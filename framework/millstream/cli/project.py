@@ -51,6 +51,7 @@ def current() -> Path:
 
 
 def project_of(common: Common, root: Path) -> Project:
+    """Return the project with its target as it is connected to: all environment variables must be set."""
     from millstream.compile.cache_files import cached_files
     from millstream.project.load import load_project
 
@@ -65,7 +66,13 @@ def target_of(common: Common, root: Path) -> Target:
     settings, _ = read_settings(root)
     variables, _ = merge_variables(settings.vars, common.vars)
     target, problems = read_target(
-        root, settings, common.target, common.profiles_dir, variables, common.environment
+        root,
+        settings,
+        common.target,
+        common.profiles_dir,
+        variables,
+        common.environment,
+        strict_env=common.strict_env,
     )
     if errors := [each for each in problems if each.severity == "error"]:
         raise MillstreamError(*errors)
@@ -87,6 +94,7 @@ def compile_for(
             use_cache=use_cache,
             progress=progress,
             check=check,
+            strict_env=common.strict_env,
         )
     return structs.replace(compiled, diagnostics=tuple(with_lines(compiled.diagnostics, root)))
 
@@ -175,6 +183,7 @@ def older_version(
         target=common.target,
         variables=common.vars,
         profiles_dir=common.profiles_dir,
+        strict_env=common.strict_env,
     )
 
 

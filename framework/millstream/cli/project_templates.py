@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from millstream.cli.installation import uv_sources
 from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
 
 FOLDER = Path(__file__).parent / "templates"
@@ -68,6 +69,7 @@ def make_project(root: Path, name: str, template: ProjectTemplate) -> list[str]:
         for path, file in (*files_of(_SHARED), *files_of(FOLDER / template.name)):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             content = file.read_text(encoding="utf-8").replace(_PLACEHOLDER, name)
+            content += uv_sources() if path == "pyproject.toml" else ""
             (root / path).write_text(content, encoding="utf-8", newline="\n")
             paths.append(path)
         found = schemas()

@@ -10,6 +10,8 @@ from decimal import Decimal
 from itertools import count
 from typing import Any
 
+from msgspec import Raw
+
 
 def as_text(value: Any, zone: tzinfo) -> str:
     """Return a value as text; times in the target's zone."""
@@ -26,9 +28,26 @@ def as_text(value: Any, zone: tzinfo) -> str:
         case Decimal():
             return format(value, "f")
         case dict() | list():
-            return json.dumps(as_json(value, zone), ensure_ascii=False)
+            return _nested(value, zone)
         case _:
             return str(value)
+
+
+def _nested(value: Any, zone: tzinfo) -> str:
+    """Return a struct, map or list as JSON; a decimal in it keeps its digits."""
+    match value:
+        case dict():
+            items = (
+                f"{json.dumps(_key(key, zone), ensure_ascii=False)}: {_nested(each, zone)}"
+                for key, each in value.items()
+            )
+            return f"{{{', '.join(items)}}}"
+        case list():
+            return f"[{', '.join(_nested(each, zone) for each in value)}]"
+        case Decimal():
+            return format(value, "f")
+        case _:
+            return json.dumps(as_json(value, zone), ensure_ascii=False)
 
 
 def csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo) -> str:
@@ -53,10 +72,10 @@ def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo)
 
 
 def as_json(value: Any, zone: tzinfo) -> Any:
-    """Return a value for JSON: decimals as text, to be exact; bytes in base64."""
+    """Return a value for JSON: decimals as numbers with all of their digits; bytes in base64."""
     match value:
         case dict():
-            return {str(as_json(key, zone)): as_json(each, zone) for key, each in value.items()}
+            return {_key(key, zone): as_json(each, zone) for key, each in value.items()}
         case list():
             return [as_json(each, zone) for each in value]
         case float() if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - NaN
@@ -68,8 +87,12 @@ def as_json(value: Any, zone: tzinfo) -> Any:
         case bytes():
             return base64.b64encode(value).decode()
         case Decimal():
-            return format(value, "f")
+            return Raw(format(value, "f").encode())
         case timedelta():
             return str(value)
         case _:
             return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _key(key: Any, zone: tzinfo) -> str:
+    return format(key, "f") if isinstance(key, Decimal) else str(as_json(key, zone))

@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from millstream.cli.options import Common
 from millstream.cli.project import project_of
+from millstream.cli.remedies import for_target
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from millstream.cli.remedies import TargetOptions
     from millstream.review.replay import Statistics
-    from millstream.review.values import Review
+    from millstream.review.values import QueryChange, Review
     from millstream.review.version import Version
 
 _LEVELS = ("breaking", "rebuild", "mixed", "stored", "cost")
@@ -61,8 +64,9 @@ def statistics_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) 
         return with_topic_facts(admin, known, known.topics)
 
 
-def shown(found: Review, output: str) -> tuple[dict[str, Any], str | Text]:
-    """Return the review for programs and for people."""
+def shown(found: Review, output: str, target: TargetOptions) -> tuple[dict[str, Any], str | Text]:
+    """Return the review for programs and for people, with commands for the target."""
+    found = structs.replace(found, queries=tuple(_for_target(each, target) for each in found.queries))
     if output == "json":
         from msgspec import to_builtins
 
@@ -72,6 +76,12 @@ def shown(found: Review, output: str) -> tuple[dict[str, Any], str | Text]:
 
         return {}, markdown(found).removesuffix("\n")
     return {}, _text(found)
+
+
+def _for_target(query: QueryChange, target: TargetOptions) -> QueryChange:
+    if (replay := query.replay) is not None:
+        replay = structs.replace(replay, command=for_target(replay.command, target))
+    return structs.replace(query, command=for_target(query.command, target), replay=replay)
 
 
 _STYLES = {"title": "bold", "bad": "red", "warning": "yellow", "good": "green", "quiet": "dim"}

@@ -49,6 +49,8 @@ from millstream.runner.values import (
 from millstream.state_figures import Restored
 from millstream.text import clean
 
+_BEGINNINGS = {"Spark": "starting Spark", "jars": "fetching jars", "topics": "checking topics"}
+"""What the live view says of stages that say nothing themselves."""
 _LATE_EVERY = 60.0
 """Seconds between two messages about late rows of one query."""
 
@@ -71,7 +73,8 @@ class RunProgress:
         self._style = style
         self._watcher = watcher
         self._lock = threading.Lock()
-        self._stage = ""
+        self._stage = ("starting", time.monotonic())
+        """What the run does before its queries run, and since when."""
         self._failing: set[str] = set()
         self._live = LiveView()
         self._queries: dict[str, Query] = {}
@@ -125,7 +128,7 @@ class RunProgress:
     def _show(self, event: Event) -> None:
         match event:
             case Setup(name=name, said=said, done=done):
-                self._stage = "" if done else f"{name}: {said}" if said else name
+                self._begin("" if done else f"{name}: {said}" if said else _BEGINNINGS.get(name, name))
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})
             case Running(query=query, rebuilding=rebuilding):
@@ -191,7 +194,7 @@ class RunProgress:
                 text = f"apply: {names or 'nothing'} replaced"
             case "failed":
                 text = f"apply failed; the running version continues{f': {event.said}' if event.said else ''}"
-        self._stage = "" if event.step in {"replaced", "failed"} else text
+        self._begin("" if event.step in {"replaced", "failed"} else text)
         self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
 
     def _batch(self, name: str, batch: Any) -> None:
@@ -251,9 +254,9 @@ class RunProgress:
 
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
         if self._style.json:
-            self._say("problem", diagnostic.message, as_data(diagnostic))
+            self._say("problem", diagnostic.message, as_data(diagnostic, self._style.target))
         else:
-            self.console.print(render(diagnostic, self.console.width))
+            self.console.print(render(diagnostic, self.console.width, self._style.target))
 
     def _say(self, event: str, text: str, data: dict[str, Any]) -> None:
         now = datetime.now(timezone.utc)
@@ -264,8 +267,13 @@ class RunProgress:
             self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean(text)))
 
     def view(self) -> Group:
-        seen = self._watcher.all()
-        return self._live.shown(seen, self._stage) if seen else Group(Text(self._stage, "dim"))
+        seen, (stage, began) = self._watcher.all(), self._stage
+        if not seen:
+            return Group(Text(f"{stage or 'starting queries'}, {time.monotonic() - began:.0f} s", "dim"))
+        return self._live.shown(seen, stage, self._watcher.machine())
+
+    def _begin(self, stage: str) -> None:
+        self._stage = stage, time.monotonic()
 
 
 def _table_changes(changes: TableChanges) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from millstream.runner.commands.run import Alongside
     from millstream.runner.values import Event, Job, Tell
 
-Served = Callable[["RunProgress"], AbstractContextManager["Tell | None"]]
-"""Serves something while the job runs; what it yields is told the events, too."""
+    Served = Callable[[RunProgress], AbstractContextManager[Tell | None]]
+    """Serves something while the job runs; what it yields gets the events, too."""
 
 
 def run_job(

@@ -46,6 +46,7 @@ def run_tests(
     ids: frozenset[str] | None,
     flags: Sequence[str] = (),
     *,
+    began: float,
     strict: bool = False,
 ) -> tuple[int, TestResults]:
     """Run tests, write their results, and return the exit code and the results."""
@@ -54,7 +55,7 @@ def run_tests(
     from millstream.testing.plugin.project_tests import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
 
-    reporter = Reporter(TestRequest(options_of(common), ids, strict))
+    reporter = Reporter(TestRequest(options_of(common), ids, strict), began)
     settings, _ = read_settings(root)
     run = TestRun("test", root / settings.target_path, compiled.manifest)
     style = common.style

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from millstream.manifest import Compiled, ManifestNode
     from millstream.results import RunResults
     from millstream.runner.values import Job
+    from millstream.testing.building import Show
     from millstream.testing.session import TestSession
 
 
@@ -54,7 +57,12 @@ class TestsOfBuild:
         self._test_run = TestRun("build", folder, compiled.manifest)
         self._stack = ExitStack()
         self._progress: BuildProgress | None = None
+        self._lock = threading.Lock()
+        self._built: set[str] = set()
+        self._ran: set[str] = set()
         self.results: list[TestResult] = []
+        self.ends: list[float] = []
+        """When each phase ended, by the monotonic clock: start, unit tests, models with their data tests."""
 
     def show_on(self, progress: BuildProgress) -> TestsOfBuild:
         self._progress = progress
@@ -82,14 +90,29 @@ class TestsOfBuild:
         return True
 
     def before(self) -> bool:
+        self.ends.append(time.monotonic())
         self._run(self._unit_tests)
+        self.ends.append(time.monotonic())
         if self.code:
             self._stack.close()
         return not self.code
 
+    def built(self, query: str, models: frozenset[str], /) -> None:
+        """Run the data tests of what a query has stored, and of it with what was stored before it."""
+        progress = self._progress
+        assert progress is not None
+        with self._lock:
+            self._built |= models
+            tests = self._data_tests(built=frozenset(self._built))
+            if tests.nodes:
+                progress.test_query(query)
+                unchanged = self._run_changed(tests, partial(progress.hold, query))
+                progress.hold_unchanged(query, tests.what, unchanged)
+
     def after(self, results: RunResults, /) -> None:
         """Run the data tests that read only models that were built."""
         self.test_rows(frozenset(each.id for each in results.results if each.status != "success"))
+        self.ends.append(time.monotonic())
 
     def test_rows(self, not_built: frozenset[str] = frozenset()) -> None:
         try:
@@ -112,7 +135,10 @@ class TestsOfBuild:
         }
         return _Tests("unit test", nodes, unit_contents(self._job.project, self._compiled, nodes))
 
-    def _data_tests(self, not_built: frozenset[str] = frozenset()) -> _Tests:
+    def _data_tests(
+        self, not_built: frozenset[str] = frozenset(), built: frozenset[str] | None = None
+    ) -> _Tests:
+        """Return those to run, without those of some models; if `built` is given, only those of these."""
         if self._tests.no_tests:
             return _Tests("data test")
         from millstream.testing.data.contents import contents_of
@@ -120,7 +146,10 @@ class TestsOfBuild:
         nodes = {
             node.id: node
             for node in self._selected("test")
-            if not not_built.intersection(node.depends_on) and not self._only_reads_production(node)
+            if node.id not in self._ran
+            and not not_built.intersection(node.depends_on)
+            and (built is None or built.issuperset(node.depends_on))
+            and not self._only_reads_production(node)
         }
         return _Tests("data test", nodes, contents_of(self._job.project, self._compiled, nodes))
 
@@ -140,19 +169,28 @@ class TestsOfBuild:
 
     def _run(self, tests: _Tests) -> None:
         unchanged = self._unchanged(tests.contents)
-        own = [node for id_, node in tests.nodes.items() if id_ not in unchanged]
-        self.results += unchanged.values()
         progress = self._progress
         assert progress is not None
         progress.show_unchanged(tests.what, len(unchanged))
-        if not own:
-            return
-        from millstream.testing.building import run_nodes
+        if number := len(tests.nodes.keys() - unchanged.keys()):
+            with progress.testing(tests.what, number) as show:
+                self._run_changed(tests, show)
+        else:
+            self._run_changed(tests, lambda _: None)
 
-        with progress.testing(tests.what, len(own)) as show:
+    def _run_changed(self, tests: _Tests, show: Show) -> int:
+        """Run tests that are not known to pass again; return how many are."""
+        unchanged = self._unchanged(tests.contents)
+        own = [node for id_, node in tests.nodes.items() if id_ not in unchanged]
+        self._ran |= tests.nodes.keys()
+        self.results += unchanged.values()
+        if own:
+            from millstream.testing.building import run_nodes
+
             for each in run_nodes(self._session, own, show):
                 contents = tests.contents.get(each.id, "")
                 self.results.append(replace(each, ran=self._test_run.started, contents=contents))
+        return len(unchanged)
 
     @cached_property
     def _session(self) -> TestSession:

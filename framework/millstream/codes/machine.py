@@ -29,8 +29,9 @@ MS808 The mirror's address is not valid
     `file:///…`. Include a login as `https://user:password@host/…`.
 MS811 The local broker does not start
     Kafka exited during startup. The last lines of its log are shown; the whole log is in
-    `.millstream/broker/logs/broker.log`. If you don't need what is in the topics, remove them with
-    `millstream clean`.
+    `.millstream/broker/logs/broker.log`. If you need nothing of what the project has on this machine,
+    `millstream clean` removes all of it: topics, schemas, and the tables, checkpoints and logs of all
+    targets.
 MS812 The local broker does not respond
     It runs but is not ready after a minute, or it can't be reached from here, for example because it runs in
     a container that shares this folder. `millstream broker stop` stops it.

@@ -37,9 +37,9 @@ MS863 A row fails a data test
     continue. Fix the cause of such rows, or choose another severity: `drop`, `dead_letter` or `warn`.
     `--no-tests` stores them.
 MS864 Records that a query has not read yet are gone
-    The topic was deleted and created again, or its retention deleted records before the query read them. How
-    many are missing is unknown. `millstream build --full-refresh` starts over with the records that the topic
-    has now.
+    The topic was deleted and recreated, or its retention deleted records before the query read them. How
+    many are missing is unknown. `millstream build --full-refresh` removes rows and state, and starts over
+    with the records that the topic has now.
 MS865 A topic no longer exists
     It existed when the build started. `millstream build` creates missing topics of sinks.
 MS867 Kafka denies a query access
@@ -78,8 +78,9 @@ MS875 The changes of a table can't be read as a stream
 MS876 A model is new in a query that has already run
     A model that joins a query is backfilled with the records that the query has already read, and then
     continues with it. Here that is not possible: another version of Spark wrote the query's checkpoint, so
-    how far it has read is unknown. The model gets the records from now on. `--full-refresh` reads the topic
-    from its start for all models of the query, and sends those records to their topics again.
+    how far it has read is unknown. The model gets the records from now on. `--full-refresh` removes
+    their rows and state, reads the topic from its start for all models of the query, and sends those records
+    to their topics again.
 MS877 A function with keyed state needs a missing column
     A function `(key, rows, state)` gets columns by the names of the fields of its row's class. Select the
     column in the relation that the function is called on, or remove the field from the class.

@@ -35,7 +35,8 @@ MS611 Models that were not selected are also built
     Models over one source share a streaming query with one checkpoint, which runs as a whole. To build a
     model separately, set `group` in its config to a name that no other model has, or `grouping: off` for
     the target. The new query starts at the beginning of its sources, and sends their records again. With
-    `--full-refresh` or `--rebuild`, the selected models leave the query by themselves.
+    `--rebuild`, or with `--full-refresh`, which removes their rows and state, the selected models leave the
+    query by themselves.
 MS612 A deprecated option
     The option still works, and a later release removes it. `--accept-forward` accepts whatever an edit does
     to all models. `--accept stored:totals` and `--accept mixed:totals` say what is accepted, and where.

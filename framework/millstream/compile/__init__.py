@@ -32,14 +32,16 @@ def compile_project(
     use_cache: bool = True,
     progress: Progress | None = None,
     check: Check | None = None,
+    strict_env: bool = True,
 ) -> Compiled:
     """Compile the project at `root`; raise `MillstreamError` only if nothing can be analyzed.
 
     `check` is only called if its result is not known from the last compile of the same files.
+    Without `strict_env`, settings of profiles.yml whose environment variables are not set are left out.
     """
     settings, diagnostics = read_settings(root)
     merged, problems = merge_variables(settings.vars, variables)
-    chosen, more = read_target(root, settings, target, profiles_dir, merged)
+    chosen, more = read_target(root, settings, target, profiles_dir, merged, strict_env=strict_env)
     diagnostics = [*diagnostics, *problems, *more]
     folder = root / settings.target_path
     key = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream.errors import Diagnostic
-from millstream.physical.commands import APPLY, accepting
+from millstream.physical.commands import APPLY, continue_command, rebuild_command
 from millstream.physical.counted_twice import DoubleCount
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict
@@ -22,7 +22,7 @@ def refusal(query: Query, found: Verdict, models: Sequence[str] = ()) -> Diagnos
     shared = f"; {', '.join(others)} share its query, and continue then" if len(others) > 1 else shared
     if found.kind in {"stored", "mixed"}:
         code = "MS871" if found.kind == "mixed" else "MS880"
-        remedy = f"continue from here with {accepting(found)}, or rebuild: {APPLY}"
+        remedy = f"continue from here with {continue_command(query, found)}, or rebuild: {APPLY}"
         return Diagnostic(code, f"{title}: {reasons}", None, remedy)
     message = f"{title} can't continue from its checkpoint: {reasons}{shared}"
     remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
@@ -31,6 +31,7 @@ def refusal(query: Query, found: Verdict, models: Sequence[str] = ()) -> Diagnos
 
 def double_count_error(found: DoubleCount) -> Diagnostic:
     """Return the error for a query that would count rows twice."""
-    name, writer, reader = found.model.removeprefix("model."), found.writer.title, found.reader.title
-    message = f"{writer} would send its rows again, and {reader} would count them twice"
-    return Diagnostic("MS882", message, None, f"rebuild both: --rebuild {name}+")
+    message = (
+        f"{found.writer.title} would send its rows again, and {found.reader.title} would count them twice"
+    )
+    return Diagnostic("MS882", message, None, f"rebuild both: {rebuild_command([found.model])}")

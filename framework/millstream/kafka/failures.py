@@ -26,7 +26,8 @@ _SILENCE = frozenset((
     "REQUEST_TIMED_OUT",
 ))  # fmt: skip
 _BROKER = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\S*://)?\S+?/(?:bootstrap|\d+): ")
-_DURATION = re.compile(r" \((?:after|in) \d+ms[^)]*\)")
+_DURATION = re.compile(r" \((?:after|in) \d+ms(?:[^()]|\([^()]*\))*\)")
+"""What librdkafka adds, such as ` (after 0ms in state CONNECT, 3 identical error(s) suppressed)`."""
 
 
 def is_authentication(error: KafkaError) -> bool:

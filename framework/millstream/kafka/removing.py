@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.topics import user_topics
@@ -14,9 +14,12 @@ def topics_with(admin: Admin, prefix: str) -> list[str]:
     return [name for name in user_topics(admin) if name.startswith(prefix)]
 
 
-def groups_with(admin: Admin, prefix: str) -> list[str]:
+def groups_with(admin: Admin, prefix: str, *, unused: bool = False) -> list[str]:
+    """Return the consumer groups with a prefix; if `unused`, only those without members."""
+    states = {ConsumerGroupState.EMPTY} if unused else set()
     try:
-        found = admin.client.list_consumer_groups(request_timeout=PATIENCE).result(2 * PATIENCE)
+        listing = admin.client.list_consumer_groups(states=states, request_timeout=PATIENCE)
+        found = listing.result(2 * PATIENCE)
     except KafkaException as error:
         raise admin.failure(error, "listing consumer groups") from None
     return sorted(each.group_id for each in found.valid if each.group_id.startswith(prefix))

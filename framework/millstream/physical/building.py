@@ -243,6 +243,7 @@ def build(
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
         exactly_once=exactly_once,
         repeatable=follows_table and not functions and all(node.deterministic for node in order),
+        delays=tuple(dict.fromkeys((w[0], w[2]) for branch in recipe.branches for w in branch.watermarks)),
     )
     return BuiltQuery(query, _members(recipe))
 

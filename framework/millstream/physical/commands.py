@@ -21,6 +21,11 @@ def rebuild_command(models: Iterable[str]) -> str:
     return f"millstream build{_models(models, '--rebuild', '+')}"
 
 
+def full_refresh(models: Iterable[str]) -> str:
+    """Return the command that builds models from nothing, and what it removes."""
+    return f"millstream build --full-refresh{_models(models, '--select')} (this first removes what is stored)"
+
+
 def continue_command(query: Query, found: Verdict) -> str:
     """Return the command that continues a query with the state and the rows that it has."""
     return f"millstream build {accepting(found)}{_models(query.stored, '--select')}"

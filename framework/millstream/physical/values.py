@@ -344,6 +344,8 @@ class Query(Struct, frozen=True):
     """Its records are sent in transactions: readers of committed records see each of them once."""
     repeatable: bool = False
     """It follows a table, and the same row gives the same record at any time."""
+    delays: tuple[tuple[str, str], ...] = ()
+    """How late the rows of a relation can be: each relation with a watermark, and its delay."""
 
     @property
     def follows_table(self) -> bool:

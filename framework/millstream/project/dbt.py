@@ -35,7 +35,7 @@ OPTIONS = {
     "cluster_by": "remove it: rows of tables are not clustered",
     "contract": "remove it: a review compares columns and types; tests check rows",
     "database": "set where tables are stored in profiles.yml: `tables`",
-    "full_refresh": "use the command `millstream build --full-refresh`",
+    "full_refresh": "use the command `millstream build --full-refresh`, which removes tables and state first",
     "grants": "grant access in Kafka and in the tables' store",
     "incremental_strategy": "remove it: a table with `unique_key` updates rows by their key",
     "on_schema_change": "remove it: `millstream apply` fills columns that are new",

@@ -16,7 +16,7 @@ from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
 from millstream.project.names import LONGEST, Environment, is_name
 from millstream.project.schema import Reader, Shape
-from millstream.project.secrets import Secret, is_secret_name, is_secret_setting
+from millstream.project.secrets import Placeholder, Secret, is_secret_name, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
 from millstream.project.target_shapes import KafkaShape, NotificationShape, TablesShape, TargetShape
 from millstream.project.values import Settings, Target
@@ -43,9 +43,15 @@ def read_target(
     profiles_dir: Path | None,
     variables: dict[str, Any],
     environment: str | None = None,
+    *,
+    strict_env: bool = True,
 ) -> tuple[Target, list[Diagnostic]]:
-    """Choose the target and, if one is named here or in the target, the environment."""
-    found, problems = _read_target(root, settings, target, profiles_dir, variables)
+    """Choose the target and, if one is named here or in the target, the environment.
+
+    Without `strict_env`, settings whose environment variables are not set are left out: what is read then is
+    enough to compile, but not to connect.
+    """
+    found, problems = _read_target(root, settings, target, profiles_dir, variables, strict_env=strict_env)
     given = _revealed(found.settings.get("environment") or "")
     # Compiled models do not depend on it.
     found = replace(found, settings={k: v for k, v in found.settings.items() if k != "environment"})
@@ -60,7 +66,13 @@ def read_target(
 
 
 def _read_target(
-    root: Path, settings: Settings, target: str | None, profiles_dir: Path | None, variables: dict[str, Any]
+    root: Path,
+    settings: Settings,
+    target: str | None,
+    profiles_dir: Path | None,
+    variables: dict[str, Any],
+    *,
+    strict_env: bool,
 ) -> tuple[Target, list[Diagnostic]]:
     """Choose the target; only its values are rendered, since others may need variables that are not set."""
     fallback = Target(settings.profile, target or "local", DEFAULT, None, settings.env_vars)
@@ -80,7 +92,9 @@ def _read_target(
     text = Text(found, file.content)
     node, diagnostics = parse_yaml(text)
     unreadable = node is None and diagnostics
-    chosen, more = (None, []) if unreadable else _read(text, node, settings, target, variables)
+    chosen, more = (
+        (None, []) if unreadable else _read(text, node, settings, target, variables, strict_env=strict_env)
+    )
     hidden = written_secrets(node)
     return chosen or fallback, [_masked(problem, hidden) for problem in [*diagnostics, *more]]
 
@@ -102,7 +116,13 @@ def profiles_file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | N
 
 
 def _read(
-    text: Text, node: Node | None, settings: Settings, target: str | None, variables: dict[str, Any]
+    text: Text,
+    node: Node | None,
+    settings: Settings,
+    target: str | None,
+    variables: dict[str, Any],
+    *,
+    strict_env: bool,
 ) -> tuple[Target | None, list[Diagnostic]]:
     public = [name for name in settings.env_vars if not is_secret_name(name)]
     reader = Reader(text, yaml_renderer(variables, declared=None, public=public))
@@ -110,6 +130,7 @@ def _read(
     if chosen is None:
         return None, reader.diagnostics
     name, output = chosen
+    reader.render = yaml_renderer(variables, declared=None, public=public, strict_env=strict_env)
     _plain_secrets(reader, output)
     shape = reader.read(output, TargetShape)
     if shape is None:
@@ -221,21 +242,24 @@ def _check(reader: Reader, shape: TargetShape) -> None:
 
     kafka: Any = shape.kafka  # or a `Secret`, if it came from the environment
     if isinstance(kafka, Secret):
-        if kafka.reveal() == "embedded":
+        if isinstance(kafka, Placeholder) or kafka.reveal() == "embedded":
             shape.kafka = "embedded"
         else:
             remedy = "write kafka: {bootstrap_servers: …}"
             report(shape, "kafka", "MS107", "'kafka' must be embedded or a mapping", remedy)
     elif problem := _check_servers(kafka):
         report(kafka, "bootstrap_servers", "MS107", *problem)
-    if not _MASTER.fullmatch(master := _revealed(shape.master)):
+    master: Any = shape.master
+    if not isinstance(master, Placeholder) and not _MASTER.fullmatch(master := _revealed(master)):
         remedy = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
         report(shape, "master", "MS107", f"'{master}' is not a Spark master", remedy)
     spark_zone = session_timezone(shape.spark)
     for key, zone in (("timezone", shape.timezone), ("spark", spark_zone)):
-        if zone is not None and (unknown := _unknown_zone(zone)):
+        if zone is not None and not isinstance(zone, Placeholder) and (unknown := _unknown_zone(zone)):
             report(shape, key, "MS107", *unknown)
-    if None not in {shape.timezone, spark_zone} and as_text(shape.timezone) != as_text(spark_zone):
+    zones: list[Any] = [shape.timezone, spark_zone]
+    known = [as_text(each) for each in zones if each is not None and not isinstance(each, Placeholder)]
+    if len(set(known)) > 1:
         message = f"'{TIMEZONE}' is not the target's timezone"
         report(shape, "spark", "MS107", message, f"remove it: timezone: {shape.timezone} sets it")
     # With errors, a key may only be missing because it is misspelled.
@@ -255,7 +279,7 @@ def _check(reader: Reader, shape: TargetShape) -> None:
 def _check_servers(kafka: Any) -> tuple[str, str] | None:
     """Return what is wrong with an address in `bootstrap_servers`; none from the environment is shown."""
     given: Any = kafka.bootstrap_servers if isinstance(kafka, KafkaShape) else None
-    if given is None:
+    if given is None or isinstance(given, Placeholder):
         return None
     for each in _revealed(given).split(","):
         found = _SERVER.fullmatch(each.strip())
@@ -275,7 +299,11 @@ def _check_notification(given: NotificationShape) -> tuple[str, str, str] | None
         return "MS113", message, "read the variable in the program, which gets the run's environment"
     if given.command and given.format:
         return "MS107", "'format' is for webhooks; a command gets JSON", "remove it"
-    if url and not _revealed(url).lower().startswith(("http://", "https://")):
+    if (
+        url
+        and not isinstance(url, Placeholder)
+        and not _revealed(url).lower().startswith(("http://", "https://"))
+    ):
         return "MS107", "'webhook' is not an http or https address", "write https://…"
     return None
 
@@ -308,9 +336,13 @@ def _values(shape: Shape) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in fields(shape):
         value = getattr(shape, field.name)
-        if field.name not in {"location", "locations"} and value is not None and value != {}:
+        if field.name not in {"location", "locations"} and _is_set(value):
             found[field.name] = _hidden(field.name, value)
     return found
+
+
+def _is_set(value: Any) -> bool:
+    return value is not None and value != {} and not isinstance(value, Placeholder)
 
 
 def _hidden(name: str, value: Any) -> Any:
@@ -318,7 +350,7 @@ def _hidden(name: str, value: Any) -> Any:
     if isinstance(value, Shape):
         return _values(value)
     if isinstance(value, dict):
-        return {key: _hidden(key, each) for key, each in value.items()}
+        return {key: _hidden(key, each) for key, each in value.items() if not isinstance(each, Placeholder)}
     if isinstance(value, list):
-        return [_hidden(name, each) for each in value]
+        return [_hidden(name, each) for each in value if not isinstance(each, Placeholder)]
     return Secret(value) if isinstance(value, str) and is_secret_setting(name, value) else value

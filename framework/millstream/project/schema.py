@@ -24,7 +24,7 @@ from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean, nearest
-from millstream.project.secrets import Secret
+from millstream.project.secrets import Placeholder, Secret
 from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
 from millstream.project.yaml import entries, location_of, plain, scalar, span
 from millstream.text import Location, Text
@@ -227,7 +227,7 @@ class Reader(Struct):
         found = self._rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
         if isinstance(found, Secret) and found.reveal() in allowed:
             return found.reveal()  # a fixed choice is not secret
-        if found in allowed or len(self.diagnostics) > before:
+        if isinstance(found, Placeholder) or found in allowed or len(self.diagnostics) > before:
             return found
         if isinstance(node, ScalarNode) and node.value in allowed:
             # YAML 1.1 reads on, off, yes and no as booleans.

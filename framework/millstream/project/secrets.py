@@ -95,6 +95,15 @@ class Secret:
         raise TypeError("a secret can't be pickled")
 
 
+class Placeholder(Secret):
+    """The value of a setting whose environment variable is not set, for commands that connect to nothing."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+
 def _bytes(secret: Secret) -> bytes:
     return secret.reveal().encode(errors="surrogatepass")
 

@@ -9,9 +9,10 @@ from functools import cache
 from typing import Any
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.project.secrets import Secret, misplaced_variable
+from millstream.project.secrets import Placeholder, Secret, misplaced_variable
 
 _MISSING = object()
+_NOT_SET = "MS114"
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?\Z")
 _FUNCTIONS = ("env_var", "var")
 _SET_IT = "export it, or give a default: env_var('NAME', 'default')"
@@ -35,12 +36,14 @@ def yaml_renderer(
     declared: Collection[str] | None,
     public: Collection[str] = (),
     environment: dict[str, str | None] | None = None,
+    strict_env: bool = True,
 ) -> Callable[[str], Any]:
     """Return a function that renders a YAML value.
 
     `env_var` reads only the `declared` variables; without them (profiles.yml), it reads all, as `Secret`s
     unless they are `public`.
     The environment variables that it reads are added to `environment`, with their values.
+    Without `strict_env`, a value that needs one that is not set is a `Placeholder`.
     """
     used: list[str] = []
 
@@ -53,7 +56,7 @@ def yaml_renderer(
         if environment is not None:
             environment[name] = value
         if value is None and default is _MISSING:
-            raise _error("MS114", f"environment variable '{name}' is not set", _SET_IT)
+            raise _error(_NOT_SET, f"environment variable '{name}' is not set", _SET_IT)
         if value is not None:
             used.append(name)
         return default if value is None else value
@@ -68,7 +71,12 @@ def yaml_renderer(
 
     def render(text: str) -> Any:
         used.clear()
-        found = _evaluate(text, {"env_var": env_var, "var": var})
+        try:
+            found = _evaluate(text, {"env_var": env_var, "var": var})
+        except MillstreamError as error:
+            if strict_env or error.diagnostics[0].code != _NOT_SET:
+                raise
+            return Placeholder()
         if not used:
             return found
         shown = declared is not None or all(name in public for name in used)

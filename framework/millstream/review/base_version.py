@@ -30,6 +30,7 @@ def version_in_git(
     target: str | None = None,
     variables: str | Mapping[str, Any] | None = None,
     profiles_dir: Path | None = None,
+    strict_env: bool = True,
 ) -> tuple[Version, tuple[Diagnostic, ...]]:
     """Return a version by its name in git, and warnings; the working tree has been compiled before.
 
@@ -44,7 +45,9 @@ def version_in_git(
     if profiles_dir is None and not (folder / PROFILES).is_file() and (root / PROFILES).is_file():
         profiles_dir = root  # profiles.yml is often not in git
     try:
-        found = compile_project(folder, target=target, variables=variables, profiles_dir=profiles_dir)
+        found = compile_project(
+            folder, target=target, variables=variables, profiles_dir=profiles_dir, strict_env=strict_env
+        )
     except MillstreamError as error:
         message = f"{name} can't be compiled: {error.diagnostics[0].message}"
         remedy = "compare with a later version"

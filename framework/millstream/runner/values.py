@@ -112,6 +112,10 @@ class Machine(Struct, frozen=True):
     """How often each garbage collector ran, and for how many seconds in total."""
     resident: dict[str, int] = {}
     """Bytes of memory of each process on this machine: `python`, `jvm`, `workers`."""
+    at_once: int = 0
+    """How many queries run a batch at a time, besides a quick one; 0: all."""
+    cores: int = 0
+    """The cores of Spark."""
 
 
 class DataTested(Struct, frozen=True):

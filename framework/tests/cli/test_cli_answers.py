@@ -1,5 +1,6 @@
 """Rows as people and programs read them."""
 
+import json
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from millstream.cli import result_tables, result_values
+from millstream.cli.output import print_json
 
 BERLIN = ZoneInfo("Europe/Berlin")
 AT = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
@@ -56,7 +58,12 @@ def test_no_rows():
             {"city": "Köln", "at": AT, "n": None},
             '{"city": "Köln", "at": "2024-01-02T00:30:00+01:00", "n": null}',
         ),
-        ([1, Decimal("1.5")], '[1, "1.5"]'),
+        ([1, Decimal("1.50")], "[1, 1.50]"),
+        (
+            {"a": Decimal("0E-16"), "b": [{"c": Decimal("715.60")}]},
+            '{"a": 0.0000000000000000, "b": [{"c": 715.60}]}',
+        ),
+        ({Decimal("1.50"): "\ud800"}, '{"1.50": "?"}'),
     ],
 )
 def test_values_for_people(value, text):
@@ -106,11 +113,22 @@ def test_records_keep_columns_of_one_name_apart():
     assert result_values.records(["n", "n", "n_2"], [(1, 2, 3)], BERLIN) == [{"n": 1, "n_2": 2, "n_2_2": 3}]
 
 
+def test_decimals_are_numbers_with_all_digits_for_programs(capfd):
+    digits = "12345678901234567890.12345678901234567890"
+    value = Decimal(digits)
+    (row,) = result_values.records(
+        ["d", "s", "l"], [(value, {"a": value, value: 1}, [Decimal("0E-16")])], BERLIN
+    )
+    print_json({"rows": [row]})
+    found = json.loads(capfd.readouterr().out, parse_float=str)["rows"][0]
+    assert found == {"d": digits, "s": {"a": digits, digits: 1}, "l": ["0.0000000000000000"]}
+    print_json({"rows": [row], "given": "\udcff"})
+    assert json.loads(capfd.readouterr().out)["rows"][0]["d"] == digits
+
+
 @pytest.mark.parametrize(
     ("value", "json"),
     [
-        (Decimal("1.50"), "1.50"),
-        (Decimal("0E-16"), "0.0000000000000000"),
         (b"\x00\xff", "AP8="),
         (float("inf"), "Infinity"),
         (float("nan"), "NaN"),

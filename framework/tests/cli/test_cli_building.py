@@ -1,10 +1,11 @@
 """Progress that a build shows."""
 
+import pytest
 from msgspec.structs import replace
 from rich.text import Text
 
 from millstream.cli.build_progress import BuildProgress
-from millstream.cli.build_summary import summary
+from millstream.cli.build_summary import phases, summary
 from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic
 from millstream.physical.values import (
@@ -93,7 +94,12 @@ def test_what_expired_is_shown_by_state(capfd):
 def test_late_rows_and_closed_windows_are_shown(capfd):
     windows = Operator("minutes", "aggregate", (), models=("model.minutes",))
     source = SourceRead("events", "source.web.events", "events")
-    query = replace(QUERY, sources=(source,), signature=Signature((), (windows,)))
+    query = replace(
+        QUERY,
+        sources=(source,),
+        signature=Signature((), (windows,)),
+        delays=(("source.web.events", "1 minute"),),
+    )
     outcome = Outcome(
         "events_topics",
         "success",
@@ -104,8 +110,8 @@ def test_late_rows_and_closed_windows_are_shown(capfd):
     )
     _, *lines = lines_of(capfd, query, outcome)
     assert lines == [
-        "  at least 1 row dropped as late: older than the watermark: minutes",
-        "  to keep such rows, set a longer `delay` in the watermark of web.events",
+        "  at least 1 row dropped as late (counted once per group and batch): older than the watermark: minutes",
+        "  to keep such rows, set a longer `delay` in the watermark of web.events (now 1 minute)",
         "  37 windows closed: minutes",
     ]
 
@@ -170,6 +176,38 @@ def test_tests_are_shown_below_one_another_with_what_failed(capfd):
     ]
     assert "    user: a, rows: 2" in lines
     assert sum("MS660" in line for line in lines) == 2
+
+
+def test_data_tests_are_shown_below_the_line_of_their_query(capfd):
+    failed = TestOutcome(
+        (Diagnostic("MS660", "data test 'unique_plain_id': 1 row fails", Location("m.yml", 3, 5, 9)),)
+    )
+
+    def do(progress):
+        progress.handle(Started(QUERY))
+        progress.test_query("events_topics")
+        progress.hold("events_topics", EndedTests("plain", "test", (TestOutcome(), failed), 0.5))
+        progress.hold_unchanged("events_topics", "data test", 1)
+        progress.handle(Ended(Outcome("events_topics", "success", 9, 1.5)))
+
+    lines = [line for line in progress_lines(capfd, do) if line.lstrip()[:1] in {"✓", "✗", "e"}]
+    assert [line.split() for line in lines[:2]] == [
+        ["✓", "plain", "9", "rows", "read", "1.5", "s"],
+        ["✗", "plain", "2", "data", "tests:", "1", "failed", "0.5", "s"],
+    ]
+    assert [len(line) - len(line.lstrip()) for line in lines] == [0, 2, 0, 2]
+    assert "MS660" in lines[2]
+    assert lines[3].split() == ["✓", "1", "data", "test", "passed", "before"]
+
+
+@pytest.mark.parametrize("seconds", [10.04, 10.05, 33.349])
+def test_the_times_of_phases_add_up(seconds):
+    found = phases(5.0, (8.14, 9.26, 14.11), seconds)
+    assert sum(found.values()) == pytest.approx(round(seconds, 1))
+    text, _ = summary(RunResults("build", "shop", "local", "", 1.0, ()), (), seconds, phases=found)
+    assert text.startswith(
+        f"0 models built; {seconds:.1f} s (start 3.1 s, unit tests 1.2 s, models and data tests 4.8 s, end "
+    )
 
 
 def test_one_summary_counts_models_and_tests():

@@ -22,6 +22,41 @@ def test_sql_and_manifest_are_written(run, shop):
     assert "model.totals" in json.loads((shop / "target/manifest.json").read_text())["nodes"]
 
 
+LIVE = """\
+shop:
+  target: local
+  outputs:
+    local: {}
+    live:
+      master: "{{ env_var('MS_MASTER') }}"
+      kafka: {bootstrap_servers: "{{ env_var('MS_BOOTSTRAP') }}", sasl_password: "{{ env_var('MS_PASSWORD') }}"}
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["compile", "ls", "lineage", "explain", "docs generate", "docs generate --format alerts"],
+)
+def test_what_connects_to_nothing_needs_no_secrets(run, shop, command):
+    (shop / "profiles.yml").write_text(LIVE)
+    found = run(*command.split(), "-t", "live")
+    assert (found.code, found.err) == (0, "")
+    strict = run(*command.split(), "-t", "live", "--strict-env")
+    assert strict.code == 2
+    for name in ("MS_MASTER", "MS_BOOTSTRAP", "MS_PASSWORD"):
+        assert f"error[MS114]: environment variable '{name}' is not set" in strict.err
+
+
+@pytest.mark.parametrize(
+    "command", ["build", "run", "plan", "apply", "test", "debug", "consume web.clicks", "show totals"]
+)
+def test_what_connects_needs_them(run, shop, command):
+    (shop / "profiles.yml").write_text(LIVE)
+    found = run(*command.split(), "-t", "live")
+    assert found.code == 2
+    assert "environment variable 'MS_PASSWORD' is not set" in found.out + found.err
+
+
 def test_the_sql_of_a_single_model_is_printed(run, shop):
     found = run("compile", "--select", "totals")
     assert found.out == "select user_id, sum(amount) as total from models.stg_clicks group by user_id\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.commands import MILLSTREAM
 
+from millstream.cli import installation
 from millstream.cli.project_templates import FOLDER, NAMES, TEMPLATES
 
 if sys.version_info >= (3, 11):
@@ -184,6 +185,35 @@ def test_the_project_depends_on_millstream(run, here):
     project = tomllib.loads((here / "bistro/pyproject.toml").read_text())["project"]
     assert project["name"] == "bistro"
     assert project["dependencies"] == ["millstream"]
+
+
+@pytest.mark.parametrize(
+    ("direct", "source"),
+    [
+        ({"url": "FOLDER", "dir_info": {}}, {"path": "PATH"}),
+        ({"url": "FOLDER", "dir_info": {"editable": True}}, {"path": "PATH", "editable": True}),
+        ({"url": "FOLDER/gone.whl", "archive_info": {}}, None),
+        (
+            {"url": "https://git.example/m", "vcs_info": {"vcs": "git", "commit_id": "ab12"}},
+            {"git": "https://git.example/m", "rev": "ab12"},
+        ),
+        ({"url": "https://example.com/m.whl", "archive_info": {}}, {"url": "https://example.com/m.whl"}),
+    ],
+)
+def test_uv_gets_millstream_where_it_is_installed_from(tmp_path, direct, source):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    text = installation._sources(direct | {"url": direct["url"].replace("FOLDER", folder.as_uri())})
+    found = tomllib.loads(text).get("tool", {}).get("uv", {}).get("sources", {}).get("millstream")
+    assert found == (
+        source and {key: str(folder) if text == "PATH" else text for key, text in source.items()}
+    )
+
+
+def test_uv_gets_this_installation(run, here):
+    run("init", "bistro")
+    found = tomllib.loads((here / "bistro/pyproject.toml").read_text())["tool"]["uv"]["sources"]
+    assert (Path(found["millstream"]["path"]) / "framework/millstream").is_dir()
 
 
 def test_another_place(run, here):

@@ -14,14 +14,16 @@ from support.reviews import physical_query
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
+from millstream.compile import compile_project
 from millstream.ops.seen import QueryStatus, Watcher
 from millstream.runner.queries.batch import Batch
-from millstream.runner.values import Batched, Running, Waiting
+from millstream.runner.values import Batched, Machine, Running, Setup, Waiting
+from millstream.topology import compiled_topology, physical_of
 
 
 def lines(view, *seen):
     out = io.StringIO()
-    Console(file=out, width=160).print(view.shown(seen, "topics"))
+    Console(file=out, width=160).print(view.shown(seen, "topics", Machine(at_once=2, cores=2)))
     return out.getvalue().splitlines()
 
 
@@ -73,6 +75,33 @@ def test_numbers_of_queries_and_their_totals():
     assert stage == "topics"
 
 
+def test_it_says_that_queries_take_turns():
+    assert (
+        lines(LiveView(), *(status(f"q{n}") for n in range(7)))[-1]
+        == "2 of 7 queries at a time on 2 cores; topics"
+    )
+    assert lines(LiveView(), status("q0"), status("q1"))[-1] == "topics"
+
+
+def test_what_a_run_does_before_its_queries_run(monkeypatch):
+    clock = time.monotonic()
+    said = []
+    with run_progress(OutputStyle(), Watcher()) as progress:
+        for second, stage in (
+            (1, None),
+            (2, Setup("Spark")),
+            (14, None),
+            (15, Setup("Spark", "4.2.0", done=True)),
+        ):
+            monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda at=clock + second: at)
+            if stage is not None:
+                progress.handle(stage)
+            out = io.StringIO()
+            Console(file=out, width=80).print(progress.view())
+            said.append(out.getvalue().rstrip())
+    assert said == ["starting, 1 s", "starting Spark, 0 s", "starting Spark, 12 s", "starting queries, 0 s"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [(0.04, "0.0 s"), (119.0, "119.0 s"), (150.0, "2 min"), (7300.0, "2 h"), (28307431.9, "328 d")],
@@ -109,3 +138,25 @@ def test_late_rows_come_with_the_model_and_what_to_change(capfd, monkeypatch):
     assert [each["rows"] for each in said] == [1, 2 + 3 + 4]
     assert (said[0]["models"], said[0]["sources"]) == (["totals"], ["web.events"])
     assert said[0]["watermark"] == "2026-01-01T00:00:10.000Z"
+
+
+def test_late_rows_come_with_the_delay(shop, capfd):
+    source = (shop / "models/sources.yml").read_text()
+    watermark = (
+        "          - {name: at, type: timestamp}\n        watermark: {column: at, delay: 10 minutes}\n"
+    )
+    (shop / "models/sources.yml").write_text(source + watermark)
+    (shop / "models/totals.sql").write_text(
+        "{{ config(materialized='sink', dedupe={'keys': ['user_id'], 'within': '1 hour'}) }} "
+        "select user_id, at from {{ source('web', 'clicks') }}"
+    )
+    (query,) = physical_of(compiled_topology(compile_project(shop))).queries
+    with run_progress(OutputStyle(), Watcher()) as progress:
+        progress.handle(Waiting(query))
+        progress.handle(Running(query))
+        progress.handle(Batched(query.name, Batch(1, 10, 1.0, late=50, watermark="2026-01-01T00:00:10.000Z")))
+    (line,) = (each for each in capfd.readouterr().err.splitlines() if "late" in each)
+    assert line.partition(" ")[2] == (
+        "totals: 50 rows dropped as late: older than the watermark, 2026-01-01T00:00:10.000Z; to keep such rows, "
+        "set a longer `delay` in the watermark of web.clicks (now 10 minutes)"
+    )

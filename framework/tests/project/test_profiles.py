@@ -93,6 +93,44 @@ def test_only_the_chosen_target_is_rendered(tmp_path: Path) -> None:
     assert told(read(tmp_path, content, "live")[1]) == [("MS114", "\"{{ env_var('MS_NONE') }}\"")]
 
 
+def test_without_strict_env_what_is_not_set_is_left_out(tmp_path: Path) -> None:
+    unset = "\"{{ env_var('MS_NONE') }}\""
+    content = f"""\
+shop:
+  outputs:
+    local:
+      master: {unset}
+      kafka: {{bootstrap_servers: {unset}, security_protocol: {unset}, sasl_username: ann, consumer: {{fetch.min.bytes: {unset}}}}}
+      schema_registry: {{url: {unset}, register: {unset}}}
+      tables: {{store: postgres, url: "jdbc:postgresql://{{{{ env_var('MS_NONE') | lower }}}}/shop"}}
+      notifications: [{{webhook: {unset}}}]
+      timezone: {unset}
+      trigger: {unset}
+      environment: {unset}
+      spark: {{spark.sql.session.timeZone: {unset}, spark.x: {{y: {unset}, z: 1}}}}
+"""
+    (tmp_path / "profiles.yml").write_text(content)
+    found, problems = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)
+    assert problems == []
+    assert found.environment is None
+    assert found.settings == {
+        "kafka": {"sasl_username": "ann", "consumer": {}},
+        "schema_registry": {},
+        "tables": {"store": "postgres"},
+        "notifications": [{"command": [], "on": []}],
+        "spark": {"spark.x": {"z": 1}},
+    }
+    strict = read_target(tmp_path, SHOP, None, None, {})[1]
+    assert [each.code for each in strict].count("MS114") == content.count("MS_NONE")
+
+
+def test_without_strict_env_mistakes_are_reported_all_the_same(tmp_path: Path) -> None:
+    content = "shop: {outputs: {local: {master: here, timezone: \"{{ env_var('MS_NONE') }}\", traiger: x}}}"
+    (tmp_path / "profiles.yml").write_text(content)
+    problems = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)[1]
+    assert told(problems) == [("MS106", "traiger"), ("MS107", "here")]
+
+
 def test_the_target_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = "shop: {target: \"{{ env_var('MS_TARGET') }}\", outputs: {live: {}}}"
     assert told(read(tmp_path, content)[1]) == [("MS114", "\"{{ env_var('MS_TARGET') }}\"")]

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from remedy import ACCEPT, EVENTS, HITS, LATER, OK, PLAIN, START, A, B, Case
 
+OR_TESTED = "; or add the data test not_null to k, so that no row without a key is stored"
+NULL_KEY = (
+    "{{ config(materialized='sink', key='k') }} select user_id, window.start as start, "
+    f"concat(user_id, '@', unix_millis(window.start)) as k, count(*) as n from {EVENTS} group by user_id, window(at, '1 day')"
+)
 CASES = {
     "aggregate of an aggregate": Case(
         "MS510",
@@ -78,15 +83,23 @@ CASES = {
     "a key of a topic that is NULL": Case(
         "MS518",
         "key",
-        "use these columns: config(key=['user_id', 'start'])",
-        "{{ config(materialized='sink', key='k') }} select user_id, window.start as start, "
-        f"concat(user_id, '@', unix_millis(window.start)) as k, count(*) as n from {EVENTS} group by user_id, window(at, '1 day')",
+        f"use these columns: config(key=['user_id', 'start']){OR_TESTED}",
+        NULL_KEY,
         {"key='k'": "key=['user_id', 'start']"},
         [
             ({"events": [A | {"user_id": None}]}, [{"user_id": None, "start": START, "n": 1}]),
             ({"events": [LATER | {"user_id": None}]}, [{"user_id": None, "start": LATER["at"], "n": 1}]),
         ],
         message="concat() is NULL if user_id is NULL",
+    ),
+    "a key of a topic that a test requires": Case(
+        "MS518",
+        "key",
+        f"use these columns: config(key=['user_id', 'start']){OR_TESTED}",
+        NULL_KEY,
+        {},
+        files={"models/m.yml": "models: [{name: m}]\n"},
+        edited={"models/m.yml": "models: [{name: m, columns: [{name: k, tests: [{not_null: {severity: drop}}]}]}]\n"},
     ),
     "a topic without a key": Case(
         "MS518",

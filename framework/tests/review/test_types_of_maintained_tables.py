@@ -13,8 +13,8 @@ def test_the_review_names_the_command_that_replaces_the_table(tmp_path):
     after = MODELS | {"largest": MODELS["largest"].replace("max(amount)", "max(cast(amount as bigint))")}
     (contract,) = compared(base, tmp_path / "after", after).contracts
     assert "`build`, `run` and `apply` can't change the type of `most` to bigint" in contract.breaking
-    command = "millstream build --full-refresh --select largest"
-    assert f"replace the table: `{command}`; the next build computes what reads it again" in contract.todo
+    command = "millstream build --full-refresh --select largest (this first removes what is stored)"
+    assert f"replace the table: {command}; the next build computes what reads it again" in contract.todo
 
 
 def test_no_rows_stay_under_old_keys(tmp_path):

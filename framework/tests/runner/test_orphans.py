@@ -4,6 +4,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from support.runs import built, statuses, table_rows
 from support.shops import TOTALS, UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
@@ -16,6 +18,11 @@ KINDS = TOTALS.replace("user", "kind")
 LETTERS = """
     {{ config(materialized='sink') }} select id, user from {{ source('web', 'events') }}
 """
+
+
+def consumer(shop, group):
+    settings = {"bootstrap.servers": shop.bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+    return Consumer(settings)
 
 
 def clean(shop, *options):
@@ -43,12 +50,33 @@ def test_only_what_the_project_no_longer_has_is_removed(shop, first_spark):
     shop.send(event(1, value=2.0), event(2, "b", kind="y", value=3.0))
     assert set(statuses(built(shop.root, first_spark)[0]).values()) == {"success"}
     before = checkpoints(shop)
-    assert clean(shop).stdout == "there is nothing to remove\n"
+    assert clean(shop, "--yes").stdout == "there is nothing to remove\n"
+    for group in ("millstream.shop.totals", "millstream.shop.kinds", "millstream.other.kinds", "shop.kinds"):
+        consumer(shop, group).commit(offsets=[TopicPartition("events", 0, 1)], asynchronous=False)
     assert checkpoints(shop) == before
 
     (shop.root / "models/kinds.sql").unlink()
-    removed = json.loads(clean(shop, "--output", "json").stdout)["removed"]
-    assert [(each["query"], each["stored"]) for each in removed] == [("kinds", ["model.kinds"])]
+    listed = clean(shop)
+    assert "the checkpoint kinds of kinds: " in listed.stderr
+    assert "\nthe consumer group millstream.shop.kinds\n" in listed.stderr
+    assert listed.stderr.count("consumer group") == 1
+    assert listed.stdout == "nothing was removed; --yes removes it without asking\n"
+    assert checkpoints(shop) == before
+    member = consumer(shop, "millstream.shop.kinds")
+    member.subscribe(["events"])
+    assert member.consume(timeout=30)
+    assert json.loads(clean(shop, "--output", "json").stdout)["groups"] == []
+    member.close()
+    found = json.loads(clean(shop, "--yes", "--output", "json").stdout)
+    assert [(each["query"], each["stored"]) for each in found["checkpoints"]] == [("kinds", ["model.kinds"])]
+    assert (found["groups"], found["removed"]) == (["millstream.shop.kinds"], True)
+    admin = AdminClient({"bootstrap.servers": shop.bootstrap})
+    admin.list_topics(timeout=10)  # a new client knows no broker that could list groups
+    assert sorted(each.group_id for each in admin.list_consumer_groups().result(10).valid) == [
+        "millstream.other.kinds",
+        "millstream.shop.totals",
+        "shop.kinds",
+    ]
     assert checkpoints(shop) == before - {"kinds"}
     assert totals(shop, "kind") == {"x": 2.0, "y": 3.0}  # the table stays
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -78,6 +79,26 @@ def ended(found):
 
 
 PASSED = dict.fromkeys(("sums", "doubles", "scaled", "unique_totals_user", "not_null_twice_id"), "pass")
+
+
+def test_data_tests_are_shown_below_the_line_of_their_model(shop):
+    done = subprocess.run(
+        [*MILLSTREAM, "build"], cwd=shop.root, env=os.environ, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stderr.splitlines()]
+    of_models = [
+        index
+        for index, words in enumerate(lines)
+        if words[:2] in (["✓", "totals"], ["✓", "twice"]) and "read" in words
+    ]
+    assert [[lines[at][1], *lines[at + 1][:5]] for at in sorted(of_models, key=lambda at: lines[at])] == [
+        ["totals", "✓", "totals", "1", "data", "test"],
+        ["twice", "✓", "twice", "1", "data", "test"],
+    ]
+    times = [float(each) for each in re.findall(r"([\d.]+) s\b", done.stderr.splitlines()[-1])]
+    assert times[0] == pytest.approx(sum(times[1:]))
+    assert len(times) in {4, 5}  # the end may be too short to be named
 
 
 def test_tests_run_before_and_after_and_only_when_something_changed(shop):

@@ -76,7 +76,7 @@ def build_and_test(
     began: float,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
-    from millstream.cli.build_summary import summary
+    from millstream.cli.build_summary import phases, summary
     from millstream.cli.signals import ending_well
     from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.deployment.intents import Apply
@@ -92,14 +92,22 @@ def build_and_test(
     if common.style.json:
         from millstream.cli.diagnostics import as_data
 
-        document = {"diagnostics": [as_data(each) for each in (*diagnostics, *built.diagnostics)]}
+        document = {
+            "diagnostics": [as_data(each, common.style.target) for each in (*diagnostics, *built.diagnostics)]
+        }
         document |= to_builtins(results)
         document |= {"tests": to_builtins(tested.results)} if tested.results else {}
         document |= {"compared": to_builtins(built.compared)} if isinstance(job.intent, Apply) else {}
         print_json(document)
     elif not common.style.quiet:
         seconds = time.monotonic() - began
-        line = summary(results, tested.results, seconds, up_to_date=built.up_to_date)
+        line = summary(
+            results,
+            tested.results,
+            seconds,
+            up_to_date=built.up_to_date,
+            phases=phases(began, tested.ends, seconds),
+        )
         say_parts(common.style, [line], sys.stderr)
     return 1 if results.failed else tested.code
 

@@ -15,6 +15,7 @@ from msgspec import Struct, to_builtins
 from millstream.broker import stop_broker
 from millstream.byte_sizes import size_in_words
 from millstream.cli.diagnostics import count
+from millstream.cli.jar_progress import fetching
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, cli_command
 from millstream.cli.output import confirmed, finish
@@ -65,7 +66,9 @@ class Left(Struct, frozen=True):
 )
 @click.option("--artifacts", is_flag=True, help="Only remove what compile and build wrote into target/.")
 @click.option(
-    "--orphans", is_flag=True, help="Only remove checkpoints of models that the project no longer has."
+    "--orphans",
+    is_flag=True,
+    help="Only remove checkpoints and consumer groups of models that the project no longer has.",
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before removing data.")
 @click.option("--force", is_flag=True, help="Even if another command is using it.")
@@ -77,8 +80,10 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
     Nothing else is touched: no other Kafka, no database, no store named by `tables:` or `checkpoints:` of the
     target; what remains there is listed. On a terminal, it asks before removing data.
 
-    With --orphans, nothing but the checkpoints, with their states, of queries whose models are no longer in
-    the project, wherever the target's checkpoints are. The topics and tables of these models stay.
+    With --orphans, nothing but what queries left whose models are no longer in the project: their
+    checkpoints, with their states, wherever the target's checkpoints are, and their consumer groups
+    (`millstream.PROJECT.…`) without members. The topics and tables of these models stay. All of it is listed
+    first; without a terminal, it is removed only with --yes.
     """
     if artifacts and common.target:
         raise click.UsageError("--artifacts and --target exclude each other")
@@ -121,16 +126,25 @@ def _remove_orphans(common: Common, *, yes: bool) -> int:
     _, job, diagnostics = compiled_job(common, root, Choice(), Changes())
     from millstream.runner.commands.orphans import orphans
 
-    with orphans(job) as all_of_them:
-        found = all_of_them.found
-        if found and not yes and not common.style.json:
-            click.echo("\n".join(map(_orphan_line, found)), err=True)
-            if not confirmed(f"Remove {count(len(found), 'checkpoint')}?"):
-                return finish(common.style, diagnostics, text="nothing was removed")
-        all_of_them.remove(found)
-    lines = [f"removed {_orphan_line(each)}" for each in found] or ["there is nothing to remove"]
-    result = {"removed": to_builtins(found), "bytes": sum(each.bytes for each in found)}
-    text = None if common.style.quiet else "\n".join(lines)
+    with fetching(common.style) as fetched, orphans(job, fetched) as found:
+        lines = [
+            *map(_orphan_line, found.checkpoints),
+            *(f"the consumer group {each}" for each in found.groups),
+        ]
+        removed = yes
+        if lines and not yes and not common.style.json:
+            click.echo("\n".join(lines), err=True)
+            removed = confirmed(f"Remove {'it' if len(lines) == 1 else 'them'}?", elsewhere=False)
+        if removed:
+            found.remove()
+    result = {"checkpoints": to_builtins(found.checkpoints), "groups": found.groups}
+    result |= {"bytes": sum(each.bytes for each in found.checkpoints), "removed": removed}
+    said = (
+        [f"removed {each}" for each in lines]
+        if removed
+        else ["nothing was removed; --yes removes it without asking"]
+    )
+    text = None if common.style.quiet else "\n".join(said) if lines else "there is nothing to remove"
     return finish(common.style, diagnostics, result=result, text=text)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     "millstream compile",
     "millstream compile --select orders    # prints its SQL",
     kind=SeveralValues,
+    offline=True,
 )
 @choosing
 @click.option("--no-cache", is_flag=True, help="Ignore cached results and check everything again.")

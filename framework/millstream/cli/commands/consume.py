@@ -143,7 +143,7 @@ def _errors_as_lines(style: OutputStyle) -> Iterator[None]:
             raise
         from millstream.cli.diagnostics import as_data
 
-        document = {"diagnostics": [as_data(each) for each in error.diagnostics]}
+        document = {"diagnostics": [as_data(each, style.target) for each in error.diagnostics]}
         click.echo(msgspec.json.encode(document, enc_hook=str).decode())
         raise Exit(2) from None
 

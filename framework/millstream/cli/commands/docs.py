@@ -33,6 +33,7 @@ _REMEDY = "make it writable, or choose another path with --to"
     "millstream docs generate --format grafana > dashboard.json",
     "millstream docs generate --format alerts --target production > alerts.yml",
     formats=FORMATS,
+    offline=True,
 )
 @click.option(
     "--to",

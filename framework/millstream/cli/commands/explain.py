@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     "millstream explain --format kafka-streams    # for viewers of Kafka Streams' topologies",
     formats=("mermaid", "dot", "kafka-streams"),
     environments=True,
+    offline=True,
 )
 @choosing
 @click.option("--rule", metavar="NAME", help="Only show what this rule did: the plan before and after it.")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "millstream lineage orders.amount --upstream",
     "millstream lineage --select tag:finance --format mermaid",
     formats=("mermaid", "dot"),
+    offline=True,
 )
 @choosing
 @click.option("--upstream", is_flag=True, help="Only show what it depends on.")

@@ -29,6 +29,7 @@ MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*
     "millstream ls --output json --output-keys 'name tags'",
     kind=SeveralValues,
     formats=("name", "path", "selector"),
+    offline=True,
 )
 @choosing
 @click.option(

@@ -34,7 +34,7 @@ def command(common: Common, changes: Changes, *, fail_on: tuple[str, ...], ask_k
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, Choice(), changes)
     deployment = plan_deployment(common, root, compiled, job, ask_kafka=ask_kafka)
-    data, text = shown(deployment.review, common.output)
+    data, text = shown(deployment.review, common.output, common.style.target)
     if common.output == "json":
         data |= {"rebuilds": [each.name for each in deployment.rebuilds]}
     elif common.output == "text":

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "millstream review --against v1.2.0 --output markdown > comment.md",
     "millstream review --against-manifest production/manifest.json --output json",
     formats=("markdown",),
+    offline=True,
 )
 @click.option(
     "--against",
@@ -68,7 +69,7 @@ def command(
     old, warnings = older_version(common, root, against, against_manifest, merge_base=merge_base)
     now = version_of("the working tree", new, root)
     found = _cached_review(root, old, now, statistics_of(common, root, now, ask_kafka=ask_kafka))
-    data, text = shown(found, common.output)
+    data, text = shown(found, common.output, common.style.target)
     diagnostics = [*new.diagnostics, *warnings]
     code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
     return code or (1 if set(fail_on) & set(found.levels) else 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from millstream.cli.multi_value_options import SeveralValues
@@ -40,6 +42,7 @@ def command(
     the selected nodes. All tests are pytest items, so `pytest` in the project's folder also runs them. The
     exit code is 1 if a test failed.
     """
+    began = time.monotonic()
     root = root_of(common)
     compiled = compile_valid(common, root)
     ids, warnings = selected(common, compiled, choice, unit=unit, data=data)
@@ -52,12 +55,12 @@ def command(
 
     flags = [*(["-x"] if fail_fast else []), *(["--update-expectations"] if update else [])]
     flags += ["--model-coverage"] if coverage else []
-    code, results = run_tests(common, root, compiled, ids, flags, strict=data and not unit)
+    code, results = run_tests(common, root, compiled, ids, flags, began=began, strict=data and not unit)
     if common.style.json:
         import msgspec
 
         from millstream.cli.diagnostics import as_data
 
-        listed = [as_data(each) for each in compiled.diagnostics]
+        listed = [as_data(each, common.style.target) for each in compiled.diagnostics]
         print_json({"diagnostics": listed} | msgspec.to_builtins(results))
     return code

@@ -36,7 +36,7 @@ def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
     for node, item in enumerate(items):
         first, last = inner.get(item.near, (0, -1))
         beside = not item.cluster and first <= graph.rank[node] <= last
-        found.append(f"beside {item.near}" if beside else item.cluster or item.near)
+        found.append(f"next to {item.near}" if beside else item.cluster or item.near)
     return found
 
 

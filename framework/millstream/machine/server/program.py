@@ -41,8 +41,6 @@ class Program(Struct, frozen=True):
     """What is in the log once all classes that a start needs are loaded."""
     ended_code: str
     silent_code: str
-    remedy: str
-    """What else helps if it does not start."""
 
     def folder(self, root: Path) -> ServerFolder:
         return ServerFolder(self.place(root), self.name)

@@ -28,6 +28,10 @@ _START = 180.0  # under load, a JVM takes more than a minute
 _LOCK = 90.0
 _TRIES = 3
 _POLL = 0.03
+_START_OVER = (
+    "if you need nothing of what the project has on this machine, `millstream clean` removes all of it: the "
+    "local broker with its topics and schemas, and the tables, checkpoints and logs of all targets"
+)
 
 
 Stopped = Literal["stopped", "not running", "in use"]
@@ -203,7 +207,7 @@ def _restart(program: Program, folder: ServerFolder) -> None:
             return
         damaged = state.archive if state and state.archive and state.archive.file else None
         if state is None or state.tries >= _TRIES or not (address_in_use(folder) or damaged):
-            remedy = f"see {folder.log}; {program.remedy}"
+            remedy = f"see {folder.log}; {_START_OVER}"
             message = f"{program.title} ended during its start"
             raise MillstreamError(Diagnostic(program.ended_code, message, None, remedy, notes=_notes(folder)))
         if damaged and not address_in_use(folder):

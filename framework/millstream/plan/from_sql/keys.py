@@ -48,6 +48,9 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         message = f"{option} {', '.join(spec.given_keys)} does not identify these rows: {each}{because}"
         all_of_them = f"use these columns: config({option}={written_keys(traits.keys)})"
         remedy = all_of_them if traits.keys else _FIXED.format(option)
+        if not _never_null(builder) >= (given := frozenset(key.lower() for key in spec.given_keys)):
+            tested = _key_error(builder, root, spec.given_keys, traits.keys, given) is None
+            remedy += _TESTED.format(", ".join(spec.given_keys)) if tested else ""
         builder.problem("MS518", message, remedy, option=option)
         return root
     if _same(spec.given_keys, traits.keys):
@@ -64,6 +67,7 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     return builder.check(project, None)
 
 
+_TESTED = "; or add the data test not_null to {}, so that no row without a key is stored"
 _FIXED = "select a constant as its key: select 'all' as id, … and config({}='id')"
 
 
@@ -94,10 +98,17 @@ def _same(keys: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return {key.lower() for key in keys} == {key.lower() for key in others}
 
 
-def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> str | None:
+def _key_error(
+    builder: Builder,
+    root: Node,
+    keys: tuple[str, ...],
+    wanted: tuple[str, ...],
+    assumed: frozenset[str] = frozenset(),
+) -> str | None:
     """Return why keys do not identify rows ("" without a further reason); None if they do.
 
-    Keys must determine exactly the columns that identify the rows where they come from.
+    Columns in `assumed` are taken to be never NULL, besides those that data tests require. Keys must
+    determine exactly the columns that identify the rows where they come from.
     """
     expressions = {
         key.lower(): root.column(key).expression for key in (*keys, *wanted) if key.lower() in root.by_name
@@ -107,7 +118,9 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
         match node:
             case Project():
                 if node.keys and not _same(node.keys, keys):
-                    return _covers(builder, node, expressions, keys, {key.lower() for key in node.keys})
+                    return _covers(
+                        builder, node, expressions, keys, {key.lower() for key in node.keys}, assumed
+                    )
                 if not all(can_substitute(each, node.made) for each in expressions.values()):
                     return ""
                 expressions = {name: substitute(each, node.made) for name, each in expressions.items()}
@@ -125,17 +138,24 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
             case Filter() | Repartition() | Watermark():
                 pass
             case Aggregate():
-                return _covers(builder, node, expressions, keys, {key.name.lower() for key in node.keys})
+                return _covers(
+                    builder, node, expressions, keys, {key.name.lower() for key in node.keys}, assumed
+                )
             case _:
                 upstream = {
                     each.column.lower() for key in wanted if (each := expressions[key.lower()]).column
                 }
-                return _covers(builder, node, expressions, keys, upstream)
+                return _covers(builder, node, expressions, keys, upstream, assumed)
         (node, *_) = node.inputs
 
 
 def _covers(
-    builder: Builder, node: Node, expressions: dict[str, Expression], keys: tuple[str, ...], wanted: set[str]
+    builder: Builder,
+    node: Node,
+    expressions: dict[str, Expression],
+    keys: tuple[str, ...],
+    wanted: set[str],
+    assumed: frozenset[str],
 ) -> str | None:
     """Return what is lost of the columns that identify rows; None if exactly these are read."""
     read: set[str] = set()
@@ -148,7 +168,7 @@ def _covers(
             expression,
             known,
             fixed_offset=builder.around.fixed_offset,
-            never_null=key.lower() in _never_null(builder),
+            never_null=key.lower() in assumed | _never_null(builder),
         )
         read |= expression.folded
         known_from_keys |= value.columns
@@ -159,11 +179,11 @@ def _covers(
     return next(iter(reasons), "") if read == wanted else ""
 
 
-def _never_null(builder: Builder) -> set[str]:
+def _never_null(builder: Builder) -> frozenset[str]:
     """Return the columns that a data test requires for a row to be stored."""
     found: set[str] = set()
     for check in (*builder.spec.checks, *builder.spec.promised):
         match check.wrong.pieces:
             case (Ref() as ref, " is null") if check.severity != "warn":
                 found.add(ref.column.lower())
-    return found
+    return frozenset(found)

@@ -125,5 +125,4 @@ APICURIO = Program(
     started="Listening on",
     ended_code="MS817",
     silent_code="MS818",
-    remedy="`millstream clean` removes it together with the local broker",
 )

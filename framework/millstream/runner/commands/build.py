@@ -51,12 +51,18 @@ class Tests(Protocol):
     def before(self) -> bool:
         """Test before any model is built; return whether to go on."""
 
+    def built(self, query: str, models: frozenset[str], /) -> None:
+        """Test models that a query has stored; called from several threads."""
+
     def after(self, results: RunResults, /) -> None: ...
 
 
 class _NoTests:
     def before(self) -> bool:
         return True
+
+    def built(self, _query: str, _models: frozenset[str]) -> None:
+        pass
 
     def after(self, _results: RunResults) -> None:
         pass
@@ -84,8 +90,13 @@ def build(
         def work(query: Query) -> Outcome:
             if causes := sorted(failed.intersection(each.relation for each in query.sources)):
                 return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
-            outcome = _run(running, query, chain(deployment, query.name), started, applied)
+            own = chain(deployment, query.name)
+            outcome = _run(running, query, own, started, applied)
             failed.update(outcome.left_out)
+            # What is swapped together with others is not there yet.
+            if outcome.status == "success" and (not rebuilt(own) or Swap((query.name,)) in own):
+                tests.built(query.name, frozenset(query.stored) - outcome.left_out.keys())
+            running.tell(Ended(outcome))
             return outcome
 
         outcomes = run_in_order(
@@ -205,9 +216,7 @@ def _run(
             expired=sum_of_states((*total.expired, *outcome.expired)),
             late=sum_of_states((*total.late, *outcome.late)),
         )
-    outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
-    running.tell(Ended(outcome))
-    return outcome
+    return replace(outcome, seconds=round(time.monotonic() - began, 3))
 
 
 def _once(

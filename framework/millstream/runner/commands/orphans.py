@@ -1,15 +1,22 @@
-"""Finds the checkpoints of queries that a project no longer has, and removes them."""
+"""Finds the checkpoints and consumer groups of queries that a project no longer has, and removes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
+from millstream.kafka.clients import Admin
+from millstream.kafka.cluster import is_embedded
+from millstream.kafka.groups import group_of
+from millstream.kafka.opening import connected
+from millstream.kafka.removing import groups_with, remove_groups
+from millstream.machine.jars import Progress
 from millstream.physical.lock import Lock
-from millstream.project.folders import checkpoints_of, folder_in, own_folder
+from millstream.project.folders import broker_folder, checkpoints_of, folder_in, own_folder
+from millstream.project.values import Project
 from millstream.runner.checkpoints.dead_letter_offsets import sources_in
 from millstream.runner.checkpoints.environments import files_at
 from millstream.runner.checkpoints.files import (
@@ -34,16 +41,21 @@ class Orphan(Struct, frozen=True):
 
 
 class Orphans:
-    """The checkpoints of a target, while no other command uses them."""
+    """What a target has of them, while no other command uses its checkpoints."""
 
-    def __init__(self, job: Job, files: Files, checkpoints: str) -> None:
-        self._files, self._checkpoints = files, checkpoints
-        self.found = tuple(_found(job, files, checkpoints))
+    def __init__(self, job: Job, files: Files, checkpoints: str, admin: Admin | None) -> None:
+        self._files, self._checkpoints, self._admin = files, checkpoints, admin
+        self.checkpoints = tuple(_found(job, files, checkpoints))
+        used = {query.name for query in job.physical.queries} | records_in(files, checkpoints).keys()
+        used -= {each.query for each in self.checkpoints}
+        self.groups = tuple(_groups(job, admin, used)) if admin is not None else ()
 
-    def remove(self, orphans: Sequence[Orphan]) -> None:
-        for each in orphans:
+    def remove(self) -> None:
+        for each in self.checkpoints:
             self._files.remove(each.path)
-        names = {each.query for each in orphans}
+        if self._admin is not None:
+            remove_groups(self._admin, self.groups)
+        names = {each.query for each in self.checkpoints}
         lock = read_lock(self._files, self._checkpoints)
         if lock is not None:
             left = tuple(group for group in lock.groups if group.name not in names)
@@ -51,15 +63,33 @@ class Orphans:
 
 
 @contextmanager
-def orphans(job: Job) -> Iterator[Orphans]:
+def orphans(job: Job, progress: Progress | None = None) -> Iterator[Orphans]:
     target, root = job.project.target, Path(job.project.root)
     checkpoints = checkpoints_of(target, root)
     with (
         target_lock(folder_in(own_folder(root), target), target.title),
         files_at(target, checkpoints, own_folder(root)) as files,
         checkpoints_lock(checkpoints, files, target.title),
+        _connected(job.project, progress) as admin,
     ):
-        yield Orphans(job, files, checkpoints)
+        yield Orphans(job, files, checkpoints, admin)
+
+
+@contextmanager
+def _connected(project: Project, progress: Progress | None) -> Iterator[Admin | None]:
+    """Connect to Kafka; a local broker that never ran has no groups."""
+    if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():
+        yield None
+        return
+    with connected(project, progress) as admin:
+        yield admin
+
+
+def _groups(job: Job, admin: Admin, used: Collection[str]) -> Iterator[str]:
+    prefix = group_of(job.project.settings.name, "", job.project.target.environment)
+    for group in groups_with(admin, prefix, unused=True):
+        if group.removeprefix(prefix) not in used:
+            yield group
 
 
 def _found(job: Job, files: Files, checkpoints: str) -> Iterator[Orphan]:

@@ -135,7 +135,9 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
 
 def _tell_machine(running: Engine) -> None:
     try:
-        running.tell(Machine(heap(running.spark), collections(running.spark), resident()))
+        at_once = running.turns.at_once if running.turns is not None else 0
+        cores = running.spark.sparkContext.defaultParallelism
+        running.tell(Machine(heap(running.spark), collections(running.spark), resident(), at_once, cores))
     except (Py4JError, OSError) as error:
         if lost(error) is None:  # otherwise the next check reports it
             raise

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.commands import full_refresh
 from millstream.physical.values import PerBatch, Query
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.engine import Engine
@@ -137,7 +138,7 @@ def _late(query: Query, model: str) -> Diagnostic:
     name = model.partition(".")[2]
     message = f"'{name}' is new in query {query.name} and only gets records from now on"
     remedy = (
-        f"to include earlier records: millstream build --full-refresh --select {name}; this repeats "
-        "the records of the other models of the query"
+        f"to include earlier records: {full_refresh([model])}; it also repeats the records of the other "
+        "models of the query"
     )
     return Diagnostic("MS876", message, None, remedy, severity="warning")

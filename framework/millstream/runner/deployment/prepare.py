@@ -20,7 +20,7 @@ from millstream.deployment.stages import (
     Start,
 )
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.commands import rebuild_command
+from millstream.physical.commands import APPLY, full_refresh
 from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import previous
@@ -89,7 +89,7 @@ def open_checkpoint(running: Engine, query: Query) -> Opened:
     if record and (recreated := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
         listed = ", ".join(f"'{topic}'" for topic in recreated)
         message = f"{query.title}: {listed} was deleted and recreated; the saved offsets no longer apply"
-        remedy = "build with --full-refresh to read it from its start"
+        remedy = f"read it from its start: {full_refresh(query.stored)}"
         raise MillstreamError(Diagnostic("MS864", message, None, remedy))
     created = {
         table.model
@@ -114,7 +114,7 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
         if before is not None:
             name = table.model.partition(".")[2]
             owner = f"the table {name} has rows of query {before}"
-            remedy = f"rebuild it alongside the running version, then swap: {rebuild_command(query.stored)}"
+            remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
             message = f"{owner}; {query.name} would not replace all of them"
             raise MillstreamError(Diagnostic("MS870", message, None, remedy))
 

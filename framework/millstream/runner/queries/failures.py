@@ -90,7 +90,8 @@ _KNOWN = (
         "MS864",
         re.compile(_LOST),
         lambda match: f"the next records to read no longer exist: {_first(match)}",
-        "the topic was recreated, or its retention is too short: build again with --full-refresh",
+        "the topic was recreated, or its retention is too short: `millstream build --full-refresh` removes "
+        "the rows and state of the models, and starts over with the records that the topic has now",
     ),
     _KnownFailure(
         "MS865",

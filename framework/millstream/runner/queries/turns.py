@@ -20,6 +20,7 @@ class Turns:
     """
 
     def __init__(self, permits: int) -> None:
+        self.at_once = permits
         self._permits = permits
         self._lane = 1
         self._line: list[Turn] = []

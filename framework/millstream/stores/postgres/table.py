@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.commands import full_refresh
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.stores.postgres.connection import connected
@@ -240,7 +241,7 @@ def _changed_type(table: TableOutput, column: Column, was: str) -> MillstreamErr
 
 
 def _rebuild(table: TableOutput) -> str:
-    return f"rebuild it: millstream build --full-refresh --select {_model(table)}"
+    return f"rebuild it: {full_refresh([table.model])}"
 
 
 def _model(table: TableOutput) -> str:

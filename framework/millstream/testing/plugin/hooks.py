@@ -92,9 +92,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         tests.summary(terminalreporter)
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if tests := config.stash.get(_TESTS, None):
-        reporter: Any = config.pluginmanager.get_plugin(REPORTER)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Stop Spark before pytest prints its last line, which has the time that all took."""
+    if tests := session.config.stash.get(_TESTS, None):
+        reporter: Any = session.config.pluginmanager.get_plugin(REPORTER)
         if reporter:
             reporter.coverage = tests.coverage()
         tests.close()

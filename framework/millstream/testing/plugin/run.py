@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,10 +32,18 @@ class Reporter:
 
     __name__ = REPORTER
 
-    def __init__(self, request: TestRequest) -> None:
+    def __init__(self, request: TestRequest, began: float) -> None:
         self.request = request
+        self._began = began
+        """When the command began, by the monotonic clock."""
         self.results: list[TestResult] = []
         self.coverage: tuple[ModelCoverage, ...] = ()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        plugins = config.pluginmanager
+        plugins.unregister(name="terminalreporter")
+        plugins.register(_Terminal(config, self._began), "terminalreporter")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != "passed":
@@ -44,6 +53,22 @@ class Reporter:
         if report.failed:
             text = str(report.longrepr)
             self.results.append(TestResult(report.nodeid, "python", "error", 0.0, report.nodeid, 1, (), text))
+
+
+class _Terminal(pytest.TerminalReporter):  # type: ignore[misc]
+    """Ends with the time of the whole command, where pytest has that of its session.
+
+    pytest has no hook for this line, and its types call the class final.
+    """
+
+    def __init__(self, config: pytest.Config, began: float) -> None:
+        super().__init__(config)
+        self._began = began
+
+    def summary_stats(self) -> None:
+        parts, color = self.build_summary_stats_line()
+        seconds = time.monotonic() - self._began
+        self.write_sep("=", f"{', '.join(text for text, _ in parts)} in {seconds:.1f} s", **{color: True})
 
 
 def run_pytest(

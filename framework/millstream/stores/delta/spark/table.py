@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import literal, quoted
+from millstream.physical.commands import full_refresh
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.stores.delta.spark import small
@@ -52,7 +53,7 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
             name, was = table.model.removeprefix("model."), field.dataType.simpleString()
             types = f"has type {was}, but {column.type} in the model"
             message = f"column '{column.name}' of the table '{name}' {types}"
-            remedy = f"rebuild it: millstream build --full-refresh --select {name}"
+            remedy = f"rebuild it: {full_refresh([table.model])}"
             raise MillstreamError(Diagnostic("MS866", message, None, remedy))
     if missing:
         added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
