@@ -149,6 +149,19 @@ def test_json_is_that_of_spark(spark, rows, zone, compiled):
     assert differing(session, "struct(*)") == []
 
 
+@pytest.mark.parametrize("settings", [("false", ""), ("true", ", 'all'")], ids=["setting", "argument"])
+def test_fields_that_are_null_are_written_if_asked_for(spark, rows, settings):
+    setting, argument = settings
+    session = spark.newSession()
+    session.conf.set("spark.sql.jsonGenerator.ignoreNullFields", setting)
+    session.createDataFrame(rows.toArrow(), rows.schema).createOrReplaceTempView("rows")
+    own = f"encode_json(struct(*){argument})"
+    theirs = f"cast(to_json(struct(*), map('ignoreNullFields', 'false', {TIMES})) as binary)"
+    found = session.sql(f"select {own} as own, {theirs} as theirs from rows")
+    assert found.where(~f.col("own").eqNullSafe(f.col("theirs"))).limit(3).collect() == []
+    assert found.where("cast(own as string) like '%:null%'").count() > 0
+
+
 def differing(session, struct):
     own, theirs = f"encode_json({struct})", f"cast(to_json({struct}, map({TIMES})) as binary)"
     found = session.sql(f"select {own} as own, {theirs} as theirs from rows")

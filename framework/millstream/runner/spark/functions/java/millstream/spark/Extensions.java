@@ -29,7 +29,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0)), false));
     decoder(session, "decode_json_value", 1,
         (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0)), true));
-    add(session, "encode_json", arguments -> JsonEncoder.of(arguments.get(0), zone()));
+    add(session, "encode_json", arguments -> JsonEncoder.of(
+        arguments.get(0), zone(), arguments.size() > 1 || !SQLConf.get().jsonGeneratorIgnoreNullFields()));
     decoder(session, "decode_avro", 3, (fields, settings) -> AvroFormat.of(fields, settings));
     encoder(session, "encode_avro", (fields, settings) -> AvroEncoder.of(fields, settings));
     decoder(session, "decode_protobuf", 3,

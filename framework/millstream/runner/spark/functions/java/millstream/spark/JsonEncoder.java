@@ -6,6 +6,7 @@ import java.time.ZoneId;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
@@ -44,7 +45,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Encodes rows as JSON objects, byte for byte as Spark's {@code to_json} does, but straight to bytes: not over Jackson,
- * characters and a text. Fields that are NULL are left out; times have microseconds.
+ * characters and a text. Times have microseconds. Fields that are NULL are left out, unless Spark is set otherwise or
+ * all are asked for.
  */
 final class JsonEncoder implements Encoder.Format {
   private static final long serialVersionUID = 1;
@@ -59,21 +61,25 @@ final class JsonEncoder implements Encoder.Format {
 
   private final StructType fields;
   private final ZoneId zone;
+  private final boolean all;
   private transient Fields writer;
   private transient JsonOutput out;
 
-  private JsonEncoder(StructType fields, ZoneId zone) {
+  private JsonEncoder(StructType fields, ZoneId zone, boolean all) {
     this.fields = fields;
     this.zone = zone;
+    this.all = all;
   }
 
   /** Encodes a struct; what has types that are rare is left to Spark. */
-  static Expression of(Expression struct, ZoneId zone) {
+  static Expression of(Expression struct, ZoneId zone, boolean all) {
     if (struct.dataType() instanceof StructType fields && isKnown(fields)) {
-      Encoder encoder = new Encoder("encode_json", fields, new JsonEncoder(fields, zone));
+      Encoder encoder = new Encoder("encode_json", fields, new JsonEncoder(fields, zone, all));
       return V2ExpressionUtils.resolveScalarFunction(encoder, Extensions.seq(struct));
     }
-    Map<String, String> options = Map.of(JSONOptions.TIMESTAMP_FORMAT(), TIME, JSONOptions.TIMESTAMP_NTZ_FORMAT(), LOCAL_TIME);
+    Map<String, String> options = Map.of(
+        JSONOptions.TIMESTAMP_FORMAT(), TIME, JSONOptions.TIMESTAMP_NTZ_FORMAT(), LOCAL_TIME,
+        JSONOptions.IGNORE_NULL_FIELDS(), Boolean.toString(!all));
     scala.collection.immutable.Map<String, String> given =
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(options));
     return Cast$.MODULE$.apply(new StructsToJson(given, struct, scala.Option.apply(zone.getId())), DataTypes.BinaryType, false);
@@ -96,12 +102,13 @@ final class JsonEncoder implements Encoder.Format {
   }
 
   /** Writes rows as objects. */
-  private record Fields(byte[][] names, Value[] values) {
+  private record Fields(byte[][] names, Value[] values, boolean all) {
     void write(InternalRow row, JsonOutput out) {
       out.put('{');
       boolean more = false;
       for (int each = 0; each < values.length; each++) {
-        if (row.isNullAt(each)) {
+        boolean missing = row.isNullAt(each);
+        if (missing && !all) {
           continue;
         }
         if (more) {
@@ -109,7 +116,11 @@ final class JsonEncoder implements Encoder.Format {
         }
         more = true;
         out.put(names[each]);
-        values[each].write(row, each, out);
+        if (missing) {
+          out.put(NULL);
+        } else {
+          values[each].write(row, each, out);
+        }
       }
       out.put('}');
     }
@@ -140,7 +151,7 @@ final class JsonEncoder implements Encoder.Format {
       names[each] = name.written();
       values[each] = valueOf(type.apply(each).dataType());
     }
-    return new Fields(names, values);
+    return new Fields(names, values, all);
   }
 
   private Value valueOf(DataType type) {
@@ -241,11 +252,14 @@ final class JsonEncoder implements Encoder.Format {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof JsonEncoder && fields.equals(((JsonEncoder) other).fields) && zone.equals(((JsonEncoder) other).zone);
+    return other instanceof JsonEncoder
+        && fields.equals(((JsonEncoder) other).fields)
+        && zone.equals(((JsonEncoder) other).zone)
+        && all == ((JsonEncoder) other).all;
   }
 
   @Override
   public int hashCode() {
-    return 31 * fields.hashCode() + zone.hashCode();
+    return Objects.hash(fields, zone, all);
   }
 }
