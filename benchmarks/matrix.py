@@ -1,9 +1,9 @@
 """What the optimizer and shared queries are worth, workload by workload: `uv run python benchmarks/matrix.py`.
 
-Each workload is a small project over one topic of generated events. In each round, it is built as it is, with `optimization: none`, and with
-`grouping: off`, in turns, each time as a process of its own over two numbers of events; the figures are CPU seconds for each
-million of further events, as medians, with the least and the most, and the ratio to Millstream's own choice. More than 1 is what
-the choice saves. First, the records or rows of the three are compared.
+Each workload is a small project over one topic of generated events. In each round, it is built as it is, with `optimization: none`, with
+`grouping: off`, and, if it has several aggregates of one key, with `merge_aggregates`, in turns and in one warm JVM, over few events and over
+many; the figures are CPU seconds for each million of further events, as medians, with the least and the most, and the ratio to
+Millstream's own choice. More than 1 is what the choice saves. First, the records of all choices are compared.
 """
 
 from __future__ import annotations
@@ -18,22 +18,35 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import build  # noqa: F401 - finds the tests' helpers
 import fastavro
+from build import cpu  # which finds the tests' helpers
 from confluent_kafka import Producer
-from measured import adopt_orphans, cpu_of
 from msgspec import Struct
 from projects.folder import write_project
-from support.runs import create_topics, pairs, queue_record
+from support.runs import create_topics, job_of, pairs, queue_record
 
 from millstream.broker import shared_broker
+from millstream.deployment.intents import FullRefresh
+from millstream.optimizer.rules import RULES
+from millstream.runner.commands.build import build
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import start_spark
+
+if TYPE_CHECKING:
+    from millstream.runner.values import Job
 
 PARTITIONS = 2
-FEW = 5_000
-CHOICES = {"as it is": "", "optimization: none": ", optimization: none", "grouping: off": ", grouping: off"}
+OWN, MERGED = "as it is", "merge_aggregates"
+CHOICES = {
+    OWN: "",
+    "optimization: none": ", optimization: none",
+    "grouping: off": ", grouping: off",
+    MERGED: f", optimization: [{', '.join(rule.__name__ for rule in RULES)}]",
+}
 TYPES = ("view", "click", "purchase", "search")
 SCHEMA = {
     "type": "record",
@@ -55,6 +68,8 @@ class Workload(Struct, frozen=True):
     size: int = 200
     """Bytes of a record, about."""
     format: str = "json"
+    merges: bool = False
+    """It has several aggregates of one key."""
 
     @property
     def topic(self) -> str:
@@ -98,12 +113,12 @@ EVENTS = "{{ source('shop', 'events') }}"
 KEYS = ("user_id", "product_id", "event_type", "score % 10", "user_id || event_type")
 WORKLOADS = {
     **{f"{n} stateless": Workload(stateless(n)) for n in (1, 5, 20, 50)},
-    **{f"{n} aggregates, one key": Workload(aggregates(n)) for n in (2, 5, 10)},
+    **{f"{n} aggregates, one key": Workload(aggregates(n), merges=True) for n in (2, 5, 10)},
     **{f"{n} aggregates, {min(n, 5)} keys": Workload(aggregates(n, *KEYS)) for n in (2, 5, 10)},
     **{f"chain of {n} topics": Workload(chain(n)) for n in (2, 4, 6)},
     **{f"{n} % of the rows": Workload(selective(n)) for n in (1, 10, 100)},
     **{f"records of {n} bytes": Workload(stateless(5), size=n) for n in (1_000, 5_000)},
-    **{f"{n:,} keys": Workload(aggregates(5), keys=n) for n in (100_000, 1_000_000)},
+    **{f"{n:,} keys": Workload(aggregates(5), keys=n, merges=True) for n in (100_000, 1_000_000)},
     "avro": Workload(stateless(5), format="avro"),
 }
 
@@ -193,55 +208,78 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("workloads", nargs="*", help=f"by default all: {', '.join(WORKLOADS)}")
-    parser.add_argument("--events", type=int, nargs=2, default=(600_000, 1_200_000))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--events", type=int, nargs=2, default=(20_000, 820_000))
+    parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     names = given.workloads or list(WORKLOADS)
     if unknown := [each for each in names if each not in WORKLOADS]:
         parser.error(f"unknown: {', '.join(unknown)}")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    adopt_orphans()
     print(f"{'CPU s per million':26}" + "".join(f"{choice:>34}" for choice in CHOICES), flush=True)
-    for name in names:
-        # A broker of its own: the records of all workloads together would not fit on many disks.
-        with (
-            tempfile.TemporaryDirectory(prefix="millstream-") as place,
-            shared_broker(Path(place)) as starting,
-        ):
-            print(
-                f"{name:26}" + measured(WORKLOADS[name], given, starting.ready().address, Path(place)),
-                flush=True,
-            )
+    with closing(Warm()) as spark:
+        for name in names:
+            # A broker of its own: the records of all workloads together would not fit on many disks.
+            with (
+                tempfile.TemporaryDirectory(prefix="millstream-") as place,
+                shared_broker(Path(place)) as starting,
+            ):
+                found = measured(WORKLOADS[name], given, starting.ready().address, Path(place), spark)
+                print(f"{name:26}" + told(found), flush=True)
 
 
-def measured(workload: Workload, given: argparse.Namespace, bootstrap: str, place: Path) -> str:
-    numbers, filled = count(), set[str]()
+class Warm:
+    """One Spark for all builds, which starts with the first of them."""
 
-    def run(choice: str, number: int) -> tuple[float, str]:
-        prefix = f"r{next(numbers)}"
+    def __init__(self) -> None:
+        self.spark: Any = None
+
+    def close(self) -> None:
+        if self.spark is not None:
+            self.spark.stop()
+
+    def build(self, job: Job, folder: Path) -> float:
+        """Return the CPU seconds that a build takes."""
+        target = job.project.target
+        if self.spark is None:
+            self.spark = start_spark("benchmark", target, jars_for(target), folder / "log", amount="many")
+        before = cpu()
+        results = build(job, folder / ".millstream", lambda _: None, self.spark)
+        assert not results.failed, results
+        return cpu() - before
+
+
+def measured(
+    workload: Workload, given: argparse.Namespace, bootstrap: str, place: Path, spark: Warm
+) -> dict[str, list[float]]:
+    filled = set[str]()
+    choices = [each for each in CHOICES if each != MERGED or workload.merges]
+
+    def project(choice: str, number: int) -> tuple[Job, Path, str]:
+        prefix = f"{list(CHOICES).index(choice)}_{number}"
         folder = place / prefix
         folder.mkdir()
         write(folder, workload, fill(bootstrap, workload, number, filled), prefix, bootstrap, CHOICES[choice])
-        return cpu_of([sys.executable, "-m", "millstream", "build", "--no-tests"], folder, choice), prefix
+        return job_of(folder, intent=FullRefresh()), folder, prefix
 
-    rows = {choice: stored(bootstrap, workload, run(choice, FEW)[1]) for choice in CHOICES}
-    if not all(each == rows["as it is"] for each in rows.values()):
+    few, many = ({choice: project(choice, number) for choice in choices} for number in given.events)
+    for job, folder, _ in few.values():
+        spark.build(job, folder)
+    rows = [stored(bootstrap, workload, prefix) for _, _, prefix in few.values()]
+    if not all(each == rows[0] for each in rows):
         sys.exit("the choices give different records")
-    found: dict[str, list[float]] = {}
-    less, more = given.events
-    for turn in range(given.rounds):
-        listed = list(CHOICES)
-        for choice in listed[turn % 3 :] + listed[: turn % 3]:
-            used = run(choice, more)[0] - run(choice, less)[0]
-            found.setdefault(choice, []).append(used / (more - less) * 1e6)
-    return told(found)
+    found: dict[str, list[float]] = {choice: [] for choice in choices}
+    for turn in range(given.rounds + 1):
+        for choice in choices[turn % len(choices) :] + choices[: turn % len(choices)]:
+            less, more = (spark.build(job, folder) for job, folder, _ in (few[choice], many[choice]))
+            if turn:  # the first time is for the JVM to compile
+                found[choice].append((more - less) / (given.events[1] - given.events[0]) * 1e6)
+    return found
 
 
 def told(found: dict[str, list[float]]) -> str:
-    own = statistics.median(found["as it is"])
+    own = statistics.median(found[OWN])
     cells: list[str] = []
-    for choice in CHOICES:
-        figures = found[choice]
+    for figures in found.values():
         middle = statistics.median(figures)
         cells.append(f"{f'{middle:.1f} ({min(figures):.1f}-{max(figures):.1f})':>26} {middle / own:7.2f}")
     return "".join(cells)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from millstream.explain.explanation import About
 from millstream.explain.figures import figures
+from millstream.explain.one_state import could_be_one
 from millstream.explain.opaque import unsupported
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
@@ -14,7 +15,7 @@ from millstream.measured import with_measured
 from millstream.native.obstacles import obstacles
 from millstream.physical.plan import Physical
 from millstream.project.values import LOCAL_PARTITIONS
-from millstream.topology import Topology, hints_of
+from millstream.topology import Topology, hints_of, physical_settings
 
 
 def about_of(
@@ -29,17 +30,19 @@ def about_of(
     """Return the facts about the models with these ids; None: about all. `stores` are those of the target."""
     declared = hints_of(topology.catalog)
     maintained = {query.maintaining.target.model for query in physical.queries if query.maintaining}
+    hints = with_measured(declared, topology.measured)
     known = stores or StateStores(topology.catalog.target.get("shuffle_partitions", LOCAL_PARTITIONS))
     return About(
         project=compiled.manifest.project,
         target=compiled.manifest.target,
         models=ids or (),
-        hints=with_measured(declared, topology.measured),
+        hints=hints,
         figures=figures(declared, topology.measured),
         queries=tuple(explain_query(each, topology.catalog, known) for each in physical.queries),
         apart=tuple(map(explain_separation, physical.separations)),
         unsupported=unsupported(topology.catalog, compiled, target_path, ids, maintained),
         obstacles=_obstacles(compiled, topology, root),
+        one_state=tuple(could_be_one(topology.optimized, physical_settings(topology.catalog), hints)),
     )
 
 

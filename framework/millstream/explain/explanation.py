@@ -9,6 +9,7 @@ from msgspec import Struct
 from millstream.explain.calls import Call, python_calls
 from millstream.explain.figures import Figure
 from millstream.explain.names import plain
+from millstream.explain.one_state import OneState
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Apart, Query
 from millstream.explain.savings import Cost, Costs, added, alone, saved
@@ -52,6 +53,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     unsupported: tuple[Unsupported, ...] = ()
     figures: tuple[Figure, ...] = ()
     """The figures behind the order of filters and the savings."""
+    one_state: tuple[OneState, ...] = ()
+    """Aggregates that could keep one state."""
 
 
 class About(Struct, frozen=True):
@@ -68,6 +71,7 @@ class About(Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
     obstacles: Mapping[str, str] = {}
     """Why functions run in Python, by name."""
+    one_state: tuple[OneState, ...] = ()
 
 
 def explain(plans: Optimized, about: About) -> Explanation:
@@ -94,6 +98,11 @@ def explain(plans: Optimized, about: About) -> Explanation:
         calls=tuple(python_calls(optimized, about.obstacles)),
         unsupported=about.unsupported,
         figures=about.figures,
+        one_state=tuple(
+            each
+            for each in about.one_state
+            if chosen is None or any(f"model.{name}" in chosen for name in each.models)
+        ),
     )
 
 

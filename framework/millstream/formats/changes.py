@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from millstream.expressions import Piece, joined
 from millstream.formats.format import Fields, Item
-from millstream.formats.sql import TIMES, has_times, row
+from millstream.formats.sql import row
 from millstream.types import BIGINT, STRING, Field, Row
 
 AFTER = "after"
@@ -27,8 +27,7 @@ _SOURCE = Row((
 
 def encode_row(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Return the SQL of a row in a change: unlike in other records, fields that are NULL are there."""
-    times = f", {TIMES}" if any(has_times(each.type) for _, each in items) else ""
-    return joined(("to_json(", *row(items), f", map('ignoreNullFields', 'false'{times}))"))
+    return joined(("encode_json(", *row(items), ", 'all')"))
 
 
 def envelope(columns: Fields) -> Fields:

@@ -23,7 +23,7 @@ from millstream.formats.format import (
 from millstream.formats.framing import framed, framed_sql
 from millstream.formats.json_maps import all_restored, as_read
 from millstream.formats.json_values import read_object
-from millstream.formats.sql import BAD, TIMES, column_list, function_call, has_times, parser_call, row
+from millstream.formats.sql import BAD, column_list, function_call, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 from millstream.types import (
     INTERVAL,
@@ -58,8 +58,7 @@ def _decode_lenient(fields: Fields) -> Decoded:
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Write a row; NULL fields are omitted, which reads back as NULL."""
-    options = f", map({TIMES})" if any(has_times(each.type) for _, each in items) else ""
-    return joined(("to_json(", *row(items), f"{options})"))
+    return joined(("encode_json(", *row(items), ")"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional fields are harmless

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
+from millstream.durations import PATTERN
 from millstream.formats import DEFAULT_FORMAT, KEY, Decoding, FormatName, Framing
 from millstream.project import dbt
 from millstream.project.schema import Raw, Shape
@@ -33,14 +34,13 @@ SqlType = Annotated[
         extra_json_schema={"type": "string"},
     ),
 ]
-_UNIT = r"\d+(\.\d+)? (microsecond|millisecond|second|minute|hour|day|week|month|year)s?"
 Duration = Annotated[
     str,
-    Meta(pattern=f"^{_UNIT}( {_UNIT})*$", title="a duration", examples=["10 seconds", "1 hour 30 minutes"]),
+    Meta(pattern=f"^{PATTERN}$", title="a duration", examples=["10 seconds", "1 hour 30 minutes"]),
 ]
 Kept = Annotated[
     str,
-    Meta(pattern=f"^(all|{_UNIT}( {_UNIT})*)$", title="a duration, or all", examples=["30 days", "all"]),
+    Meta(pattern=f"^(all|{PATTERN})$", title="a duration, or all", examples=["30 days", "all"]),
 ]
 Positive = Annotated[int, Meta(ge=1, title="a whole number from 1")]
 Rate = Annotated[float, Meta(gt=0, title="a number above 0")]

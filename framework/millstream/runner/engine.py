@@ -141,14 +141,14 @@ class Engine(Struct, frozen=True, eq=False):
         for target in query.outputs:
             if isinstance(target, SinkOutput):
                 given |= target.options.get("producer") or {}
-        sink, producer = self.kafka.sink(given), self.kafka.producer(given)
+        sink = self.kafka.sink(given)
         exactly_once = None
         if query.exactly_once:
             assert self.transactions is not None, f"{query.name} is not among those that need transactions"
             topics = (each.topic for each in query.outputs if isinstance(each, SinkOutput | DeadLetters))
             exactly_once = self.transactions.of(query.name, key or identity, topics, alone=alone)
         turn = self.turn(query)
-        return Stores(identity, sink, producer, self.tables.merge, new, turn=turn, exactly_once=exactly_once)
+        return Stores(identity, sink, self.tables.merge, new, turn=turn, exactly_once=exactly_once)
 
     def ids(self, query: Query) -> dict[str, str]:
         return self.kafka.ids([source.topic for source in query.sources if source.topic])

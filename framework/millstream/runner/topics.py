@@ -12,10 +12,9 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, admin_of
 from millstream.kafka.cluster import Cluster, cluster_of, revealed
 from millstream.kafka.generators import generators_of
-from millstream.kafka.names import translate_options
 from millstream.kafka.offsets import bounds, since
 from millstream.kafka.producing import fill_empty
-from millstream.kafka.settings import producer_config, sink_options, source_options
+from millstream.kafka.settings import sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
 from millstream.machine.server.shared import Starting
 from millstream.physical.values import Query
@@ -42,10 +41,6 @@ class Kafka(Struct, frozen=True):
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
         return revealed(sink_options(self.cluster, producer, self.trigger))
-
-    def producer(self, given: Mapping[str, Any]) -> dict[str, str]:
-        """Return the settings of Millstream's own producer, with a model's `producer` options."""
-        return revealed(producer_config(self.cluster) | translate_options(given))
 
     def until(self, topic: str, options: Mapping[str, Any], ends: Mapping[int, int]) -> Ranges:
         """Return the ranges that a new query would read, up to `ends`."""

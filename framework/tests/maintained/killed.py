@@ -43,7 +43,7 @@ def work_of(job, tables, name, merge):
     """Return what a batch of the query of a maintained table does; `merge` stores its rows."""
     queries = (query for query in job.physical.queries if query.maintaining)
     query = next(each for each in queries if each.maintaining.target.model == f"model.{name}")
-    context = QueryContext(job.project, "", Stores(MAINTAINED, {}, {}, merge), {}, tables)
+    context = QueryContext(job.project, "", Stores(MAINTAINED, {}, merge), {}, tables)
     return keeping(query, context).each_batch
 
 

@@ -99,7 +99,16 @@ def test_sessions_are_made_of_all_their_rows():
     assert not stays(all_rows, counted(events, *keys, emit="on_close", measure="top = max(b)"))
 
 
-@pytest.mark.parametrize("measure", ["f = first(b)", "v = any_value(b)", "s = sum(b / a)"])
+def test_what_can_fail_is_not_computed_for_the_rows_of_others():
+    events = topic("a", "b")
+    first = counted(where(events, "b > 1"), "a", measure="s = sum(b / a)")
+    found = merged(first, counted(where(events, "b > 2"), "a"))
+    assert "m_s_0 = sum(case when b > 1 then b / a end), m_rows_0 = count(*) filter (where b > 1)" in found
+
+
+@pytest.mark.parametrize(
+    "measure", ["f = first(b)", "v = any_value(b)", "n = count(b / a)", "m = max_by(b, b / a)"]
+)
 def test_measures_that_depend_on_other_rows(measure):
     events = topic("a", "b")
     assert stays(counted(where(events, "b > 1"), "a", measure=measure), counted(where(events, "b > 2"), "a"))

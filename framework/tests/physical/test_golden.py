@@ -47,8 +47,8 @@ def test_a_fan_out_and_a_table():
         from (
           select
             array(
-              if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(to_json(struct(a)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary)))), null),
-              named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(to_json(struct(a + a as b)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary))))
+              if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(encode_json(struct(a)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary)))), null),
+              named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(encode_json(struct(a + a as b)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary))))
             ) as _records
           from events_filtered
         )
@@ -123,14 +123,14 @@ def test_two_aggregates_on_one_key_and_one_with_a_lookup():
         select
           'named' as topic,
           cast(cast(events_grouped.a as string) as binary) as key,
-          cast(to_json(struct(events_grouped.a, events_grouped.n, products.name)) as binary) as value
+          cast(encode_json(struct(events_grouped.a, events_grouped.n, products.name)) as binary) as value
         from events_grouped
         left join products on events_grouped.a = products.a
         union all
         select
           'tops' as topic,
           cast(cast(a as string) as binary) as key,
-          if(not coalesce((max(b)) > 9, false), null, cast(to_json(struct(a, max(b) as top)) as binary)) as value
+          if(not coalesce((max(b)) > 9, false), null, cast(encode_json(struct(a, max(b) as top)) as binary)) as value
         from events_by_a
         group by events_by_a.a
         """,

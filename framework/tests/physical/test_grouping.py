@@ -243,7 +243,7 @@ def test_a_row_of_a_table_that_fails_a_data_test_is_a_json_record_of_its_dead_le
     (query,) = planned(replace(stored(topic("a", "b"), "one", "a"), checks=(check,))).queries
     _, letter = query.deliver.deliveries
     assert letter.target == DeadLetters("model.one", "one.dead_letter")
-    assert "to_json(" in letter.sql
+    assert "encode_json(" in letter.sql
 
 
 def test_one_query_sends_the_dead_letters_of_a_source():

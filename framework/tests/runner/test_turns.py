@@ -12,7 +12,7 @@ from millstream.runner.queries.turns import PATIENCE, Turn, Turns
 
 
 def stores(turn):
-    return Stores("q/1", {}, {}, lambda *_, **__: None, turn=turn)
+    return Stores("q/1", {}, lambda *_, **__: None, turn=turn)
 
 
 def test_a_batch_waits_until_another_one_has_ended():

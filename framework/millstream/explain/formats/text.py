@@ -15,6 +15,7 @@ from millstream.explain.figures import in_words as figure_in_words
 from millstream.explain.formats.tree import Tree
 from millstream.explain.formats.wrap import cells, padded, wrapped
 from millstream.explain.names import plain
+from millstream.explain.one_state import OneState
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query
 from millstream.explain.savings import in_words, savings_in_words, table
@@ -43,6 +44,7 @@ def lines(found: Explanation, width: int = 100, *, sql: bool = False) -> list[Li
         _trees(found, width),
         _rules(found, width),
         _queries(found, width),
+        _one_state(found.one_state, width),
         _calls(found, width),
         _unsupported(found.unsupported, width),
         _figures(found.figures, width),
@@ -152,6 +154,22 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
         others = f"does not share a query with {', '.join(each.others)}"
         separation = others if each.others else "runs in a separate query"
         yield from _bullet(f"{each.model} {separation}: {each.why}", width, "  ")
+
+
+def _one_state(found: Sequence[OneState], width: int) -> Iterator[Line]:
+    if not found:
+        return
+    yield Line("COULD KEEP ONE STATE", "title")
+    for each in found:
+        yield from _bullet(", ".join(each.models), width, "  ")
+        yield from _bullet(f"now: {', '.join(in_words(each.apart))}; each row is moved", width, "    ")
+        merged = f"{', '.join(in_words(each.merged))}; of a batch, one row for each key and task is moved"
+        yield from _bullet(f"as one: {merged}", width, "    ")
+    yield from _bullet(
+        "Set optimize=['all', 'merge_aggregates'] in these models. An edit of one of them then rebuilds all.",
+        width,
+        "  ",
+    )
 
 
 def _calls(found: Explanation, width: int) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref, all_of, column
+from millstream.expressions import Expression, Piece, Ref, all_of, column, joined
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
 from millstream.optimizer.names import models_of
@@ -29,6 +29,9 @@ var_samp var_pop collect_set max_by min_by approx_count_distinct
 """
 _MERGES = frozenset(_NAMES.split())
 """Aggregates whose result depends only on the rows that they count, not on other rows or on row order."""
+_SEE_NULL = "count count_if max_by min_by bool_and bool_or every some any"
+_IGNORE_NULL = _MERGES.difference(_SEE_NULL.split())
+"""Those of one argument to which a NULL makes no difference."""
 
 
 class _Part(NamedTuple):
@@ -129,12 +132,29 @@ def _may_filter(part: _Part) -> bool:
         return True
     if any(key.text.startswith("session_window(") for key in part.keys):
         return False
-    return all(
-        # The call itself may fail on what it keeps; its argument is only a column.
-        (len(m.call.pieces) == 3 and m.call.pieces[2] == ")" and isinstance(m.call.pieces[1], Ref))
-        or not m.call.raises
-        for m in part.measures
-    ) and not any(m.condition is not None and m.condition.raises for m in part.measures)
+    return all(not _raises_below(m) or _argument(m) is not None for m in part.measures) and not any(
+        m.condition is not None and m.condition.raises for m in part.measures
+    )
+
+
+def _raises_below(measure: Measure) -> bool:
+    """Return whether its argument can fail; the call itself only fails on what it keeps."""
+    pieces = measure.call.pieces
+    of_column = len(pieces) == 3 and pieces[2] == ")" and isinstance(pieces[1], Ref)
+    return measure.call.raises and not of_column
+
+
+def _argument(measure: Measure) -> tuple[Piece, ...] | None:
+    """Return the argument, if the rows of others can have NULL instead of it."""
+    first, last = measure.call.pieces[0], measure.call.pieces[-1]
+    start = f"{measure.function}("
+    if measure.function not in _IGNORE_NULL or len(measure.call.pieces) < 2:
+        return None
+    if not isinstance(first, str) or not first.lower().startswith(start):
+        return None
+    if not isinstance(last, str) or not last.endswith(")"):
+        return None
+    return first[len(start) :], *measure.call.pieces[1:-1], last[:-1]
 
 
 def _kind(part: _Part) -> tuple[object, ...]:
@@ -192,11 +212,23 @@ def _with_conditions(part: _Part, conditions: tuple[Expression, ...], names: dic
     for measure in part.measures:
         combined = (*conditions, *((measure.condition,) if measure.condition is not None else ()))
         condition = all_of(combined, BOOLEAN) if combined else None
-        found.append(replace(measure, name=names[measure.name], condition=condition))
+        found.append(_where(replace(measure, name=names[measure.name]), condition, own=not conditions))
     if conditions:
         call = Expression(("count(*)",), BIGINT, nullable=False, atomic=True)
         found.append(Measure(names[""], call, "count", all_of(conditions, BOOLEAN)))
     return found
+
+
+def _where(measure: Measure, condition: Expression | None, *, own: bool) -> Measure:
+    """Return a measure of some rows, which evaluates nothing that can fail on others.
+
+    Spark may evaluate the arguments of FILTER for all rows, but not the branches of CASE.
+    """
+    argument = _argument(measure)
+    if condition is None or own or argument is None or not _raises_below(measure):
+        return replace(measure, condition=condition)
+    pieces = (f"{measure.function}(case when ", *condition.pieces, " then ", *argument, " end)")
+    return replace(measure, call=replace(measure.call, pieces=joined(pieces)), condition=None)
 
 
 def _names(part: _Part, index: int) -> dict[str, str]:

@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.kafka.cluster import Cluster, revealed
-from millstream.kafka.settings import producer_config, sink_options
+from millstream.kafka.settings import sink_options
 from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.checkpoints.pending_swap import Bounds, PendingSwap
 from millstream.runner.checkpoints.transactions import Transactions
 from millstream.runner.queries.positions import position, without_earlier
-from millstream.runner.queries.timestamps import send_with_timestamps
+from millstream.runner.queries.record_sink import write_records
 from millstream.stores.files import Files
 
 _BATCH = "_batch"
@@ -51,11 +51,8 @@ class HeldRecords(Struct, frozen=True):
                 name, f"{name}/{found.record.id}/held", (found.record.outputs or {}).values()
             )
             sender.repeating(0).write(records, revealed(sink_options(self.cluster, {}, self.trigger)), 0)
-        elif "timestamp" in records.columns:
-            send_with_timestamps(records, revealed(producer_config(self.cluster)))
         else:
-            options = revealed(sink_options(self.cluster, {}, self.trigger))
-            records.write.format("kafka").options(**options).save()
+            write_records(records, revealed(sink_options(self.cluster, {}, self.trigger)))
 
 
 def holder(

@@ -25,9 +25,9 @@ from millstream.physical.values import (
 )
 from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.queries.latest import latest_rows
+from millstream.runner.queries.record_sink import write_records
 from millstream.runner.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.runner.queries.small_batches import MOST, Interpretation, evaluated, planned_small
-from millstream.runner.queries.timestamps import send_with_timestamps
 from millstream.stores.spark import Batch
 
 
@@ -37,8 +37,6 @@ class Stores(Struct, frozen=True):
     identity: str
     """Identifies the query and its checkpoint, since a new checkpoint numbers batches from 0 again."""
     kafka: Mapping[str, str]
-    producer: Mapping[str, str]
-    """Settings of Millstream's own producer, for records that Spark's sink can't write."""
     merge: Callable[[DataFrame, TableOutput, Batch], None]
     """Stores the newest rows of a batch in a table, only once for repeated calls."""
     new: frozenset[str] = frozenset()
@@ -170,24 +168,26 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *,
 
 def with_batch(records: DataFrame, stores: Stores, number: int | None) -> DataFrame:
     """Add the header by which records of a repeated batch are recognised; real-time mode has no numbers."""
-    batch = stores.sent_as(number) if stores.sent_as is not None else f"{stores.identity}/{number}"
-    value = f.lit(batch).cast("binary")
+    value = f.lit(_sent_as(stores, number)).cast("binary")
     headers = f.array(f.struct(f.lit(BATCH).alias("key"), value.alias("value")))
     if "headers" in records.columns:
         headers = f.concat(f.coalesce(f.col("headers"), f.array()), headers)
     return records.withColumn("headers", headers)
 
 
+def _sent_as(stores: Stores, number: int | None) -> str:
+    return stores.sent_as(number) if stores.sent_as is not None else f"{stores.identity}/{number}"
+
+
 def send(records: DataFrame, stores: Stores, number: int) -> None:
     """Write the records of a batch."""
-    records = with_batch(records, stores, number)
     if stores.without_sent is not None:
         records = stores.without_sent(records)
     if stores.hold is not None:
-        stores.hold(records, number)
-    elif stores.exactly_once is not None:
-        stores.exactly_once.write(records, stores.kafka, number)
-    elif "timestamp" in records.columns:
-        send_with_timestamps(records, stores.producer)
+        stores.hold(with_batch(records, stores, number), number)
+        return
+    kafka = {**stores.kafka, "header": BATCH, "header.value": _sent_as(stores, number)}
+    if stores.exactly_once is not None:
+        stores.exactly_once.write(records, kafka, number)
     else:
-        records.write.format("kafka").options(**stores.kafka).save()
+        write_records(records, kafka)

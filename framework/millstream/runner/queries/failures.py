@@ -87,6 +87,14 @@ _KNOWN = (
         "check the url of schema_registry in profiles.yml, and the network",
     ),
     _KnownFailure(
+        "MS858",
+        # Before what is said of offsets: it names that of the record, too.
+        re.compile(r"InvalidTimestampException"),
+        lambda _: "Kafka refuses a record, because its time is too far from now for the topic",
+        "let the topic have any time: kafka-configs.sh --alter --entity-type topics --entity-name … "
+        "--add-config message.timestamp.after.max.ms=9223372036854775807; or leave out such rows",
+    ),
+    _KnownFailure(
         "MS864",
         re.compile(_LOST),
         lambda match: f"the next records to read no longer exist: {_first(match)}",
@@ -131,13 +139,6 @@ _KNOWN = (
         re.compile(r"Compacted topic cannot accept message without key in topic partition ([\w.-]+)-\d+"),
         lambda match: f"topic '{match[1]}' is compacted, and the key of a record is NULL",
         _NULL_KEYS,
-    ),
-    _KnownFailure(
-        "MS858",
-        re.compile(r"(InvalidTimestampException|Broker: Invalid timestamp)"),
-        lambda _: "Kafka refuses a record, because its time is too far from now for the topic",
-        "let the topic have any time: kafka-configs.sh --alter --entity-type topics --entity-name … "
-        "--add-config message.timestamp.after.max.ms=9223372036854775807; or leave out such rows",
     ),
     _KnownFailure(
         "MS849",

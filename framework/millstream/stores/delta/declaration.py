@@ -6,11 +6,19 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from millstream.durations import PATTERN
 from millstream.stores.declaration import Declaration
 
 
 class Options(Struct):
     path: Annotated[str | None, Meta(description="where Delta tables are")] = None
+    old_files: Annotated[
+        Annotated[str, Meta(pattern=f"^{PATTERN}$", title="a duration")] | None,
+        Meta(
+            description="how long files of Delta tables are kept that only older versions need; by default "
+            "1 hour, and 1 day for tables whose changes are recorded",
+        ),
+    ] = None
 
 
 DECLARATION = Declaration(

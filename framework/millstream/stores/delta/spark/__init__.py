@@ -15,7 +15,7 @@ from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.stores.delta.spark import small, swap, table, versions
+from millstream.stores.delta.spark import old_files, small, swap, table, versions
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.retention import Newest, with_retention
 from millstream.stores.spark import (
@@ -36,11 +36,18 @@ _ROWS = "_millstream_rows"
 class DeltaTables(Struct, frozen=True):
     folder: DeltaFolder
     spark: SparkSession
+    kept: str | None = None
+    """For how long files of old versions are kept; None for the default."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
         return table.create(self.spark, output, self.folder.written(output.model), changes=changes)
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
+        self._merge(rows, output, batch)
+        if batch.number > 0 and batch.number % old_files.EVERY == 0:
+            old_files.tend(rows.sparkSession, output, self.folder.written(output.model), self.kept)
+
+    def _merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
         path, session = self.folder.written(output.model), rows.sparkSession
         if batch.local and (found := small.opened(session, output, path)) is not None:
             small.merge(found, rows.toArrow(), output, batch)
@@ -121,4 +128,5 @@ class DeltaTables(Struct, frozen=True):
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:
-    return DeltaTables(delta_folder(target, root), session)
+    kept = (target.settings.get("tables") or {}).get("old_files")
+    return DeltaTables(delta_folder(target, root), session, kept)

@@ -78,13 +78,19 @@ def writes_other_timestamps(session: SparkSession) -> bool:
 
 def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
     """Return a table that can have a small batch stored here; None if that is up to Spark."""
+    found = shared(session, table, path)
+    return found if found is not None and _size(found) <= _LARGEST else None
+
+
+def shared(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
+    """Return a table that both engines write alike, of any size; None if it is up to Spark."""
     if not _is_possible(session, table, path):
         return None
     found = DeltaTable(str(local_path(path)))
     names = {field.name for field in found.schema().fields}
     if not names.issuperset(column.name for column in table.columns):
         return None  # Spark finds them in another case
-    return found if _is_shared(found, _LARGEST) else None
+    return found if _is_shared(found) else None
 
 
 def copied(path: str, known: Version | None) -> Copied | None:
@@ -96,17 +102,20 @@ def copied(path: str, known: Version | None) -> Copied | None:
     version = Version(str(found.metadata().id), found.version())
     if version == known:
         return Copied(version, None)
-    return Copied(version, found.to_pyarrow_table()) if _is_shared(found, _FEW) else None
+    few = _is_shared(found) and _size(found) <= _FEW
+    return Copied(version, found.to_pyarrow_table()) if few else None
 
 
-def _is_shared(found: DeltaTable, most: int) -> bool:
-    """Whether both engines read and write a table alike, which has at most so many bytes."""
+def _is_shared(found: DeltaTable) -> bool:
+    """Whether both engines read and write a table alike."""
     if found.metadata().configuration.get(_MARK) != _MICROS:
         return False
-    if not _FEATURES.issuperset(found.protocol().writer_features or ()):
-        return False
+    return _FEATURES.issuperset(found.protocol().writer_features or ())
+
+
+def _size(found: DeltaTable) -> int:
     sizes: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
-    return sum(sizes) <= most
+    return sum(sizes)
 
 
 def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -> None:
@@ -121,7 +130,7 @@ def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -
         on,
         source_alias="new",
         target_alias="old",
-        writer_properties=_written(table),
+        writer_properties=written(table),
         commit_properties=committed,
     )
     newer = _newer(table)
@@ -145,7 +154,7 @@ def swap(found: DeltaTable, new: DeltaTable, table: TableOutput, *, app: str) ->
         on,
         source_alias="new",
         target_alias="old",
-        writer_properties=_written(table),
+        writer_properties=written(table),
         commit_properties=CommitProperties(app_transactions=[Transaction(app, 0)]),
     )
     merged = merged.when_matched_update(values, differs).when_not_matched_insert(values)
@@ -158,7 +167,7 @@ def copy(found: DeltaTable, table: TableOutput, to: str) -> None:
     made = DeltaTable.create(
         str(local_path(to)), found.schema(), configuration=own, raise_if_key_not_exists=False
     )
-    write_deltalake(made, found.to_pyarrow_table(), mode="append", writer_properties=_written(table))
+    write_deltalake(made, found.to_pyarrow_table(), mode="append", writer_properties=written(table))
 
 
 def can_swap(found: DeltaTable, new: DeltaTable, table: TableOutput, *, changes: bool) -> bool:
@@ -208,7 +217,7 @@ def _compared(table: TableOutput) -> list[Column]:
     return [column for column in table.columns if column.name.lower() in names]
 
 
-def _written(table: TableOutput) -> WriterProperties:
+def written(table: TableOutput) -> WriterProperties:
     counted = {each.name: _SOME for each in _compared(table) if each.type in _COUNTED}
     return WriterProperties(compression="SNAPPY", default_column_properties=_NONE, column_properties=counted)
 

@@ -24,7 +24,12 @@ _VERSION = "spark.databricks.delta.write.txnVersion"
 _MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 _NEWEST = "_millstream_newest.json"
 """A file in the table's folder; Delta ignores names that begin with `_`."""
-_PROPERTIES = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "100"}
+_PROPERTIES = {
+    "delta.enableDeletionVectors": "false",
+    "delta.checkpointInterval": "100",
+    # Each batch is a version: a month of them would make the log slow.
+    "delta.logRetentionDuration": "interval 7 days",
+}
 
 
 def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:

@@ -29,6 +29,8 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     decoder(session, "decode_json", 1, (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0)), false));
     decoder(session, "decode_json_value", 1,
         (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0)), true));
+    add(session, "encode_json", arguments -> JsonEncoder.of(
+        arguments.get(0), zone(), arguments.size() > 1 || !SQLConf.get().jsonGeneratorIgnoreNullFields()));
     decoder(session, "decode_avro", 3, (fields, settings) -> AvroFormat.of(fields, settings));
     encoder(session, "encode_avro", (fields, settings) -> AvroEncoder.of(fields, settings));
     decoder(session, "decode_protobuf", 3,
@@ -101,7 +103,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     return text.isEmpty() ? new double[0] : Arrays.stream(text.split(",")).mapToDouble(Double::parseDouble).toArray();
   }
 
-  private static Seq<Expression> seq(Expression... expressions) {
+  static Seq<Expression> seq(Expression... expressions) {
     return List$.MODULE$.from(CollectionConverters.asScala(List.of(expressions)));
   }
 

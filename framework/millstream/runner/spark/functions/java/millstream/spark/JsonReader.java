@@ -13,6 +13,7 @@ import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.time.ZoneId;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -258,7 +259,12 @@ interface JsonReader {
 
   /** The fields of an object. */
   final class Fields {
+    private static final int MOST = 1_000;
+    private static final int NONE = -1;
     private final Map<String, Integer> indexes = new HashMap<>();
+    /** The names of earlier objects by their turn, and the index of each: most objects have the same in the same order. */
+    private final List<String> usual = new ArrayList<>();
+    private int[] usualIndexes = new int[0];
     private final String[] names;
     private final JsonReader[] readers;
     private final boolean[] required;
@@ -277,6 +283,24 @@ interface JsonReader {
       }
     }
 
+    /** Returns the index of a field, by its name and its turn in the object. */
+    @SuppressWarnings("ReferenceEquality") // the parser returns the same text for the same name
+    private int index(String name, int turn) {
+      if (turn < usualIndexes.length && usual.get(turn) == name) {
+        return usualIndexes[turn];
+      }
+      int found = indexes.getOrDefault(name, NONE);
+      if (turn < usualIndexes.length) {
+        usual.set(turn, name);
+        usualIndexes[turn] = found;
+      } else if (turn < MOST) {
+        usual.add(name);
+        usualIndexes = Arrays.copyOf(usualIndexes, turn + 1);
+        usualIndexes[turn] = found;
+      }
+      return found;
+    }
+
     /** Returns the values of all fields, and the {@link BadColumns} among them, or null. */
     Object[] record(JsonParser parser) throws IOException {
       JsonStreamContext object = parser.getParsingContext();
@@ -284,10 +308,10 @@ interface JsonReader {
       boolean[] done = null; // fields without a value
       BadColumns bad = null;
       String name;
-      while ((name = parser.nextFieldName()) != null) {
-        Integer index = indexes.get(name);
+      for (int turn = 0; (name = parser.nextFieldName()) != null; turn++) {
+        int index = index(name, turn);
         JsonToken token = parser.nextToken();
-        if (index == null) {
+        if (index == NONE) {
           parser.skipChildren();
           continue;
         }
@@ -324,12 +348,12 @@ interface JsonReader {
       Object[] row = new Object[names.length];
       boolean[] nulls = null;
       String name;
-      while ((name = parser.nextFieldName()) != null) {
-        Integer index = indexes.get(name);
+      for (int turn = 0; (name = parser.nextFieldName()) != null; turn++) {
+        int index = index(name, turn);
         JsonToken token = parser.nextToken();
-        if (index == null && closed) {
+        if (index == NONE && closed) {
           throw new BadValue(BadValue.quoted(name) + " is not a field of the schema");
-        } else if (index == null) {
+        } else if (index == NONE) {
           parser.skipChildren();
         } else if (row[index] != null || (nulls != null && nulls[index])) {
           throw new BadValue(TWICE).in(name);

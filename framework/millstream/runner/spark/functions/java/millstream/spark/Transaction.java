@@ -5,13 +5,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.spark.sql.catalyst.InternalRow;
 
@@ -27,9 +21,7 @@ final class Transaction {
 
   private final TransactionSettings settings;
   private final KafkaProducer<byte[], byte[]> producer;
-  private final AtomicReference<Exception> refused = new AtomicReference<>();
-  /** Kafka has said what is wrong with a record, not just that another one of its batch is. */
-  private final CountDownLatch explained = new CountDownLatch(1);
+  private final Sending sending;
   private boolean done;
 
   private record Idle(String session, KafkaProducer<byte[], byte[]> producer) {}
@@ -37,6 +29,7 @@ final class Transaction {
   private Transaction(TransactionSettings settings, KafkaProducer<byte[], byte[]> producer) {
     this.settings = settings;
     this.producer = producer;
+    this.sending = new Sending(producer);
   }
 
   /** Begins a transaction; first, Kafka ends those of earlier sessions with the same id. */
@@ -70,39 +63,13 @@ final class Transaction {
   }
 
   /** Sends records, and returns how many for each topic. */
-  HashMap<String, Long> send(Iterator<InternalRow> rows, RecordColumns columns) {
+  HashMap<String, Long> send(Iterator<InternalRow> rows, Records records) {
     HashMap<String, Long> counts = new HashMap<>();
-    while (rows.hasNext()) {
-      ProducerRecord<byte[], byte[]> record = columns.record(rows.next());
-      producer.send(record, (metadata, error) -> {
-        if (error != null) {
-          refuse(error);
-        }
-      });
-      if (refused.get() != null) {
-        throw refusal();
-      }
+    records.each(rows, record -> {
+      sending.send(record);
       counts.merge(record.topic(), 1L, Long::sum);
-    }
+    });
     return counts;
-  }
-
-  private void refuse(Exception error) {
-    boolean explains = error instanceof ApiException;
-    refused.accumulateAndGet(error, (known, next) -> known == null || explains ? next : known);
-    if (explains) {
-      explained.countDown();
-    }
-  }
-
-  /** Returns why Kafka refused a record; the other records of its batch, whose errors don't say that, may come first. */
-  private RuntimeException refusal() {
-    try {
-      explained.await(1, TimeUnit.SECONDS);
-    } catch (InterruptedException interrupted) {
-      Thread.currentThread().interrupt();
-    }
-    return refused.get() instanceof RuntimeException known ? known : new KafkaException(refused.get());
   }
 
   /** Commits what was sent, with the marker of the batch; a batch without records has none. */

@@ -17,7 +17,6 @@ import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
-import org.apache.spark.sql.types.StructType;
 
 /**
  * Writes records to Kafka in one transaction, together with a marker that says which batch they are.
@@ -32,13 +31,13 @@ public final class TransactionalSink implements CreatableRelationProvider {
   public BaseRelation createRelation(
       SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> parameters, Dataset<Row> data) {
     TransactionSettings settings = TransactionSettings.of(parameters);
-    RecordColumns columns = RecordColumns.of(data.schema());
+    Records records = Records.of(data.schema(), parameters);
     boolean local = data.sparkSession().sparkContext().isLocal();
-    Dataset<Row> rows = local ? data : data.repartition(1);
-    JavaRDD<InternalRow> records =
-        ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().toRdd().toJavaRDD();
+    Dataset<Row> given = local ? data : data.repartition(1);
+    JavaRDD<InternalRow> rows =
+        ((org.apache.spark.sql.classic.Dataset<Row>) given).queryExecution().toRdd().toJavaRDD();
     List<HashMap<String, Long>> counts =
-        local ? here(records, columns, settings) : records.mapPartitions(new Alone(columns, settings)).collect();
+        local ? here(rows, records, settings) : rows.mapPartitions(new Alone(records, settings)).collect();
     Map<String, Long> total = new HashMap<>();
     counts.forEach(each -> each.forEach((topic, count) -> total.merge(topic, count, Long::sum)));
     COUNTS.put(settings.call(), total);
@@ -52,12 +51,12 @@ public final class TransactionalSink implements CreatableRelationProvider {
   }
 
   private static List<HashMap<String, Long>> here(
-      JavaRDD<InternalRow> records, RecordColumns columns, TransactionSettings settings) {
+      JavaRDD<InternalRow> rows, Records records, TransactionSettings settings) {
     Transaction transaction = Transaction.begin(settings);
     String name = UUID.randomUUID().toString();
     try {
       Transaction.OPEN.put(name, transaction);
-      List<HashMap<String, Long>> counts = records.mapPartitions(new Shared(name, columns)).collect();
+      List<HashMap<String, Long>> counts = rows.mapPartitions(new Shared(name, records)).collect();
       transaction.commit(counts.stream().anyMatch(each -> !each.isEmpty()));
       return counts;
     } catch (Throwable error) {
@@ -77,7 +76,7 @@ public final class TransactionalSink implements CreatableRelationProvider {
   }
 
   /** Sends the records of one partition by the producer of the driver. */
-  private record Shared(String name, RecordColumns columns)
+  private record Shared(String name, Records records)
       implements FlatMapFunction<Iterator<InternalRow>, HashMap<String, Long>> {
     @Override
     public Iterator<HashMap<String, Long>> call(Iterator<InternalRow> rows) {
@@ -86,12 +85,12 @@ public final class TransactionalSink implements CreatableRelationProvider {
       if (transaction == null) {
         throw new IllegalStateException("the transaction has ended");
       }
-      return List.of(transaction.send(rows, columns)).iterator();
+      return List.of(transaction.send(rows, records)).iterator();
     }
   }
 
   /** Sends all records by a producer of its own. */
-  private record Alone(RecordColumns columns, TransactionSettings settings)
+  private record Alone(Records records, TransactionSettings settings)
       implements FlatMapFunction<Iterator<InternalRow>, HashMap<String, Long>> {
     @Override
     public Iterator<HashMap<String, Long>> call(Iterator<InternalRow> rows) {
@@ -101,32 +100,13 @@ public final class TransactionalSink implements CreatableRelationProvider {
       }
       Transaction transaction = Transaction.begin(settings);
       try {
-        HashMap<String, Long> counts = transaction.send(rows, columns);
+        HashMap<String, Long> counts = transaction.send(rows, records);
         transaction.commit(true);
         Transaction.close(settings.id()); // the next batch may run elsewhere, which ends this producer
         return List.of(counts).iterator();
       } finally {
         transaction.abandon();
       }
-    }
-  }
-
-  /** What Spark wants to know of what was written: nothing can be read from it. */
-  private static final class Written extends BaseRelation {
-    private final SQLContext context;
-
-    Written(SQLContext context) {
-      this.context = context;
-    }
-
-    @Override
-    public SQLContext sqlContext() {
-      return context;
-    }
-
-    @Override
-    public StructType schema() {
-      return new StructType();
     }
   }
 }

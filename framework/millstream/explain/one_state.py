@@ -1,0 +1,68 @@
+"""Aggregates that could keep one state: a rule that models must ask for, as an edit then concerns all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from millstream.explain.names import plain
+from millstream.explain.savings import Cost, Costs
+from millstream.optimizer.context import Hints
+from millstream.optimizer.driver import Optimized, Step, optimize
+from millstream.optimizer.rules import RULES
+from millstream.optimizer.rules.merge_aggregates import merge_aggregates
+from millstream.optimizer.rules.share_repartition import share_repartition
+from millstream.physical.values import PhysicalSettings
+from millstream.plan.nodes import Aggregate, Filter, Node, Plan, Project, Repartition, Watermark
+
+_MERGE, _SHARE = merge_aggregates.__name__, share_repartition.__name__
+
+
+class OneState(Struct, frozen=True):
+    """What models cost now, and what they would cost."""
+
+    models: tuple[str, ...]
+    apart: Cost
+    merged: Cost
+
+
+def could_be_one(found: Optimized, settings: PhysicalSettings, hints: Hints) -> Iterable[OneState]:
+    """Yield the models of a plan whose aggregates could be one, unless their options say otherwise."""
+    if _SHARE not in settings.rules or not _shares_rows(found.plan):
+        return
+    rules = [rule for rule in RULES if rule.__name__ in {*settings.rules, _MERGE}]
+    unshared = {model: off | {_MERGE} for model, off in settings.switched_off.items() if _SHARE in off}
+    other = optimize(found.written, rules, hints, {**settings.switched_off, **unshared})
+    costs = Costs(hints)
+    before, after = (_merged(each.steps) for each in (found, other))
+    for models in after:
+        # One after another, more models join.
+        if models not in before and not any(set(models) < set(each) for each in after):
+            plans = (_of(plan, models) for plan in (found.plan, other.plan))
+            yield OneState(tuple(map(plain, models)), *map(costs.of, plans))
+
+
+def _merged(steps: Iterable[Step]) -> list[tuple[str, ...]]:
+    return [each.models for step in steps if step.rule == _MERGE for each in step.changes]
+
+
+def _shares_rows(plan: Plan) -> bool:
+    """Whether several aggregates get their rows from one repartition."""
+    seen: set[int] = set()
+    for node in plan.order:
+        below = _moved(node.input) if isinstance(node, Aggregate) else None
+        if below is not None and id(below) in seen:
+            return True
+        seen.add(id(below))
+    return False
+
+
+def _moved(node: Node) -> Repartition | None:
+    while isinstance(node, Filter | Project | Watermark):
+        node = node.input
+    return node if isinstance(node, Repartition) else None
+
+
+def _of(plan: Plan, models: tuple[str, ...]) -> Plan:
+    return Plan(tuple(output for output in plan.outputs if output.model in models))

@@ -1,0 +1,47 @@
+package millstream.spark;
+
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import org.apache.spark.api.java.function.VoidFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap$;
+import org.apache.spark.sql.kafka010.KafkaSourceProvider$;
+import org.apache.spark.sql.kafka010.producer.CachedKafkaProducer;
+import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+
+/**
+ * Writes records to Kafka as Spark's own sink does, by the same producers, which all tasks of a process share; but also
+ * with timestamps, and a header of the batch that need not be added to the rows.
+ */
+public final class RecordSink implements CreatableRelationProvider {
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> options, Dataset<Row> data) {
+    Map<String, Object> producer =
+        KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(CaseInsensitiveMap$.MODULE$.apply(options));
+    ((org.apache.spark.sql.classic.Dataset<Row>) data).queryExecution().toRdd().toJavaRDD()
+        .foreachPartition(new Task(new HashMap<>(producer), Records.of(data.schema(), options)));
+    return new Written(context);
+  }
+
+  private record Task(HashMap<String, Object> settings, Records records) implements VoidFunction<Iterator<InternalRow>> {
+    @Override
+    public void call(Iterator<InternalRow> rows) {
+      CachedKafkaProducer cached = InternalKafkaProducerPool$.MODULE$.acquire(settings);
+      try {
+        Sending sending = new Sending(cached.producer());
+        records.each(rows, sending::send);
+        sending.finish();
+      } finally {
+        InternalKafkaProducerPool$.MODULE$.release(cached);
+      }
+    }
+  }
+}

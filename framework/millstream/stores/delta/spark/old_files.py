@@ -1,0 +1,52 @@
+"""Removes files that only old versions of a table need, and combines small ones, so that folders stay small.
+
+Each batch writes new files. Those that they replace remain, for readers that have begun with an older version
+and for queries that follow the table.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from millstream.physical.values import TableOutput
+from millstream.plan.durations import milliseconds
+from millstream.stores.delta.spark import small
+from millstream.stores.delta.spark.table import table_at
+
+EVERY = 50
+"""The number of batches between two times."""
+_HOUR = 3_600_000
+_KEPT, _KEPT_FOLLOWED = "1 hour", "1 day"
+"""By default; a query that follows a table reads them later, if it was stopped."""
+_MANY, _SMALL = 20, 16 << 20
+"""More files than that, if they are smaller, are combined."""
+_CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+
+def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None) -> None:
+    """Combine small files of a table, and remove old ones; nothing else may write it meanwhile."""
+    if (found := small.shared(session, table, path)) is not None:
+        _tend_here(found, table, kept)
+        return
+    feed = session.sql(f"show tblproperties {table_at(path)} ('{small.FEED}')").collect()
+    hours = _hours(kept, followed=bool(feed) and feed[0].value == "true")
+    own = session.newSession()
+    own.conf.set(_CHECKED, "false")
+    own.sql(f"optimize {table_at(path)}")
+    own.sql(f"vacuum {table_at(path)} retain {hours} hours")
+
+
+def _tend_here(found: DeltaTable, table: TableOutput, kept: str | None) -> None:
+    sizes: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
+    if sum(size < _SMALL for size in sizes) > _MANY:
+        found.optimize.compact(writer_properties=small.written(table))
+    hours = _hours(kept, followed=found.metadata().configuration.get(small.FEED) == "true")
+    # `full` finds the files of the change feed, too.
+    found.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+
+
+def _hours(kept: str | None, *, followed: bool) -> int:
+    """Return whole hours, rounded up."""
+    return -(-milliseconds(kept or (_KEPT_FOLLOWED if followed else _KEPT)) // _HOUR)

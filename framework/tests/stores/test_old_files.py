@@ -1,0 +1,113 @@
+"""Files that only old versions of a table need are removed in time, and small ones are combined."""
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from support.spark import SPARK_WARNINGS
+
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.stores.delta.folder import DeltaFolder
+from millstream.stores.delta.spark import DeltaTables, old_files
+from millstream.stores.delta.spark.table import leave
+from millstream.stores.spark import Batch
+from millstream.types import parse_type
+
+pytestmark = SPARK_WARNINGS
+
+TABLE = TableOutput(
+    "model.t", ("k",), (Column("k", parse_type("string")), Column("n", parse_type("bigint"))), {}
+)
+
+
+@pytest.fixture(params=[True, False], ids=["in this process", "by Spark"])
+def made(request, first_spark, tmp_path):
+    """Return a function that makes a table, which keeps its old files for a time, and the store with it."""
+
+    def make(kept, *, changes=False):
+        session = first_spark.newSession()
+        store = DeltaTables(DeltaFolder(str(tmp_path)), session, kept)
+        assert store.create(TABLE, changes=changes)
+        if not request.param:
+            leave(session, place(tmp_path))
+        return store
+
+    return make
+
+
+def place(folder):
+    return f"{folder}/t"
+
+
+def batch(store, number, rows):
+    values = ", ".join(f"('{key}', {value}L)" for key, value in rows.items())
+    given = store.spark.sql(f"select * from values {values} as t(k, n)")
+    store.merge(given, TABLE, Batch("q", number, deletes=False, new=number == 0, local=True))
+
+
+def on_disk(folder):
+    return {each.name for each in Path(place(folder)).glob("*.parquet")}
+
+
+def needed(folder):
+    return {Path(each).name for each in DeltaTable(place(folder)).file_uris()}
+
+
+def rows(store):
+    return {row.k: row.n for row in store.rows(store.spark, "model.t", ()).collect()}
+
+
+def test_what_no_version_needs_is_removed(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(old_files, "EVERY", 3)
+    store = made("0 hours", changes=True)
+    for number in range(7):
+        batch(store, number, {"a": number, "b": number, f"c{number}": number})
+    assert on_disk(tmp_path) == needed(tmp_path)
+    assert not list(Path(place(tmp_path)).glob("_change_data/*.parquet"))
+    assert rows(store) == {"a": 6, "b": 6, **{f"c{number}": number for number in range(7)}}
+    batch(store, 7, {"a": 7})
+    assert on_disk(tmp_path) > needed(tmp_path), "only every third batch does that"
+    assert rows(store)["a"] == 7
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_files_of_the_last_hour_are_kept(made, tmp_path, monkeypatch, changes):
+    monkeypatch.setattr(old_files, "EVERY", 2)
+    store = made(None, changes=changes)
+    for number in range(6):
+        batch(store, number, {"a": number})
+    # Every batch replaced the file of the one before.
+    assert len(on_disk(tmp_path)) == 6
+    assert len(needed(tmp_path)) == 1
+    if changes:
+        first = DeltaTable(place(tmp_path)).history()[-2]["version"]
+        until = DeltaTable(place(tmp_path)).version()
+        feed = store.changed_rows(store.spark, "model.t", first, until)
+        after = feed.where("_change_type = 'update_postimage'").collect()
+        assert sorted(row.n for row in after) == [1, 2, 3, 4, 5]
+
+
+def test_many_small_files_become_few(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(old_files, "EVERY", 25)
+    store = made(None, changes=True)
+    for number in range(25):
+        batch(store, number, {f"k{number}": number})
+    before = needed(tmp_path)
+    assert len(before) > 20
+    version = DeltaTable(place(tmp_path)).version()
+    batch(store, 25, {"k0": 100})
+    assert len(needed(tmp_path)) <= 2
+    assert rows(store) == {f"k{number}": number for number in range(25)} | {"k0": 100}
+    # Readers of the changes see that one row changed, not that files were replaced.
+    changed = store.changed_rows(store.spark, "model.t", version, DeltaTable(place(tmp_path)).version())
+    found = sorted((row.k, row.n, row._change_type) for row in changed.collect())
+    assert found == [("k0", 0, "update_preimage"), ("k0", 100, "update_postimage")]
+
+
+@pytest.mark.parametrize(
+    ("kept", "followed", "hours"),
+    [(None, False, 1), (None, True, 24), ("90 minutes", True, 2), ("7 days", False, 168)],
+)
+def test_how_long(kept, followed, hours):
+    assert old_files._hours(kept, followed=followed) == hours
