@@ -39,7 +39,8 @@ MS863 A row fails a data test
 MS864 Records that a query has not read yet are gone
     The topic was deleted and recreated, or its retention deleted records before the query read them. How
     many are missing is unknown. `millstream build --full-refresh` removes rows and state, and starts over
-    with the records that the topic has now.
+    with the records that the topic has now. Changes of a table are kept for a day, or as long as `old_files`
+    says.
 MS865 A topic no longer exists
     It existed when the build started. `millstream build` creates missing topics of sinks.
 MS867 Kafka denies a query access

@@ -96,6 +96,15 @@ _KNOWN = (
     ),
     _KnownFailure(
         "MS864",
+        re.compile(
+            r"(/_change_data/\S+ does not exist|CHANGE_DATA_FILE_NOT_FOUND|TRUNCATED_TRANSACTION_LOG)"
+        ),
+        lambda _: "changes of a table that it has not read yet no longer exist",
+        "`millstream build --full-refresh` removes the rows and state of the models, and starts over; to let "
+        "queries stop for longer, set `old_files` in `tables:` of the profile",
+    ),
+    _KnownFailure(
+        "MS864",
         re.compile(_LOST),
         lambda match: f"the next records to read no longer exist: {_first(match)}",
         "the topic was recreated, or its retention is too short: `millstream build --full-refresh` removes "

@@ -1,0 +1,44 @@
+"""A query that follows a table, and was stopped for longer than the table keeps its changes, says so."""
+
+import os
+import time
+from pathlib import Path
+
+from support.runs import built, problems, statuses
+from support.shops import TOTALS, event
+from support.spark import SPARK_WARNINGS
+
+from millstream.stores.delta.spark import old_files
+
+pytestmark = SPARK_WARNINGS
+
+FOLLOWER = """
+    {{ config(materialized='sink', key='user') }}
+    select user, total from {{ ref('totals') }}
+"""
+DAYS = 2 * 86_400
+
+
+def test_changes_that_are_gone_stop_the_query(shop, first_spark, monkeypatch):
+    monkeypatch.setattr(old_files, "EVERY", 1)
+    shop.model("totals", TOTALS)
+    shop.model("follower", FOLLOWER)
+    shop.send(event(1))
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"totals": "success", "follower": "success"}
+    only = frozenset({"model.totals"})
+    for number in (2, 3):
+        shop.send(event(number))
+        built(shop.root, first_spark, models=only)
+    for file in Path(shop.root).rglob("totals/**/*.parquet"):
+        os.utime(file, (time.time() - DAYS, time.time() - DAYS))
+    shop.send(event(4))
+    results, _ = built(shop.root, first_spark, models=only)
+    assert statuses(results) == {"totals": "success"}, "what removes the files of the day before yesterday"
+    results, told = built(shop.root, first_spark)
+    assert statuses(results)["follower"] == "error"
+    (found,) = problems(told)
+    assert (found.code, found.message) == (
+        "MS864",
+        "follower: changes of a table that it has not read yet no longer exist",
+    )
