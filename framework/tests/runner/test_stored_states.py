@@ -114,7 +114,7 @@ def spoiled(key: str, rows: Iterator[Click], state: State) -> Iterator[int]:
 def called(name, before):
     """Call a function with a row, as the worker does; return what it yields and its state after it."""
     yielded = pa.struct([("value", pa.int64())])
-    keyed = Keyed(Source("macros/f.py", FILE, "1"), name, {"id": 0}, {"value": "value"}, yielded)
+    keyed = Keyed(Source("macros/f.py", FILE, "stored states"), name, {"id": 0}, {"value": "value"}, yielded)
     keyed.converted_function = None
     found, calls = [], keyed._call(("a",), iter([(7,)]), before)
     while True:

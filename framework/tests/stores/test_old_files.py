@@ -27,6 +27,7 @@ def made(request, first_spark, tmp_path):
 
     def make(kept, *, changes=False):
         session = first_spark.newSession()
+        session.conf.set("spark.sql.shuffle.partitions", "1")
         store = DeltaTables(DeltaFolder(str(tmp_path)), session, kept)
         assert store.create(TABLE, changes=changes)
         if not request.param:

@@ -22,7 +22,11 @@ _KEPT, _KEPT_FOLLOWED = "1 hour", "1 day"
 """By default; a query that follows a table reads them later, if it was stopped."""
 _MANY, _SMALL = 20, 16 << 20
 """More files than that, if they are smaller, are combined."""
-_CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
+_VACUUM = {
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    # By default, Spark lists the files of a table with 10,000 tasks, which take half a minute.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+}
 
 
 def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None) -> None:
@@ -32,10 +36,14 @@ def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None)
         return
     feed = session.sql(f"show tblproperties {table_at(path)} ('{small.FEED}')").collect()
     hours = _hours(kept, followed=bool(feed) and feed[0].value == "true")
-    own = session.newSession()
-    own.conf.set(_CHECKED, "false")
-    own.sql(f"optimize {table_at(path)}")
-    own.sql(f"vacuum {table_at(path)} retain {hours} hours")
+    session.sql(f"optimize {table_at(path)}")
+    for name, value in _VACUUM.items():
+        session.conf.set(name, value)
+    try:
+        session.sql(f"vacuum {table_at(path)} retain {hours} hours")
+    finally:
+        for name in _VACUUM:
+            session.conf.unset(name)
 
 
 def _tend_here(found: DeltaTable, table: TableOutput, kept: str | None) -> None:
