@@ -6,8 +6,11 @@ and for queries that follow the table.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from millstream.physical.values import TableOutput
@@ -49,7 +52,9 @@ def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None)
 def _tend_here(found: DeltaTable, table: TableOutput, kept: str | None) -> None:
     sizes: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
     if sum(size < _SMALL for size in sizes) > _MANY:
-        found.optimize.compact(writer_properties=small.written(table))
+        # If another writer was first, there is a next time.
+        with suppress(CommitFailedError):
+            found.optimize.compact(writer_properties=small.written(table))
     hours = _hours(kept, followed=found.metadata().configuration.get(small.FEED) == "true")
     # `full` finds the files of the change feed, too.
     found.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
