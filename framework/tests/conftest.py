@@ -27,6 +27,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": 2,
+    # One JVM for all tests of a process: classes and plans of thousands of queries add up.
+    "spark.driver.memory": "4g",
     # Many short queries: compiling them to the fastest code takes longer than running them.
     "spark.driver.extraJavaOptions": Secret(
         "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dmillstream.tests=swordfish"
