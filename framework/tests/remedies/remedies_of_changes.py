@@ -27,7 +27,7 @@ CASES = {
         "emit", STORED, SINK + f"select user_id, amount from {EVENTS}", {EVENTS: "{{ ref('stored') }}"},
         [({"events": [A, B]}, [{"user_id": "a", "amount": 1}, {"user_id": "b", "amount": 5}]),
          ({"events": [A | {"amount": 7}]}, [{"user_id": "a", "amount": 7}])],
-        models={}, added={"stored": FOLLOWED}, apart=True),
+        models={}, added={"stored": FOLLOWED}),
     "changes of an aggregate": case(
         "emit", STORED, SINK.replace("emit", "unbounded_state='accept', emit") + COUNTS,
         {"unbounded_state='accept', ": "", COUNTS: "select user_id, n from {{ ref('counts') }}"},
