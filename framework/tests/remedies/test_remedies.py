@@ -145,7 +145,7 @@ def _stores(case):
     [
         pytest.param(number, id=name, marks=() if name in QUICK else pytest.mark.long)
         for number, (name, case) in enumerate(WITH_ROWS.items())
-        if not case.apart and (name in QUICK or BUILDS > 3 or number % 5 == 0)
+        if not case.apart and not _stores(case) and (name in QUICK or BUILDS > 3 or number % 5 == 0)
     ],
 )
 def test_the_edited_model_is_right_on_spark(session, number):
