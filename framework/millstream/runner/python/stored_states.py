@@ -1,4 +1,4 @@
-"""States of keyed functions as bytes: JSON, so that reading them runs no code, whoever wrote them.
+"""States of keyed functions as bytes: JSON, so that reading them never runs code.
 
 What JSON lacks is an object with one name, `$`: `{"$": ["date", "2026-01-31"]}`.
 """

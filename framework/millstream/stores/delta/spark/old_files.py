@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
@@ -50,8 +49,7 @@ def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None)
 
 
 def _tend_here(found: DeltaTable, table: TableOutput, kept: str | None) -> None:
-    sizes: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
-    if sum(size < _SMALL for size in sizes) > _MANY:
+    if sum(size < _SMALL for size in small.sizes(found)) > _MANY:
         # If another writer was first, there is a next time.
         with suppress(CommitFailedError):
             found.optimize.compact(writer_properties=small.written(table))

@@ -79,7 +79,7 @@ def writes_other_timestamps(session: SparkSession) -> bool:
 def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
     """Return a table that can have a small batch stored here; None if that is up to Spark."""
     found = shared(session, table, path)
-    return found if found is not None and _size(found) <= _LARGEST else None
+    return found if found is not None and sum(sizes(found)) <= _LARGEST else None
 
 
 def shared(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
@@ -102,7 +102,7 @@ def copied(path: str, known: Version | None) -> Copied | None:
     version = Version(str(found.metadata().id), found.version())
     if version == known:
         return Copied(version, None)
-    few = _is_shared(found) and _size(found) <= _FEW
+    few = _is_shared(found) and sum(sizes(found)) <= _FEW
     return Copied(version, found.to_pyarrow_table()) if few else None
 
 
@@ -113,9 +113,10 @@ def _is_shared(found: DeltaTable) -> bool:
     return _FEATURES.issuperset(found.protocol().writer_features or ())
 
 
-def _size(found: DeltaTable) -> int:
-    sizes: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
-    return sum(sizes)
+def sizes(found: DeltaTable) -> list[int]:
+    """Return the bytes of each file of a table."""
+    listed: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
+    return listed
 
 
 def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -> None:
