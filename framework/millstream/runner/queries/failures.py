@@ -104,6 +104,15 @@ _KNOWN = (
         "queries stop for longer, set `old_files` in `tables:` of the profile",
     ),
     _KnownFailure(
+        "MS859",
+        # As Spark says it, and delta-rs.
+        re.compile(
+            r"(?:FILE_NOT_EXIST\][^\n]*? reading file (?:file:)?(\S+?)\. |Object at location (\S+) not found)"
+        ),
+        lambda match: f"a file of a table no longer exists: {match[1] or match[2]}",
+        "restore it; or `millstream build --full-refresh` removes the rows and state of the models, and starts over",
+    ),
+    _KnownFailure(
         "MS864",
         re.compile(_LOST),
         lambda match: f"the next records to read no longer exist: {_first(match)}",
