@@ -140,8 +140,8 @@ MS858 Kafka refuses the time of a record
     `kafka-configs.sh`, which the query then needs no restart for, or leave out such rows in the model.
 MS859 A file of a table no longer exists
     Something else than Millstream removed a file that the newest version of a Delta table consists of.
-    Restore it. If it is lost, `millstream build --full-refresh` with the model removes its rows and state, and
-    starts over.
+    Restore it. If it is lost, `millstream build --full-refresh` with the model removes its rows and state,
+    and starts over.
 MS810 A transaction was ended by Kafka
     The transaction of a batch took longer than its timeout (`transaction.timeout.ms` of `producer`, 15
     minutes by default), or another process sends the records of the same query. No reader of committed
