@@ -107,7 +107,8 @@ _KNOWN = (
         "MS859",
         # As Spark says it, and delta-rs.
         re.compile(
-            r"(?:FILE_NOT_EXIST\][^\n]*? reading file (?:file:)?(\S+?)\. |Object at location (\S+) not found)"
+            r"FILE_NOT_EXIST\][^\n]*? reading file (?:file:)?(\S+?)\. "
+            r"|Object at location (\S+) not found"
         ),
         lambda match: f"a file of a table no longer exists: {match[1] or match[2]}",
         "restore it; or `millstream build --full-refresh` removes the rows and state of the models, and starts "
