@@ -30,7 +30,7 @@ IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 COLUMNS, LINES = 100, 28
 MARK = b"\x1b]777;ready\x07"
 """What the prompt begins with; no terminal shows it."""
-TYPING, AFTER, FRAME = 0.035, 1.2, 0.1
+TYPING, AFTER, FRAME = 0.025, 1.1, 0.1
 """Seconds between two typed letters, after a command, and between two pictures."""
 
 
@@ -48,20 +48,20 @@ class Scene(NamedTuple):
 EDIT = "s/^  max(orders.ordered_at)/  min(orders.ordered_at) as first_ordered_at,\\n&/"
 SCENES = (
     Scene("millstream init cafe && cd cafe", 2),
-    Scene("cat models/marts/customers.sql", 3),
+    Scene("cat models/marts/customers.sql", 2),
     Scene("sed -i 's/orders.amount/orders.amuont/' models/marts/customers.sql", 0.5),
-    Scene("millstream compile", 4),
+    Scene("millstream compile", 3),
     Scene("sed -i 's/orders.amuont/orders.amount/' models/marts/customers.sql", 0.5),
-    Scene("millstream build", 16),
-    Scene("millstream show customers", 4),
-    Scene("millstream lineage customers.spent", 4),
+    Scene("millstream build", 11),
+    Scene("millstream show customers", 3),
+    Scene("millstream lineage customers.spent", 3),
     Scene("git add --all && git commit --quiet --message 'A café'", 0.5),
     Scene("millstream produce --rate 50 > /dev/null 2>&1 &", 0.5),
-    Scene("millstream run", 12, "run", until="total", lasts=45),
+    Scene("millstream run", 10, "run", until="total", lasts=45),
     Scene("kill %1; wait 2> /dev/null", 0.5),
     Scene(f"sed -i '{EDIT}' models/marts/customers.sql", 0.5),
-    Scene("millstream review", 6, "review"),
-    Scene("millstream apply --yes", 10, "apply"),
+    Scene("millstream review", 4, "review"),
+    Scene("millstream apply --yes", 8, "apply"),
 )
 _PROMPT = Scene("", 0)
 SIGNED = {
@@ -103,7 +103,9 @@ def record(folder: Path, scenes: Sequence[Scene] = SCENES) -> tuple[list[Event],
             faster = min(1.0, scene.seconds / took) if took else 1.0
             events += [(now + at * faster, text) for at, text in printed]
             if scene.screen:
-                screens[scene.screen] = now + (stopped if stopped is not None else took) * faster
+                # What is printed after Ctrl-C may belong to the same picture.
+                shown = took * faster if stopped is None else max(0.0, stopped * faster - FRAME)
+                screens[scene.screen] = now + shown
             now += took * faster + AFTER
     finally:
         os.kill(process, signal.SIGHUP)

@@ -111,8 +111,8 @@ _KNOWN = (
             r"|Object at location (\S+) not found"
         ),
         lambda match: f"a file of a table no longer exists: {match[1] or match[2]}",
-        "restore it; or `millstream build --full-refresh` removes the rows and state of the models, and starts "
-        "over",
+        "restore it; or `millstream build --full-refresh` removes the rows and state of the models, and "
+        "starts over",
     ),
     _KnownFailure(
         "MS864",
