@@ -152,7 +152,7 @@ def store(spark, tables, table, columns, first, stop, number) -> None:
 
 
 def work(job, tables, query):
-    stores = Stores(MAINTAINED, {}, {}, tables.merge, frozenset())
+    stores = Stores(MAINTAINED, {}, tables.merge)
     return keeping(query, QueryContext(job.project, "", stores, {}, tables)).each_batch
 
 
