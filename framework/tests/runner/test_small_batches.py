@@ -7,7 +7,8 @@ from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.runner.queries import deliveries
-from millstream.runner.queries.small_batches import FEW, Interpretation, evaluated, planned_small, using
+from millstream.runner.queries.small_batches import FEW, Interpretation, evaluated, planned_small
+from millstream.stores.session_settings import using
 
 pytestmark = SPARK_WARNINGS
 

@@ -34,8 +34,9 @@ from millstream.plan.nodes.maintenance import (
 from millstream.results import TableChanges
 from millstream.runner.queries.differences import COPIES, NEW, PRESENT, STORED, differences_sql
 from millstream.runner.queries.few_keys import with_few_keys
-from millstream.runner.queries.small_batches import evaluated, planned_small
+from millstream.runner.queries.small_batches import Evaluated, evaluated, planned_small
 from millstream.runner.queries.tables import Tables
+from millstream.stores.key_ranges import key_ranges
 from millstream.stores.spark import Version
 
 _COMPUTED = "_millstream_computed"
@@ -81,11 +82,11 @@ def differences(
                 nothing = stored.withColumn("_deleted", f.lit(False)).where("false")
                 yield Differences(nothing, True, TableChanges())
                 return
-            if sent:
-                stored = with_few_keys(stored, keys, plan.maintenance.by)
-            stored = _stored_touched(stored, keys.rows, plan.maintenance.by)
+            by = plan.maintenance.by
+            stored = with_few_keys(stored, keys, by) if sent else _near(stored, keys, by)
+            stored = _stored_touched(stored, keys.rows, by)
             stored.createOrReplaceTempView(STORED_TOUCHED)
-            new = _touched_rows(session, plan.maintenance, kept)
+            new = _near(_touched_rows(session, plan.maintenance, kept), keys, by)
         else:
             stored.createOrReplaceTempView(STORED_TOUCHED)
             new = session.sql(plan.maintenance.whole)
@@ -95,6 +96,16 @@ def differences(
         changes = _changes(found.rows, plan.target)
         changes = replace(changes, touched=touched, computed=found.observed(_COMPUTED))
         yield Differences(found.rows.drop(COPIES, PRESENT), found.few, changes)
+
+
+def _near(rows: DataFrame, keys: Evaluated, by: Sequence[str]) -> DataFrame:
+    """Leave out rows that are not in the range of few keys; Spark applies that to what it reads."""
+    if not keys.few:
+        return rows
+    found = {field.name.lower(): field.dataType for field in rows.schema}
+    types = {quoted(name): found[name.lower()] for name in by}
+    names = {quoted(name): touched_column(index) for index, name in enumerate(by)}
+    return reduce(DataFrame.where, key_ranges(keys.rows, names, types), rows)
 
 
 def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> DataFrame:

@@ -6,13 +6,14 @@ what the last one measured, and generates Java for all of it. That costs many ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.runner.spark.jvm import own_class
+from millstream.stores.session_settings import change, restore, using
 
 MOST = 10_000
 """Records that a small batch reads, and rows that come to the driver."""
@@ -72,33 +73,7 @@ class Interpretation:
     def follow(self, session: SparkSession, records: int) -> None:
         """Choose for the batch after one of so many records."""
         if records <= FEW and self._before is None:
-            self._before = _changed(session, _INTERPRETED)
+            self._before = change(session, _INTERPRETED)
         elif records > FEW and self._before is not None:
-            _restore(session, self._before)
+            restore(session, self._before)
             self._before = None
-
-
-@contextmanager
-def using(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of a session for a while."""
-    before = _changed(session, settings)
-    try:
-        yield
-    finally:
-        _restore(session, before)
-
-
-def _changed(session: SparkSession, settings: Mapping[str, str]) -> dict[str, str | None]:
-    """Change settings, and return their earlier values."""
-    before = {name: session.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    return before
-
-
-def _restore(session: SparkSession, before: Mapping[str, str | None]) -> None:
-    for name, value in before.items():
-        if value is None:
-            session.conf.unset(name)
-        else:
-            session.conf.set(name, value)

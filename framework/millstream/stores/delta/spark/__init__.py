@@ -31,6 +31,8 @@ from millstream.stores.spark import (
 
 _ROWS = "_millstream_rows"
 """The view of a batch."""
+_MOST = 1_000_000
+"""Rows of a file when a table is first written: later batches write the files with their keys again."""
 
 
 class DeltaTables(Struct, frozen=True):
@@ -62,11 +64,13 @@ class DeltaTables(Struct, frozen=True):
                 table.write_newest(session, path, limit.newest)
             if batch.new:
                 first = retained.where("not _deleted").drop("_deleted") if batch.deletes else retained
-                first.write.format("delta").mode("append").save(path)
+                first.write.format("delta").option("maxRecordsPerFile", _MOST).mode("append").save(path)
             else:
                 retained.createOrReplaceTempView(_ROWS)
+                near = table.near_sql(session, rows, output, path) if batch.local else ()
+                sql = table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit, near=near)
                 with table.reading_source_again(session, allowed=batch.local):
-                    session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
+                    session.sql(sql)
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
         paths = self.folder.written(new.model), self.folder.written(output.model)

@@ -16,14 +16,20 @@ from millstream.physical.values import TableOutput
 from millstream.plan.durations import milliseconds
 from millstream.stores.delta.spark import small
 from millstream.stores.delta.spark.table import table_at
+from millstream.stores.session_settings import using
 
 EVERY = 50
 """The number of batches between two times."""
 _HOUR = 3_600_000
 _KEPT, _KEPT_FOLLOWED = "1 hour", "1 day"
 """By default; a query that follows a table reads them later, if it was stopped."""
-_MANY, _SMALL = 20, 16 << 20
-"""More files than that, if they are smaller, are combined."""
+_MANY, _SMALL, _LARGE = 20, 16 << 20, 32 << 20
+"""More files than that, if they are smaller, are combined, to at most so many bytes: a batch reads and writes
+only files that can have its keys, and these as a whole."""
+_OPTIMIZE = {
+    "spark.databricks.delta.optimize.minFileSize": str(_SMALL),
+    "spark.databricks.delta.optimize.maxFileSize": str(_LARGE),
+}
 _VACUUM = {
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # By default, Spark lists the files of a table with 10,000 tasks, which take half a minute.
@@ -38,21 +44,16 @@ def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None)
         return
     feed = session.sql(f"show tblproperties {table_at(path)} ('{small.FEED}')").collect()
     hours = _hours(kept, followed=bool(feed) and feed[0].value == "true")
-    session.sql(f"optimize {table_at(path)}")
-    for name, value in _VACUUM.items():
-        session.conf.set(name, value)
-    try:
+    with using(session, _OPTIMIZE | _VACUUM):
+        session.sql(f"optimize {table_at(path)}")
         session.sql(f"vacuum {table_at(path)} retain {hours} hours")
-    finally:
-        for name in _VACUUM:
-            session.conf.unset(name)
 
 
 def _tend_here(found: DeltaTable, table: TableOutput, kept: str | None) -> None:
     if sum(size < _SMALL for size in small.sizes(found)) > _MANY:
         # If another writer was first, there is a next time.
         with suppress(CommitFailedError):
-            found.optimize.compact(writer_properties=small.written(table))
+            found.optimize.compact(target_size=_LARGE, writer_properties=small.written(table))
     hours = _hours(kept, followed=found.metadata().configuration.get(small.FEED) == "true")
     # `full` finds the files of the change feed, too.
     found.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -17,7 +17,9 @@ from millstream.plan.nodes import Column
 from millstream.stores.delta.spark import small
 from millstream.stores.files import read_json
 from millstream.stores.hadoop_files import files_of
+from millstream.stores.key_ranges import key_ranges
 from millstream.stores.retention import Limit, Newest, newest_time
+from millstream.stores.session_settings import using
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -104,9 +106,19 @@ def rows(session: SparkSession, path: str) -> DataFrame:
     return session.read.format("delta").load(path)
 
 
-def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None) -> str:
+def near_sql(session: SparkSession, given: DataFrame, table: TableOutput, path: str) -> Sequence[str]:
+    """Return conditions that rows with one of the given keys meet; what is given is in the driver."""
+    found = {field.name.lower(): field.dataType for field in rows(session, path).schema}
+    names = {f"old.{quoted(key)}": key for key in table.keys}
+    return key_ranges(given, names, {f"old.{quoted(key)}": found[key.lower()] for key in table.keys})
+
+
+def merge_sql(
+    table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None, near: Sequence[str] = ()
+) -> str:
+    """Return the statement that stores a batch; Delta only reads files that can have rows that are `near`."""
     names = [quoted(column.name) for column in table.columns]
-    on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
+    on = " and ".join((*(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys), *near))
     order_by = table.options.get("order_by")
     newer = ""
     if order_by:
@@ -127,29 +139,15 @@ def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit:
     return "\n".join(lines)
 
 
-@contextmanager
-def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
+def once(session: SparkSession, app: str, batch: int) -> AbstractContextManager[None]:
     """Let Delta skip a batch that it already has; the settings are of the batch's own session."""
-    session.conf.set(_APP, app)
-    session.conf.set(_VERSION, str(batch))
-    try:
-        yield
-    finally:
-        session.conf.unset(_APP)
-        session.conf.unset(_VERSION)
+    return using(session, {_APP: app, _VERSION: str(batch)})
 
 
-@contextmanager
-def reading_source_again(session: SparkSession, *, allowed: bool) -> Iterator[None]:
+def reading_source_again(session: SparkSession, *, allowed: bool) -> AbstractContextManager[None]:
     """Let a MERGE read its source twice, if `allowed` and not set otherwise; else Delta stores it first."""
-    if not allowed or session.conf.get(_MATERIALIZE, None) is not None:
-        yield
-        return
-    session.conf.set(_MATERIALIZE, "none")
-    try:
-        yield
-    finally:
-        session.conf.unset(_MATERIALIZE)
+    free = allowed and session.conf.get(_MATERIALIZE, None) is None
+    return using(session, {_MATERIALIZE: "none"} if free else {})
 
 
 def table_at(path: str) -> str:
