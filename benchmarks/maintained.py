@@ -2,14 +2,13 @@
 
     uv run python benchmarks/maintained.py --rows 100000 1000000
 
-Spark compiles to the fastest code, as in a run. Prints seconds and CPU seconds of Spark for each model, the smallest
+Spark compiles to the fastest code, as in a run. Prints seconds and CPU seconds, of Spark and of this process, for each model, the smallest
 of several changes.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "framework/tests"))
 
+from measured import spent
 from support.runs import job_of
 
 from millstream.project.values import Target
@@ -113,9 +113,9 @@ def measure(spark, root, rows, rounds) -> None:
     costs: dict[str, list[tuple[float, float]]] = {}
     for number in range(rounds + 1):
         for model, each in works.items():
-            began, used = time.monotonic(), cpu(spark)
+            began, used = time.monotonic(), spent(spark)
             each(spark.newSession().range(0), number)
-            costs.setdefault(model, []).append((time.monotonic() - began, cpu(spark) - used))
+            costs.setdefault(model, []).append((time.monotonic() - began, spent(spark) - used))
         # A thousand orders in one place of the table change their customer and amount.
         first = number * CHANGES
         store(
@@ -154,13 +154,6 @@ def store(spark, tables, table, columns, first, stop, number) -> None:
 def work(job, tables, query):
     stores = Stores(MAINTAINED, {}, tables.merge)
     return keeping(query, QueryContext(job.project, "", stores, {}, tables)).each_batch
-
-
-def cpu(spark) -> float:
-    """Return the CPU seconds of the JVM."""
-    pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The CPU that a command takes, with all that it starts."""
+"""The CPU that commands, and this process with its Spark, take."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2): orphans of what this process started become its children."""
@@ -32,6 +33,14 @@ def cpu_of(command: Sequence[str | Path], folder: Path, name: str) -> float:
         for process in more:
             os.waitpid(process, 0)
     return _ended() - before
+
+
+def spent(spark: Any) -> float:
+    """Return the CPU seconds, user and system, of this process and of the JVM of its Spark."""
+    pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + own.ru_utime + own.ru_stime
 
 
 def _ended() -> float:

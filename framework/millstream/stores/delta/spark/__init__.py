@@ -31,7 +31,7 @@ from millstream.stores.spark import (
 
 _ROWS = "_millstream_rows"
 """The view of a batch."""
-_MOST = 1_000_000
+_MOST = 250_000
 """Rows of a file when a table is first written: later batches write the files with their keys again."""
 
 

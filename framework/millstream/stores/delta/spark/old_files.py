@@ -23,13 +23,12 @@ EVERY = 50
 _HOUR = 3_600_000
 _KEPT, _KEPT_FOLLOWED = "1 hour", "1 day"
 """By default; a query that follows a table reads them later, if it was stopped."""
-_MANY, _SMALL, _LARGE = 20, 16 << 20, 32 << 20
-"""More files than that, if they are smaller, are combined, to at most so many bytes: a batch reads and writes
-only files that can have its keys, and these as a whole."""
-_OPTIMIZE = {
-    "spark.databricks.delta.optimize.minFileSize": str(_SMALL),
-    "spark.databricks.delta.optimize.maxFileSize": str(_LARGE),
-}
+_MANY = 20
+"""More files than that, if they are small, are combined."""
+_LEAST, _PARTS = 16 << 20, 1_000
+"""A combined file has so many bytes, or such a part of a large table: a batch reads and writes only files
+that can have its keys, and these as a whole."""
+_SIZES = "spark.databricks.delta.optimize"
 _VACUUM = {
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # By default, Spark lists the files of a table with 10,000 tasks, which take half a minute.
@@ -44,19 +43,28 @@ def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None)
         return
     feed = session.sql(f"show tblproperties {table_at(path)} ('{small.FEED}')").collect()
     hours = _hours(kept, followed=bool(feed) and feed[0].value == "true")
-    with using(session, _OPTIMIZE | _VACUUM):
+    large = _large(session.sql(f"describe detail {table_at(path)}").collect()[0].sizeInBytes)
+    sizes = {f"{_SIZES}.maxFileSize": str(large), f"{_SIZES}.minFileSize": str(large // 2)}
+    with using(session, sizes | _VACUUM):
         session.sql(f"optimize {table_at(path)}")
         session.sql(f"vacuum {table_at(path)} retain {hours} hours")
 
 
 def _tend_here(found: DeltaTable, table: TableOutput, kept: str | None) -> None:
-    if sum(size < _SMALL for size in small.sizes(found)) > _MANY:
+    sizes = small.sizes(found)
+    large = _large(sum(sizes))
+    if sum(size < large // 2 for size in sizes) > _MANY:
         # If another writer was first, there is a next time.
         with suppress(CommitFailedError):
-            found.optimize.compact(target_size=_LARGE, writer_properties=small.written(table))
+            found.optimize.compact(target_size=large, writer_properties=small.written(table))
     hours = _hours(kept, followed=found.metadata().configuration.get(small.FEED) == "true")
     # `full` finds the files of the change feed, too.
     found.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+
+
+def _large(total: int) -> int:
+    """Return the bytes that a combined file has at most, in a table of so many."""
+    return max(_LEAST, total // _PARTS)
 
 
 def _hours(kept: str | None, *, followed: bool) -> int:

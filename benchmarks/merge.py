@@ -1,0 +1,92 @@
+"""What a batch of 10,000 changed rows of a large table costs: `uv run python benchmarks/merge.py`.
+
+The keys are those that were added last, as of orders that change soon after they were made, or keys of
+anywhere in the table. Prints the CPU seconds of this process and of Spark for each batch: the least and the
+most of several; and what storing all rows at first costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from measured import spent
+from pyspark.sql import SparkSession
+
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.project.values import Target
+from millstream.runner.queries.small_batches import evaluated
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import start_spark
+from millstream.stores.delta.spark import connect
+from millstream.stores.spark import Batch, StreamedTables
+from millstream.types import BIGINT, STRING
+
+COLUMNS = (Column("id", BIGINT), Column("customer", BIGINT), Column("amount", BIGINT), Column("note", STRING))
+CHANGES = 10_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--batches", type=int, default=5)
+    given = parser.parse_args()
+    target = Target("bench", "local", {"master": "local[2]"})
+    with tempfile.TemporaryDirectory() as folder:
+        spark = start_spark("bench", target, jars_for(target), Path(folder), None, amount="endless")
+        try:
+            for rows in given.rows:
+                tables = connect(target, Path(folder) / str(rows), spark)
+                table = TableOutput("model.orders", ("id",), COLUMNS)
+                tables.create(table, changes=False)
+                print(
+                    f"{rows:>10,} rows, first {merge(spark, tables, table, 'id', rows, 0, rows):6.1f} CPU s",
+                    flush=True,
+                )
+                number = 0
+                for where, key in (
+                    ("of the newest keys", f"{rows} - 1 - id * 3"),
+                    ("of all keys", f"(id * 7919) % {rows}"),
+                ):
+                    used = []
+                    for _ in range(given.batches):
+                        number += 1
+                        used.append(merge(spark, tables, table, key, CHANGES, number, rows))
+                    print(
+                        f"{rows:>10,} rows, 10,000 {where:20} {min(used):6.1f} to {max(used):6.1f} CPU s",
+                        flush=True,
+                    )
+        finally:
+            spark.stop()
+
+
+def merge(
+    spark: SparkSession,
+    tables: StreamedTables,
+    table: TableOutput,
+    key: str,
+    count: int,
+    number: int,
+    rows: int,
+) -> float:
+    columns = (
+        f"{key} as id",
+        f"id % {rows // 10} as customer",
+        f"id % 1000 + {number} as amount",
+        "uuid() as note",
+        "false as _deleted",
+    )
+    made = spark.newSession().range(count).selectExpr(*columns)
+    before = spent(spark)
+    if number == 0:
+        tables.merge(made, table, Batch("bench", 0, deletes=True, new=True))
+    else:
+        with evaluated(made) as few:
+            tables.merge(few.rows, table, Batch("bench", number, deletes=True, new=False, local=few.few))
+    return spent(spark) - before
+
+
+if __name__ == "__main__":
+    main()
