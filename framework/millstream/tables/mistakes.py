@@ -35,7 +35,7 @@ def problem_of(sql: str, error_text: str, known: Mapping[str, Known]) -> Millstr
     if found := _NO_TABLE.search(error_text):
         name = found.group(1).removeprefix("datafusion.").removeprefix("public.")
         if "." in name and (f'"{name}"' in sql or f"`{name}`" in sql):
-            message = f"there is no table '{name}': within quotes, a dot is part of the name"
+            message = f"no table has the name '{name}', with a dot in it"
             remedy = f"write {name} without quotes, or quote each part: " + ".".join(
                 f'"{part}"' for part in name.split(".")
             )

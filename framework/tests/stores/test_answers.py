@@ -85,7 +85,7 @@ def test_a_column_of_the_name_of_a_table_that_is_not_there(rest):
         (
             '"shop.products"',
             "MS842",
-            "there is no table 'shop.products': within quotes, a dot is part of the name",
+            "no table has the name 'shop.products', with a dot in it",
             'without quotes, or quote each part: "shop"."products"',
         ),
     ],
