@@ -104,6 +104,28 @@ def with_imports(functions: Mapping[str, Function], root: Path) -> tuple[dict[st
     return found, Imported(files, libraries)
 
 
+def paths_reached(root: Path, file: Path) -> Iterator[str]:
+    """Yield where the modules can be that a file of the project imports, and the files that it reads."""
+    path = file.relative_to(root).as_posix()
+    module, _ = parse_module(Text(path, _bytes(file).decode(errors="replace")))
+    package = path.removeprefix("src/").rpartition("/")[0].replace("/", ".")
+    for each in imports_of(module.body if module else (), package):
+        if each.file:
+            yield each.module
+            continue
+        parts = [*each.module.split("."), *filter(None, [each.name])]
+        for end in range(1, len(parts) + 1):
+            yield from _places(".".join(parts[:end]))
+
+
+def _places(module: str) -> Iterator[str]:
+    """Yield where a module of the project can be."""
+    parts = module.replace(".", "/")
+    for folder in _SOURCES:
+        for file in (f"{parts}.py", f"{parts}/__init__.py"):
+            yield f"{folder}/{file}" if folder else file
+
+
 class _Reached(Struct):
     contents: set[str] = set()
     files: set[str] = set()
@@ -158,13 +180,7 @@ class _Modules:
 
     def _path(self, module: str) -> str | None:
         """Return the file of a module of the project."""
-        parts = module.replace(".", "/")
-        for folder in _SOURCES:
-            for file in (f"{parts}.py", f"{parts}/__init__.py"):
-                path = f"{folder}/{file}" if folder else file
-                if parts and _is_file(self._root / path):
-                    return path
-        return None
+        return next((path for path in _places(module) if module and _is_file(self._root / path)), None)
 
     def _is_folder(self, name: str) -> bool:
         return any((self._root / folder / name).is_dir() for folder in _SOURCES)

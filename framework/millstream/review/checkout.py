@@ -15,12 +15,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.formats import SCHEMA_SUFFIXES
 from millstream.project.file_list import SUFFIXES
+from millstream.project.imports import paths_reached
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.settings import FILE as SETTINGS
 from millstream.project.settings import read_settings
 from millstream.review.git import Commit, Entry, Repository, list_files, read_blobs, tree_of
 
+_SUFFIXES = (*SUFFIXES, *SCHEMA_SUFFIXES, ".toml")
 _SINGLE = (SETTINGS, PROFILES, "selectors.yml")
 _MOST_VERSIONS = 3
 _DEPTH = 8
@@ -81,25 +84,42 @@ def _write(repository: Repository, commit: Commit, folder: Path) -> list[Diagnos
         message = f"{commit.name} has no project yet: {error.diagnostics[0].message}"
         remedy = "compare with a version that has it"
         raise MillstreamError(Diagnostic("MS722", message, None, remedy)) from None
-    folders = [posixpath.normpath(f"{prefix}{path}") for path in settings.folders]
-    inside = [path for path in folders if not path.startswith(("..", "/"))]
-    return _write_files(repository, commit, folder, inside)
+    folders = _inside(prefix, (*settings.folders, *settings.schema_paths))
+    warnings = _write_files(repository, commit, folder, folders)
+    read: set[Path] = set()
+    reached: set[str] = set()
+    while modules := set(folder.rglob("*.py")) - read:
+        read |= modules
+        paths = {path for each in modules for path in paths_reached(folder, each)} - reached
+        reached |= paths
+        warnings += _write_files(repository, commit, folder, _inside(prefix, paths), alone=True)
+    return warnings
+
+
+def _inside(prefix: str, paths: Iterable[str]) -> list[str]:
+    """Return the paths in the repository of those in the project, without those outside of it."""
+    normal = [posixpath.normpath(f"{prefix}{path}") for path in paths]
+    return [
+        path for path in normal if path != "." and not path.startswith(("..", "/")) and path.isprintable()
+    ]
 
 
 def _write_files(
-    repository: Repository, commit: Commit, folder: Path, paths: Iterable[str]
+    repository: Repository, commit: Commit, folder: Path, paths: Iterable[str], *, alone: bool = False
 ) -> list[Diagnostic]:
+    """Write the files below some paths that a project is loaded from; or `alone` those with these paths."""
     warnings: list[Diagnostic] = []
     files: dict[str, str] = {}
     """Blobs by path within the repository."""
-    waiting = [(entry, entry.path, 0) for entry in list_files(repository, commit, paths)]
+    entries = list_files(repository, commit, paths) if paths else []
+    waiting = [(entry, entry.path, 0) for entry in entries if not alone or entry.path in paths]
     while waiting:
         links = [each for each in waiting if each[0].is_link]
         for entry, path, _ in waiting:
             if entry.is_submodule:
                 message = f"the submodule {path} is skipped: its files are in a separate repository"
                 warnings.append(_skipped(message))
-            elif not entry.is_link and path.endswith((*SUFFIXES, ".toml")):
+            elif not entry.is_link and (alone or path.endswith(_SUFFIXES)):
                 files[path] = entry.blob
         waiting = _follow(repository, commit, links, warnings)
     contents = read_blobs(repository, files.values())

@@ -29,7 +29,7 @@ from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
 from millstream.review.wording import records
 from millstream.stores.registry import DEFAULT
-from millstream.types import Type, parse_type
+from millstream.types import UNKNOWN, Type, parse_type
 
 Findings = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
 
@@ -64,7 +64,11 @@ def contract_changes(
 
     `accept` is what users can accept so that queries continue: `stored:totals`.
     """
-    before, after = _by_name(contracts(old)), _by_name(contracts(new))
+    # Where the older version does not compile, columns of some models are unknown.
+    unknown = {
+        id_ for id_, node in old.manifest.nodes.items() if any(c.type == UNKNOWN.name for c in node.columns)
+    }
+    before, after = (_by_name(contracts(each, unknown)) for each in (old, new))
     by_model = {contract.model: contract for contract in after.values()}
     schemas = schemas_of(old), schemas_of(new)
     found: list[ContractChange] = []
@@ -122,14 +126,14 @@ def _by_name(by_model: Mapping[str, Contract]) -> dict[tuple[str, str, str], Con
     }
 
 
-def contracts(version: Version) -> dict[str, Contract]:
+def contracts(version: Version, left_out: Collection[str] = ()) -> dict[str, Contract]:
     """Return the contracts of a version by model."""
     found: dict[str, Contract] = {}
     outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
     retracting = _retracting_nodes(version.topology.written) if version.topology else set()
     for node in version.manifest.nodes.values():
         stored = node.materialization
-        if stored is None or not stored.stored_as:
+        if stored is None or not stored.stored_as or node.id in left_out:
             continue
         columns = {c.name.lower(): (c.name, parse_type(c.type), c.nullable) for c in node.columns}
         output = outputs.get(node.id)

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 from support.reviews import commit, git, repository, written
+from support.schema_cases import field, record
 
 from millstream.cli.commands.init import make_repository
 from millstream.compile import compile_project
 from millstream.errors import MillstreamError
 from millstream.review.base_version import version_in_git
+from millstream.review.compare import review
 from millstream.review.git import find_commit, find_repository, missing_commits
+from millstream.review.replay import statistics
+from millstream.review.version import version_of
 
 MODELS = {"clicks": "select user_id, amount from {{ source('shop', 'events') }}"}
 
@@ -27,6 +31,12 @@ def older(root, name="main", **options):
 
 def columns(found):
     return [column.name for column in found.manifest.nodes["model.clicks"].columns]
+
+
+def compared_with_main(root):
+    now = version_of("now", compile_project(root), root)
+    old, warnings = older(root)
+    return review(old, now, statistics(now.manifest, {}, None)), warnings
 
 
 def told(error):
@@ -191,6 +201,50 @@ def test_a_version_that_does_not_compile_is_known_in_part(shop):
     assert (found.topology, found.less) == (None, "it does not compile (1 error)")
     assert [each.code for each in warnings] == ["MS726"]
     assert columns(found) == ["user_id", "amount"]
+
+
+def test_tables_whose_columns_are_unknown_in_the_older_version_are_not_compared(shop):
+    model = "{{ config(materialized='table', unique_key='user_id') }} select user_id, %s as late from %s"
+    events = "{{ source('shop', 'events') }}"
+    (shop / "models/late.sql").write_text(model % ("is_it_late(amount)", events))
+    commit(shop)
+    (shop / "models/late.sql").write_text(model % ("amount > 5", events))
+    found, warnings = compared_with_main(shop)
+    assert [each.code for each in warnings] == ["MS726"]
+    assert found.contracts == ()
+
+
+def test_files_that_sources_and_functions_read_are_part_of_a_version(tmp_path):
+    files = {
+        "models/orders.yml": "sources:\n  - name: bank\n    topics:\n"
+        "      - {name: orders, format: avro, schema: schemas/orders.avsc}\n",
+        "schemas/orders.avsc": record(field("id", "long"), field("total", "double")),
+        "scored": "select id, weighted(total) as score from {{ source('bank', 'orders') }}",
+        "macros/weights.py": """
+from pathlib import Path
+
+from rules.limits import LIMIT
+
+
+def weighted(total: float) -> float:
+    return total * float(Path("ml/weight.txt").read_text()) if total < LIMIT else 1.0
+""",
+        "rules/__init__.py": "",
+        "rules/limits.py": "from .base import BASE\n\nLIMIT = BASE * 2\n",
+        "rules/base.py": "BASE = 5\n",
+        "src/unused.py": "1\n",
+        "ml/weight.txt": "0.5",
+        "ml/large.bin": "is not read",
+    }
+    root = repository(written(tmp_path / "bank", files))
+    found, warnings = compared_with_main(root)
+    assert (warnings, found.nodes) == ((), ())
+    assert not [*(root / "target/cache/.versions").rglob("large.bin")]
+    for path, text in (("ml/weight.txt", "0.7"), ("rules/base.py", "BASE = 6\n")):
+        (root / path).write_text(text)
+        found, _ = compared_with_main(root)
+        assert [each.id for each in found.nodes] == ["function.weighted", "model.scored"]
+        (root / path).write_text(files[path])
 
 
 def test_links_within_a_repository_are_followed_and_others_left_out(tmp_path):
