@@ -33,8 +33,11 @@ class EventTime(Struct, frozen=True):
         return _milliseconds(found) if self.unit is None else _scaled(found, self.unit)
 
     def moved(self, value: Any, milliseconds: float) -> Any:
-        """Return a copy of a value with another event time, written as the one it has."""
-        return {**value, self.field: _written(value[self.field], milliseconds, self.unit or 1000.0)}
+        """Return a copy of a value with another event time, written as the one it has.
+
+        It has no parts of a millisecond: some formats can't hold them, nor can Kafka's timestamps.
+        """
+        return {**value, self.field: _written(value[self.field], int(milliseconds), self.unit or 1000.0)}
 
 
 _UNITS = {"timestamp_seconds": 1000.0, "timestamp_millis": 1.0, "timestamp_micros": 0.001}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from confluent_kafka import KafkaError
 from msgspec import Struct
@@ -206,8 +206,17 @@ def fill_empty(
         if source.topic in wanted and source.topic not in found:
             found[source.topic] = Feed(source.topic, records(project, generator, source, seed, START))
     empty = never_written(admin, found)
-    feeds = [feed for topic, feed in found.items() if topic in empty]
+    feeds = [_checked(feed, count) for topic, feed in found.items() if topic in empty]
     return send(admin, feeds, count, progress=progress).records if feeds else {}
+
+
+def _checked(feed: Feed, count: int) -> Feed:
+    """Return a feed whose first records, all those of a build, are encoded before any is sent.
+
+    Otherwise, a topic whose generator fails would hold a few records, and no longer be filled.
+    """
+    first = list(islice(feed.records, min(count, FILL)))
+    return Feed(feed.topic, chain(first, feed.records))
 
 
 def never_written(admin: Admin, topics: Iterable[str]) -> frozenset[str]:

@@ -26,6 +26,11 @@ def input_changes(old: Version, new: Version, readers: Pair) -> Iterator[NodeCha
     yield from _functions(old, new)
 
 
+def kept_rows(node: ManifestNode) -> tuple[object, ...]:
+    """Return what decides how long a table keeps rows, so that a rebuilt one can have others."""
+    return node.config.get("versions"), node.config.get("retention")
+
+
 def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
     before, after = old.nodes_of("source"), new.nodes_of("source")
     yield from _added_or_removed(before, after)
@@ -43,7 +48,7 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             parts += ("contract",) if columns else ()
             yield NodeChange(
                 id=id_, kind="source", status="changed", path=now.path, parts=parts,
-                what=tuple(what), columns=columns,
+                what=tuple(what), rows=kept_rows(was) != kept_rows(now), columns=columns,
                 places=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 

@@ -11,7 +11,7 @@ from millstream.project.settings import read_settings
 from millstream.review.causes import Causes, Comparison, MeaningChange, compare_meanings
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
-from millstream.review.inputs import input_changes, other_changes
+from millstream.review.inputs import input_changes, kept_rows, other_changes
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version
@@ -125,7 +125,7 @@ class Nodes:
             stored=_stored_as(new),
             parts=tuple(sorted(parts)),
             what=tuple(what),
-            rows=bool(meaning.rows),
+            rows=bool(meaning.rows) or kept_rows(old) != kept_rows(new),
             because=self._because(new, meaning, parts),
             columns=columns,
             places=() if only_affected else self._model_lines(old, new, parts),

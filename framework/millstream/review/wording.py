@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from millstream.materialization import Sink
+from millstream.materialization import Sink, Table
 from millstream.physical.differences import code
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
@@ -97,6 +97,8 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         ("its dedupe is {}", _dedupe(old), _dedupe(new)),
         ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
     )
+    if isinstance(was, Table) and isinstance(now, Table):
+        configs += _differences(("versions is {}", was.versions, now.versions))
     configs += options_sentences(was.settings | old.options, now.settings | new.options)
     configs += _check_sentences(old, new)
     return {"relation": relation, "contract": contract, "configs": configs}

@@ -201,6 +201,11 @@ def test_live_rows_have_the_times_of_the_clock_and_stay_as_late_as_they_are():
     assert moved({"other": 1}) == {"other": 1}
 
 
+def test_live_times_have_no_parts_of_a_millisecond():
+    moved = LiveTimes(EventTime("at"), 1_767_225_600_000.25).moving()
+    assert moved({"at": "2026-01-01T00:00:00+00:00"}) == {"at": "2026-01-01T00:00:00+00:00"}
+
+
 @pytest.mark.parametrize(("sent", "rows"), [(0, [0, 1, 2]), (2, [2]), (3, [0, 1, 2]), (7, [0, 1, 2])])
 def test_live_rows_go_on_where_the_topic_ends(sent, rows):
     assert [*LiveTimes(None, 0.0, sent=sent).rows(lambda: iter(range(3)))] == rows

@@ -137,6 +137,22 @@ def test_a_mistake_of_a_generator_comes_through(admin, name):
         send(admin, [Feed(name, broken())], 3)
 
 
+def test_a_topic_whose_generator_fails_stays_empty(admin, project, name, tmp_path):
+    generator, source = generators_of(project)["web.clicks"]
+    (tmp_path / generator.path).parent.mkdir()
+    (tmp_path / generator.path).write_text(
+        "def clicks(random, now):\n    for n in range(1000):\n        yield None, {'id': n}\n    1 / 0\n"
+    )
+    sources = {"web.clicks": replace(source, topic=name)}
+    failing = replace(project, root=str(tmp_path), sources=sources, generators=(generator,))
+    create_missing(admin, [Topic(name)])
+    told: list[tuple[str, int]] = []
+    with pytest.raises(MillstreamError) as caught:
+        fill_empty(admin, failing, [name], progress=lambda *sent: told.append(sent))
+    assert caught.value.diagnostics[0].code == "MS832"
+    assert (told, never_written(admin, [name])) == ([], {name})
+
+
 def test_only_topics_without_records_are_filled(admin, project, name):
     sources = {id_: replace(each, topic=f"{name}_{each.name}") for id_, each in project.sources.items()}
     own = replace(project, sources=sources)

@@ -1,9 +1,10 @@
 """Details of what a review finds: types, readers, replays, drawings."""
 
 import pytest
-from support.reviews import query, reviewed, written
+from support.reviews import query, reviewed, version, written
 
 from millstream.review.compatible import misfits
+from millstream.review.deployment import untouched
 from millstream.review.replay import Statistics, TopicFacts, duration, replay
 from millstream.types import parse_type
 
@@ -209,3 +210,32 @@ def test_a_source_whose_keys_have_another_format(tmp_path):
     after = {"models/web.yml": sources.replace("type: bigint", "format: long")}
     found = reviewed(tmp_path, before, after)
     assert {each.name: each.status for each in found.queries}["sums"] != "same"
+
+
+KEPT = "{{ config(materialized='table', unique_key='user_id', order_by='at', %s) }} "
+FX = (
+    "sources:\n  - name: bank\n    topics:\n      - name: fx\n        table: true\n        versions: %s\n"
+    "        key: {name: currency, type: string}\n        columns: [{name: rate, type: double}]\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "changed"),
+    [
+        ("models/fx.yml", FX % "30 days", FX % "all", "source.bank.fx"),
+        ("seen", KEPT % "versions='30 days'", KEPT % "versions='all'", "model.seen"),
+        ("seen", KEPT % "retention='30 days'", KEPT % "retention='60 days'", "model.seen"),
+    ],
+)
+def test_rows_that_are_kept_for_another_time_are_not_compared_by_an_apply(
+    tmp_path, path, before, after, changed
+):
+    events = "from {{ source('shop', 'events') }}"
+    rates = f"select e.user_id, r.rate {events} as e left join {{{{ source('bank', 'fx') }}}} as r "
+    read = {"rates": f"{SINK}{rates}on r.currency = e.type and r.valid_to is null"}
+    read = read if path == "models/fx.yml" else {}
+    sql = "" if read else f"select user_id, amount, at {events}"
+    files = {"totals": MODELS["totals"], "clicks": MODELS["clicks"], **read}
+    found = reviewed(tmp_path, {**files, path: before + sql}, {path: after + sql})
+    columns = untouched(found, version(tmp_path / "new"))
+    assert (columns[changed], columns["model.totals"]) == ((), ("user_id", "total"))

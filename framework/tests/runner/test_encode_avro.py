@@ -50,7 +50,7 @@ BAD = [
     ("decimal(9,5)", "1.00001", DECIMAL, r"field a: '1.00001' is not a decimal\(6,3\)"),
     ("decimal(9,3)", "1000.000", DECIMAL, r"field a: '1000.000' is not a decimal\(6,3\)"),
     ("decimal(5,1)", "1000.0", SMALL, r"field a: '1000.0' is not a decimal\(4,1\)"),
-    ("timestamp", "timestamp_micros(1)", MILLIS, "field a: '1 microseconds' is not a number of milliseconds"),
+    ("timestamp", "timestamp_micros(1)", MILLIS, "field a: '1 microseconds' is not a time in whole milliseconds"),
     ("int", "-1", {"type": "int", "logicalType": "time-millis"}, "field a: '-1' is not a time of day in milliseconds"),
     ("array<string>", "array('x', null)", {"type": "array", "items": "string"}, r"field a\[1\]: NULL, but"),
     ("map<string,int>", "map('k', null)", {"type": "map", "values": "int"}, r"field a\.k: NULL, but"),

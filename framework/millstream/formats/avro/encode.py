@@ -153,7 +153,7 @@ def _logical(value: Any, of: Primitive | Fixed) -> bytes:
             if not logical.endswith("-millis"):
                 return long_bytes(micros)
             if micros % 1000:
-                raise not_a(value, "a number of milliseconds")
+                raise not_a(value, "a time in whole milliseconds")
             return long_bytes(micros // 1000)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -75,8 +77,21 @@ def _differs(
 
 def _row(table: TableOutput, names: Sequence[str], row: Mapping[str, Any]) -> str:
     side = "n" if row["o"] is None else "o"
-    key = ", ".join(f"{name} {row[f'{side}{index}']!r}" for index, name in enumerate(table.keys))
+    key = ", ".join(f"{name} {_shown(row[f'{side}{index}'])}" for index, name in enumerate(table.keys))
     if row["o"] is None or row["n"] is None:
         return f"{key}: {'new' if row['o'] is None else 'gone'}"
     pairs = [(name, row[f"o{index}"], row[f"n{index}"]) for index, name in enumerate(names, len(table.keys))]
-    return f"{key}: {', '.join(f'{name} {was!r} → {now!r}' for name, was, now in pairs if was != now)}"
+    differing = (f"{name} {_shown(was)} → {_shown(now)}" for name, was, now in pairs if was != now)
+    return f"{key}: {', '.join(differing)}"
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case date() | Decimal():
+            return str(value)
+        case _:
+            return repr(value)

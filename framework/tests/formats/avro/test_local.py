@@ -73,7 +73,7 @@ BAD = [
     (logical("int", "date"), TIME, "field a: '2026-01-02 03:04:05.678000+00:00' is not a date"),
     (logical("int", "date"), "2026", "field a: '2026' is not a date"),
     (MILLIS, "12:30", "field a: '12:30' is not a timestamp"),
-    (MILLIS, TIME.replace(microsecond=1), "field a: '2026-01-02 03:04:05.000001+00:00' is not a number of milliseconds"),
+    (MILLIS, TIME.replace(microsecond=1), "field a: '2026-01-02 03:04:05.000001+00:00' is not a time in whole milliseconds"),
     (logical("int", "time-millis"), 86400000, "field a: '86400000' is not a time of day in milliseconds"),
     (logical("string", "uuid"), "x", "field a: 'x' is not a UUID"),
     (UNION, 3, "field a: '3' is not a mapping of one of member0, member1"),

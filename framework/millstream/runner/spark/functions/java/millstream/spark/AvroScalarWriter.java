@@ -135,7 +135,7 @@ final class AvroScalarWriter {
     return (from, place, out) -> {
       long micros = from.getLong(place);
       if (micros % 1000 != 0) {
-        throw BadValue.of(micros + " microseconds", "a number of milliseconds");
+        throw BadValue.of(micros + " microseconds", "a time in whole milliseconds");
       }
       out.writeLong(micros / 1000);
     };
