@@ -98,7 +98,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
     )
     if isinstance(was, Table) and isinstance(now, Table):
-        configs += _differences(("versions is {}", was.versions, now.versions))
+        configs += _differences(("versions is {}", was.versions or "", now.versions or ""))
     configs += options_sentences(was.settings | old.options, now.settings | new.options)
     configs += _check_sentences(old, new)
     return {"relation": relation, "contract": contract, "configs": configs}
