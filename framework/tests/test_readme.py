@@ -97,7 +97,7 @@ def test_build_prints_a_line_for_each_query(shop):
     queries = physical_of(compiled_topology(compile_project(shop, use_cache=False))).queries
     names = [_query_label(query) for query in queries]
     lines = re.findall(
-        r"^✓ (.+?) +[\d,]+ (?:rows read|dead letters) ", output("millstream build")[2], re.MULTILINE
+        r"^✓ (.+?) +[\d,]+ (?:rows? read|dead letters?) ", output("millstream build")[2], re.MULTILINE
     )
     assert sorted(lines) == sorted(
         name if len(name) <= _NAMES else f"{name[: _NAMES - 1]}…" for name in names

@@ -286,10 +286,12 @@ def _names(models: Iterable[str]) -> str:
 def _number(outcome: Outcome, query: Query | None) -> tuple[int, str]:
     """Return the number that a query's line shows, and what it counts."""
     if outcome.changes is not None:
-        return outcome.changes.stored, "rows changed"
-    if query is not None and not query.stored:
-        return sum(outcome.counts.dead_letters.values()), "dead letters"
-    return outcome.rows, "rows read"
+        number, one, more = outcome.changes.stored, "row changed", "rows changed"
+    elif query is not None and not query.stored:
+        number, one, more = sum(outcome.counts.dead_letters.values()), "dead letter", "dead letters"
+    else:
+        number, one, more = outcome.rows, "row read", "rows read"
+    return number, one if number == 1 else more
 
 
 def _query_label(query: Query) -> str:

@@ -17,7 +17,7 @@ from millstream.review.git import find_commit, find_repository, main_branch, mis
 from millstream.review.version import Version, version_of
 from millstream.target_folder import claim
 
-_VERSIONS = "cache/.versions"
+_VERSIONS = "cache/.checkouts"
 _CACHE = "cache/compile.msgpack"
 _SHOWN = 3
 

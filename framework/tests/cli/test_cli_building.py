@@ -75,6 +75,11 @@ def test_a_query_that_only_sends_dead_letters_shows_how_many(capfd):
     assert more == ["  12 records of orders sent to dead letters: not decodable"]
 
 
+def test_one_row_is_no_rows(capfd):
+    (line,) = lines_of(capfd, QUERY, Outcome("events_topics", "success", 1, 2.0))
+    assert line.split() == ["✓", "plain", "1", "row", "read", "2.0", "s"]
+
+
 def test_what_expired_is_shown_by_state(capfd):
     totals = Operator("totals", "aggregate", (), models=("model.totals", "model.plain"))
     operators = (totals, replace(totals, kind="join"))

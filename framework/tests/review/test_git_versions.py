@@ -239,7 +239,7 @@ def weighted(total: float) -> float:
     root = repository(written(tmp_path / "bank", files))
     found, warnings = compared_with_main(root)
     assert (warnings, found.nodes) == ((), ())
-    assert not [*(root / "target/cache/.versions").rglob("large.bin")]
+    assert not [*(root / "target/cache/.checkouts").rglob("large.bin")]
     for path, text in (("ml/weight.txt", "0.7"), ("rules/base.py", "BASE = 6\n")):
         (root / path).write_text(text)
         found, _ = compared_with_main(root)
@@ -293,9 +293,9 @@ def test_profiles_that_are_kept_out_of_git_are_those_of_now(shop):
 def test_the_second_time_nothing_is_compiled(shop):
     compile_project(shop)
     first, _ = older(shop)
-    files = sorted(path.name for path in (shop / "target/cache/.versions").iterdir())
+    files = sorted(path.name for path in (shop / "target/cache/.checkouts").iterdir())
     second, _ = older(shop)
-    assert sorted(path.name for path in (shop / "target/cache/.versions").iterdir()) == files
+    assert sorted(path.name for path in (shop / "target/cache/.checkouts").iterdir()) == files
     assert (first.compiled.catalog, second.compiled.from_cache) == (second.compiled.catalog, 1)
 
 
@@ -306,7 +306,7 @@ def test_old_versions_are_forgotten(shop):
         )
         commit(shop)
         older(shop, "HEAD")
-    assert len(list((shop / "target/cache/.versions").iterdir())) <= 3
+    assert len(list((shop / "target/cache/.checkouts").iterdir())) <= 3
 
 
 def edited(root, column):
