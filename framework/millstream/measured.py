@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.fates import chain_of, with_fates
 from millstream.optimizer.context import Hints
-from millstream.plan.nodes import Filter, Plan
+from millstream.plan.nodes import Decode, Filter, Output, Plan, TopicScan
 from millstream.results import Came, Counted, Kept, RunResults
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
@@ -31,13 +31,48 @@ class Measured(Struct, frozen=True):
     """By id, the counts behind a figure: records, and those of them that were kept, or seconds."""
 
 
+# -- the operators behind a count
+
+
+class Chain(Struct, frozen=True):
+    """The operators between two topics, if each record gives at most one."""
+
+    source: str
+    filters: tuple[str, ...]
+    """The models whose filters it passes."""
+    digest: str
+
+
+def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, int]) -> Chain | None:
+    """Follow a model to the topic that its query reads; None if rows are created, joined or grouped."""
+    filters: dict[str, None] = {}
+    digests = [output.input.fingerprint]
+    node = output.input
+    while True:
+        match node:
+            case Filter():
+                filters |= dict.fromkeys(node.models)
+                node = node.input
+            case Decode() if not node.unique_by:
+                node = node.input
+            case _ if node.one_to_one:
+                (node,) = node.inputs
+            case TopicScan() if node.relation in reads:
+                digest = blake2b("\n".join(digests).encode(), digest_size=12).hexdigest()
+                return Chain(node.relation, tuple(filters), digest)
+            case TopicScan() if node.relation in outputs:
+                node = outputs[node.relation].input  # its topic is written, but not read
+                digests.append(node.fingerprint)
+            case _:
+                return None
+
+
 # -- counts of a build
 
 
 def with_counts(results: RunResults, before: RunResults | None, plan: Plan) -> RunResults:
     """Add the counts of a build to those of earlier ones; `plan` is the plan as written."""
     old = before.counted if before else Counted()
-    results = replace(results, results=with_fates(results.results, plan))
     return replace(results, counted=Counted(_kept(results, before, plan), _arrived(results, before, old)))
 
 

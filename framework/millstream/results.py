@@ -35,6 +35,13 @@ class Fates(Struct, frozen=True):
     dead_letters: int
     failed: int
     """Of a batch that did not complete, and not written; the next build reads them again."""
+    duplicates: int = 0
+    """Dropped by a dedupe, as Spark counts them."""
+    late: int = 0
+    """Dropped by a dedupe because they were older than the watermark, as Spark counts them."""
+
+    def __add__(self, other: Fates) -> Fates:
+        return Fates(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 class TableChanges(Struct, frozen=True):

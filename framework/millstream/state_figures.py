@@ -54,6 +54,11 @@ class OperatorState(Struct, frozen=True):
     """What its state store reports besides."""
 
     @property
+    def duplicates(self) -> int:
+        """Rows that a dedupe dropped because their key came before."""
+        return self.figures.get("numDroppedDuplicateRows", 0)
+
+    @property
     def restored(self) -> Restored | None:
         """How its stores were loaded for the batch; None if they were loaded before, or are new.
 

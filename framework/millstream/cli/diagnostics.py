@@ -11,7 +11,7 @@ import msgspec
 
 from millstream.cli.remedies import NO_TARGET, TargetOptions, for_target
 from millstream.errors import Diagnostic
-from millstream.project.files import read_data
+from millstream.project.files import forbidden_target, read_data
 from millstream.text import Location, clean
 from millstream.text import Text as Source
 
@@ -147,7 +147,10 @@ def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic
         path = location.path
         if path not in texts:
             try:
-                content = read_data(str(root / path)).decode("utf-8-sig")
+                link = (root / path).is_symlink() and forbidden_target(
+                    str(root), path, path.rpartition("/")[0]
+                )
+                content = "" if link else read_data(str(root / path)).decode("utf-8-sig")
             except (OSError, ValueError):
                 content = ""
             texts[path] = Source(path, content.replace("\r\n", "\n").replace("\r", "\n"))

@@ -110,7 +110,8 @@ class RunProgress:
         seen = self._watcher.all()
         rows, again = sum(each.rows for each in seen), [each.query for each in seen if each.repeats]
         data = {"rows": rows, "batches": sum(each.batches for each in seen), "repeats": again}
-        data |= {"expired": to_builtins(self._expired)}
+        fates = {model: counted for each in seen for model, counted in each.fates.items()}
+        data |= {"expired": to_builtins(self._expired), "fates": to_builtins(fates)}
         text = (
             f"stopped after {count(rows, 'row')}; all completed batches are saved, and the next run continues"
         )

@@ -347,15 +347,19 @@ class Models:
         location, line, notes = self.renderer.locate(
             rendered, problem.start, problem.stop, problem.needle, problem.before
         )
-        if problem.opened is not None:
-            sign = rendered.sql[problem.opened]
-            opened = self.renderer.locate(rendered, problem.opened, problem.opened + 1, sign)
-            if any(note.message == THROUGH for note in opened[2]):
-                location, line, notes = opened  # an argument opens what the macro's own text does not close
+        for opened, closed in problem.opened:
+            found = self._written(rendered, opened)
+            if _in_argument(found) and (closed is None or not _in_argument(self._written(rendered, closed))):
+                location, line, notes = found  # an argument opens what it does not close
+                break
         if problem.noticed is not None:
             place, _, _ = self.renderer.locate(rendered, problem.noticed, problem.noticed + 1)
             notes.append(Note("found here", place))
         return Diagnostic(problem.code, problem.message, location, problem.help, line, tuple(notes))
+
+    def _written(self, rendered: Rendered, at: int) -> tuple[Location, str, list[Note]]:
+        """Return where a sign was written."""
+        return self.renderer.locate(rendered, at, at + 1, rendered.sql[at])
 
     def _relation(self, model: Model, analysis: Analysis) -> InputRelation:
         """Return a model as its readers see it; YAML declares columns that its SQL does not determine."""
@@ -458,6 +462,10 @@ class Models:
             for name, model in self.models.items()
             if model.node and not model.diagnostics
         }
+
+
+def _in_argument(written: tuple[Location, str, list[Note]]) -> bool:
+    return any(note.message == THROUGH for note in written[2])
 
 
 def _disabled(reference: Reference) -> Diagnostic:

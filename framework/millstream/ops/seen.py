@@ -16,7 +16,7 @@ from prometheus_client.core import Metric
 from millstream.errors import Diagnostic
 from millstream.ops.meters import MeterValues
 from millstream.physical.values import meters_of
-from millstream.results import TableChanges
+from millstream.results import Fates, TableChanges
 from millstream.run_metrics import LATENCIES
 from millstream.runner.queries.batch import Batch, Offsets
 from millstream.runner.values import (
@@ -71,6 +71,8 @@ class QueryStatus(Struct):
     restored: dict[str, float] = field(default_factory=dict)
     """Seconds in which the state of each stateful step was loaded last."""
     model_rows: Counter[str] = field(default_factory=Counter)
+    fates: dict[str, Fates] = field(default_factory=dict)
+    """What became of the records that each model read, where they can be counted one by one."""
     changes: dict[str, TableChanges] = field(default_factory=dict)
     """What tables over tables did, by model."""
     reasons: Counter[str] = field(default_factory=Counter)
@@ -217,6 +219,8 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
         }
     )
     seen.model_rows.update(batch.model_rows)
+    for model, fates in batch.fates.items():
+        seen.fates[model] = seen.fates[model] + fates if model in seen.fates else fates
     for model, each in batch.changes.items():
         seen.changes[model] = seen.changes.get(model, TableChanges()) + each
     seen.reasons.update(batch.reasons)
@@ -242,4 +246,5 @@ def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
     copied.model_rows, copied.reasons = Counter(seen.model_rows), Counter(seen.reasons)
     copied.durations, copied.latencies = seen.durations.copied(), seen.latencies.copied()
     copied.left_out, copied.changes = dict(seen.left_out), dict(seen.changes)
+    copied.fates = dict(seen.fates)
     return copied

@@ -15,6 +15,7 @@ from millstream.physical.batches import Batches, Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
 from millstream.physical.common_rows import trunk, with_one_decode
+from millstream.physical.counted import counted_source
 from millstream.physical.emit.bad_records import drops_by, goods_of, read_goods
 from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.fan_out import fits_fan_out
@@ -316,6 +317,7 @@ def _target(output: Output) -> Target:
                 sink.changes,
                 sink.tombstones,
                 any(check.keeps_out for check in output.checks),
+                counted_source(output),
             )
         case Table() as table:
             options, drops = table.settings | output.options, drops_by(output)
@@ -329,6 +331,7 @@ def _target(output: Output) -> Target:
                 log,
                 drops,
                 _versions(output, table),
+                counted_source(output),
             )
         case View():
             return ViewOutput(output.model, output.columns)

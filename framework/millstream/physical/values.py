@@ -81,6 +81,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     """If so, a record without a value follows each delete."""
     keeps_out: bool = False
     """A row that fails a data test is not sent: the record that its key had before stays."""
+    counted: str = ""
+    """The source or model of which each record gives at most one of its rows; empty if none does."""
 
 
 class Versions(Struct, frozen=True):
@@ -104,6 +106,8 @@ class TableOutput(Struct, frozen=True, tag="table"):
     log: RowLog | None = None
     drops_by: dict[str, str] = {}
     versions: Versions | None = None
+    counted: str = ""
+    """As of a sink."""
 
     @property
     def newest_by(self) -> tuple[str, ...]:

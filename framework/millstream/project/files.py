@@ -42,7 +42,7 @@ def find_files(
     walk = _Walk(str(root), suffixes, [] if problems is None else problems)
     seen: set[str] = set()
     for folder in dict.fromkeys(posixpath.normpath(folder.replace(os.sep, "/")) for folder in folders):
-        for path in walk.below(folder, frozenset()):
+        for path in walk.below(folder, frozenset(), folder):
             if path not in seen:
                 seen.add(path)
                 yield path
@@ -55,7 +55,7 @@ class _Walk(Struct):
     suffixes: tuple[str, ...]
     problems: list[Diagnostic]
 
-    def below(self, folder: str, above: frozenset[str]) -> Iterator[str]:
+    def below(self, folder: str, above: frozenset[str], top: str) -> Iterator[str]:
         full = f"{self.root}/{folder}"
         try:
             real = os.path.realpath(full)
@@ -76,13 +76,16 @@ class _Walk(Struct):
             kind = _kind(entry)
             if kind != "folder" and not name.endswith(self.suffixes):
                 continue
+            if entry.is_symlink() and (where := forbidden_target(self.root, path, top)):
+                self.report(path, f"the link points {where}", "copy what it points to into the project")
+                continue
             if not name.isascii() and not _is_utf8(name):
                 shown = os.fsencode(path).decode(errors="backslashreplace")
                 self.report(shown, "the file's name is not UTF-8", "rename it")
             elif kind == "folder":
                 if name.endswith(self.suffixes):
                     self.report(path, "this is a folder with the name of a file", "rename or remove it")
-                yield from self.below(path, above | {real})
+                yield from self.below(path, above | {real}, top)
             elif kind == "special":
                 # Reading a named pipe would block forever.
                 self.report(path, f"the file can't be read: {_SPECIAL}", "remove it")
@@ -91,6 +94,30 @@ class _Walk(Struct):
 
     def report(self, path: str, message: str, remedy: str = "check that it is readable") -> None:
         self.problems.append(Diagnostic("MS102", message, Location(path, 1, 1, 2), remedy))
+
+
+def forbidden_target(root: str, path: str, folder: str) -> str:
+    """Return where a link below a folder leads if it must not be followed: messages would show the file.
+
+    Whoever proposes a change of a model could read the environment in /proc, or a token in .git/config.
+    """
+    real = Path(os.path.realpath(f"{root}/{path}"))
+    if not (real.is_file() or real.is_dir()):
+        return ""  # reading it reports why it can't be read
+    for each in (f"{root}/{folder}", root, _repository(root)):
+        allowed = Path(os.path.realpath(each))
+        if real.is_relative_to(allowed):
+            parts = real.relative_to(allowed).parts
+            # Kubernetes mounts files as links to folders such as ..2026_11_27.
+            hidden = any(part.startswith(".") and not part.startswith("..") for part in parts)
+            return "to a hidden file" if hidden else ""
+    return "outside the repository"
+
+
+def _repository(root: str) -> Path:
+    """Return the folder of the repository that has the project, or else of the project."""
+    folder = Path(root).absolute()
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

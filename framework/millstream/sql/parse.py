@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.sql.clauses import NotSplitError
 from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
-from millstream.sql.unexpected import unclosed, unexpected_token, word_like_keyword
+from millstream.sql.unexpected import opened_before, unexpected_token, word_like_keyword
 from millstream.sql.values import Problem
 from millstream.text import Text
 from millstream.type_names import type_remedy
@@ -96,7 +96,7 @@ def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[P
         if (alike := word_like_keyword(tokens, start)) is not None:
             problems.append(alike)
             continue
-        opened = unclosed(tokens, start) if message.startswith("expected") else None
+        opened = opened_before(tokens, start) if message.startswith("expected") else ()
         problems.append(
             Problem("MS401", message, start, stop, remedy, highlight, before=before, opened=opened)
         )

@@ -28,15 +28,23 @@ def unexpected_token(tokens: list[Token], stop: int) -> tuple[Token, int | None]
     return tokens[index], tokens[first - 1].end if first else None
 
 
-def unclosed(tokens: list[Token], stop: int) -> int | None:
-    """Return where the innermost parenthesis or bracket is that is still open at `stop`."""
-    depth = 0
+def opened_before(tokens: list[Token], stop: int) -> tuple[tuple[int, int | None], ...]:
+    """Return the innermost parenthesis or bracket that is still open at `stop`, and those within it.
+
+    Each with where it is closed. Empty if none is open.
+    """
+    closing: list[int] = []
+    found: list[tuple[int, int | None]] = []
     for token in reversed(tokens):
-        if token.start < stop:
-            depth += (token.token_type in CLOSING) - (token.token_type in OPENING)
-            if depth < 0:
-                return token.start
-    return None
+        if token.start >= stop:
+            continue
+        if token.token_type in CLOSING:
+            closing.append(token.start)
+        elif token.token_type in OPENING:
+            found.insert(0, (token.start, closing.pop() if closing else None))
+            if found[0][1] is None:
+                return tuple(found)
+    return ()
 
 
 def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:

@@ -26,8 +26,8 @@ class Problem(Struct, frozen=True):
     """Where the error shows if `start` is its likely cause."""
     before: int | None = None
     """Where the token before an unexpected one ends."""
-    opened: int | None = None
-    """Where the parenthesis or bracket is that is not closed."""
+    opened: tuple[tuple[int, int | None], ...] = ()
+    """Where an open parenthesis or bracket is, and those within it, each with where it is closed."""
 
 
 class ResultColumn(Struct, frozen=True):

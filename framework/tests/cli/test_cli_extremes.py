@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,49 @@ def test_a_model_that_links_to_its_own_folder(run, shop, link):
     found = run("compile")
     assert found.code == 2
     assert "error[MS102]: this is a folder with the name of a file" in found.err
+
+
+@pytest.mark.parametrize(
+    "path", ["models/x.sql", "models/x.yml", "macros/x.py", "seeds/x.csv", "schemas/x.avsc", "models/folder"]
+)
+@pytest.mark.parametrize(
+    ("target", "where"),
+    [
+        ("elsewhere", "outside the repository"),
+        ("/proc/self/environ", "outside the repository"),
+        (".git", "to a hidden file"),
+    ],
+)
+def test_a_link_shows_no_file_that_is_not_of_the_repository(run, shop, tmp_path_factory, path, target, where):
+    if target == "elsewhere":
+        target = tmp_path_factory.mktemp("elsewhere")
+    elif target == ".git":
+        target = shop / ".git"
+        target.mkdir()
+    elif path == "models/folder":
+        target = "/proc/self"
+    if isinstance(target, Path):
+        for name in ("x.sql", "x.yml"):
+            (target / name).write_text("token: canary, (\n")
+        target = target if path == "models/folder" else target / "x.sql"
+    (shop / path).parent.mkdir(exist_ok=True)
+    (shop / path).symlink_to(target)
+    for _ in range(2):
+        found = run("compile")
+        assert found.code == 2
+        assert f"error[MS102]: the link points {where}\n --> {path}" in found.err
+        assert "canary" not in found.err + found.out
+    assert not any("canary" in each.read_text() for each in shop.glob("target/**/*.sql"))
+
+
+def test_files_that_kubernetes_mounts_are_read(run, shop):
+    """They are links to a folder that is a link to the newest version."""
+    (shop / "models/..2026_11_27").mkdir()
+    (shop / "models/..data").symlink_to("..2026_11_27")
+    for path in [each for each in (shop / "models").iterdir() if each.is_file()]:
+        path.rename(shop / "models/..data" / path.name)
+        path.symlink_to(f"..data/{path.name}")
+    assert run("compile").code == 0
 
 
 @pytest.mark.parametrize(

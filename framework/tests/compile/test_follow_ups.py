@@ -143,13 +143,22 @@ def test_a_mistake_in_a_macro_is_reported_once(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("argument", ["score * .x", "score[x"])
-def test_a_sign_that_is_wrong_in_an_argument_is_located_there(tmp_path: Path, argument: str) -> None:
+@pytest.mark.parametrize(
+    ("argument", "macro"),
+    [
+        ("score * .x", "cast({{ x }} * 2 as double)"),
+        ("score[x", "cast({{ x }} * 2 as double)"),
+        pytest.param("score(x", "cast(({{ x }}) * 2 as decimal(12, 2))", id="closed by the macro"),
+    ],
+)
+def test_a_sign_that_is_wrong_in_an_argument_is_located_there(
+    tmp_path: Path, argument: str, macro: str
+) -> None:
     for folder in ("models", "macros"):
         (tmp_path / folder).mkdir()
     (tmp_path / "pyproject.toml").write_text(FILES["pyproject.toml"])
     (tmp_path / "models/s.yml").write_text(FILES["models/s.yml"])
-    (tmp_path / "macros/twice.sql").write_text(MACROS.replace("{{ x }} * 2", "cast({{ x }} * 2 as double)"))
+    (tmp_path / "macros/twice.sql").write_text(MACROS.replace("{{ x }} * 2", macro))
     sql = f"select {{{{ twice('{argument}') }}}} as x from {{{{ source('app', 'events') }}}}"
     (tmp_path / "models/m.sql").write_text(sql)
     (found,) = compile_project(tmp_path).diagnostics

@@ -3,18 +3,19 @@
 import io
 import json
 import struct
-from collections import Counter
 from random import Random
 
+import duckdb
 import fastavro
 import pytest
+from msgspec.structs import astuple
+from support.commands import Run
 from support.long import ACCOUNTS, FRESH
 from support.running import running
-from support.runs import built, create_topics, job_of, received, send
-from support.shops import SHARE, UNOPTIMIZED
+from support.runs import built, create_topics, received, send
+from support.shops import PROFILES, SHARE, UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
-from millstream.fates import with_fates
 from millstream.results import Fates
 from millstream.runner.values import Batched
 
@@ -176,15 +177,13 @@ def expected(what, policy, *, function):
     return Fates(len(what), written, filtered, skipped, dead, 0)
 
 
-def fates_of(results, root):
-    found = with_fates(results.results, job_of(root).topology.written)
-    for each in found:
+def fates_of(results):
+    for each in results.results:
         if each.fates is not None:
-            told = each.fates
-            parts = (told.written, told.filtered, told.skipped, told.dead_letters, told.failed)
-            assert told.read == sum(parts), each
+            read, *parts = astuple(each.fates)
+            assert read == sum(parts), each
             assert min(parts) >= 0, each
-    return {each.id.partition(".")[2]: each.fates for each in found}
+    return {each.id.partition(".")[2]: each.fates for each in results.results}
 
 
 def topics(formats):
@@ -226,7 +225,7 @@ def check(shop, spark, random, formats, count):
             sent[name] = rows
             send(shop.bootstrap, {name: [(f"k{n}", value) for n, (_, value) in enumerate(rows)]})
         results, _ = built(shop.root, spark)
-        found = fates_of(results, shop.root)
+        found = fates_of(results)
         statuses = {each.id.partition(".")[2]: each.status for each in results.results}
         for name, (_, policy) in named.items():
             for model in ("kept", "shares"):
@@ -270,7 +269,7 @@ def test_a_backfill_is_counted(shop, first_spark):
     )
     send(shop.bootstrap, {"json_skip": [("k", value) for _, value in second]})
     results, _ = built(shop.root, first_spark)
-    found = fates_of(results, shop.root)
+    found = fates_of(results)
     joined = next(each for each in results.results if each.id == "model.joined")
     assert joined.backfilled == {"source.web.json_skip": 40}
     assert joined.rows_read == 60
@@ -312,7 +311,7 @@ def test_rows_of_tables_are_counted(shop, first_spark):
         # The keys of the second build are those of the first one: each row replaces another.
         sent = more_records(shop, named, seed)
         results, _ = built(shop.root, first_spark)
-        found = fates_of(results, shop.root)
+        found = fates_of(results)
         for name, (_, policy) in named.items():
             assert found[f"kept_{name}"] == expected(sent[name], policy, function=False), name
 
@@ -320,36 +319,125 @@ def test_rows_of_tables_are_counted(shop, first_spark):
 @pytest.mark.long
 def test_batches_of_a_run_are_counted(shop, first_spark):
     named = prepare_tables(shop)
-    counted, sent = Counter(), {name: [] for name in named}
+    sent = {name: [] for name in named}
     with running(shop.root, first_spark) as run:
-
-        def read():
-            return sum(each.batch.rows for each in run.of(Batched))
-
         for seed in (6, 7):
             for name, each in more_records(shop, named, seed).items():
                 sent[name] += each
-            run.until(lambda: read() == sum(map(len, sent.values())))
+            run.until(
+                lambda: sum(each.batch.rows for each in run.of(Batched)) == sum(map(len, sent.values()))
+            )
+    batches, totals = {}, {}
     for each in run.of(Batched):
-        counts = each.batch.counts
-        read_of = {f"source.web.{topic}": sum(offsets.values()) for topic, offsets in each.batch.read.items()}
-        for fate in ("rows", "skipped", "dead_letters"):
-            counted.update({(fate, id_): number for id_, number in getattr(counts, fate).items()})
-        for id_, ends in read_of.items():
-            counted["read", id_] = max(counted["read", id_], ends)  # the topics are new: these are counts
+        for model, fates in each.batch.fates.items():
+            batches[model] = batches[model] + fates if model in batches else fates
+    for each in run.watcher.all():
+        totals |= each.fates
+    assert totals == batches
     for name, (_, policy) in named.items():
-        source = f"source.web.{name}"
-        parts = read, written, skipped, dead_letters = (
-            counted["read", source],
-            counted["rows", f"model.kept_{name}"],
-            counted["skipped", source],
-            counted["dead_letters", source],
-        )
-        filtered = read - written - skipped - dead_letters
-        assert Fates(read, written, filtered, skipped, dead_letters, 0) == expected(
-            sent[name], policy, function=False
-        ), (name, parts)
-    assert written_by(shop, "kept_json_dead_letter") == counted["rows", "model.kept_json_dead_letter"]
+        assert totals[f"kept_{name}"] == expected(sent[name], policy, function=False), name
+    assert written_by(shop, "kept_json_dead_letter") == totals["kept_json_dead_letter"].written
+
+
+# -- counted by queries of their own
+
+
+KEPT = "kind <> 'bot' and value > 1"
+CHAINS = {
+    "kept": f"{SINK}select id, kind, value, at from {{{{ source('web', 'events') }}}} where {KEPT}",
+    "odd": f"{SINK}select id, value from {{{{ ref('kept') }}}} where id % 2 = 1 or value is null",
+    "small": "select id, kind, value from {{ source('web', 'events') }} where value < 5",
+    "named": f"{SINK}select id, kind from {{{{ ref('small') }}}} where kind is not null",
+    "stored": "{{ config(materialized='table', unique_key='id') }} select id, kind from {{ ref('small') }}",
+    "once": "{{ config(materialized='sink', key='id', dedupe={'keys': ['id'], 'within': '1 hour'}) }} "
+    "select id, value, at from {{ source('web', 'events') }} where value > 1",
+    "grouped": "{{ config(materialized='table', unique_key='kind') }} "
+    "select kind, count(*) as events from {{ source('web', 'events') }} group by kind",
+}
+
+
+def events(random, count, hour):
+    """Return events of an hour, in which NULL and numbers that come again are common."""
+    return [
+        {
+            "id": random.randrange(2 * count),
+            "kind": random.choice(["bot", "a", "b", None]),
+            "value": random.choice([0.5, 1.0, 1.5, 4.0, 7.5, None]),
+            "at": f"2026-01-01T{hour:02}:{random.randrange(60):02}:30Z",
+        }
+        for _ in range(count)
+    ]
+
+
+def counter(tmp_path, rows):
+    """Return a function that counts events by a condition, from their JSON and without Spark."""
+    file = tmp_path / f"{len(rows)}.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = f"read_json('{file}', columns = {{id: 'int', kind: 'text', value: 'double', 'at': 'timestamp'}})"
+    return lambda what, where="true": duckdb.sql(f"select {what} from {read} where {where}").fetchall()[0][0]
+
+
+@pytest.mark.parametrize("profile", [PROFILES, UNOPTIMIZED], ids=["optimized", "apart"])
+@pytest.mark.long
+def test_what_is_left_out_is_counted_by_queries_of_its_own(shop, first_spark, tmp_path, profile):
+    shop.write("profiles.yml", profile)
+    for name, sql in CHAINS.items():
+        shop.model(name, sql)
+    random = Random(8)
+    batches = [events(random, 60, 10), events(random, 60, 12) + events(random, 20, 9)]
+    seen = []
+    for rows, too_late in zip(batches, ["false", "\"at\" < '2026-01-01 10:00:00'"], strict=True):
+        shop.send(*(("k", row) for row in rows))
+        results, _ = built(shop.root, first_spark)
+        found, count = fates_of(results), counter(tmp_path, rows)
+        reads = {each.id.partition(".")[2]: each.reads for each in results.results}
+        assert found["grouped"] is None
+        left_out = {
+            "kept": f"not coalesce({KEPT}, false)",
+            "odd": f"not coalesce({KEPT}, false) or not coalesce(id % 2 = 1, false)",
+            "named": "not coalesce(value < 5, false) or kind is null",
+            "stored": "not coalesce(value < 5, false)",
+            "once": "not coalesce(value > 1, false)",
+        }
+        if "model.kept" in reads["odd"]:
+            left_out["odd"] = f"{KEPT} and id % 2 <> 1"
+        for model, condition in left_out.items():
+            assert found[model].filtered == count("count(*)", condition), (model, found[model])
+        assert found["once"].late == count("count(*)", f"value > 1 and {too_late}")
+        ids = count("coalesce(list(id), [])", f"value > 1 and not ({too_late})")
+        new = [each for each in dict.fromkeys(ids) if each not in seen]
+        assert (found["once"].written, found["once"].duplicates) == (len(new), len(ids) - len(new))
+        seen += new
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_run_reports_the_numbers_of_each_batch_and_all(shop):
+    shop.source(on_bad_record="skip")
+    for name, sql in CHAINS.items():
+        shop.model(name, sql)
+    shop.write("macros/share.py", SHARE)
+    shop.model("shares", f"{SINK}select id, share(value) as share from {{{{ source('web', 'events') }}}}")
+    rows = [*events(Random(9), 40, 10), {"id": 1, "kind": "a", "value": 0.0}]
+    shop.send(*(("k", row) for row in rows), ("k", "no JSON"), ("k", '{"id": "one"}'))
+    run = Run(shop.root)
+    try:
+        reads, totals = dict.fromkeys([*CHAINS.keys() - {"small", "grouped"}, "shares"], 0), {}
+        while min(reads.values()) < len(rows) + 2:
+            for model, fates in run.until("batch")["fates"].items():
+                reads[model] += fates["read"]
+                totals[model] = {
+                    name: number + totals.get(model, {}).get(name, 0) for name, number in fates.items()
+                }
+        assert run.stop() == 0
+        assert run.until("ended")["fates"] == totals
+    finally:
+        if run.process.poll() is None:
+            run.kill(whole=True)
+    assert reads == dict.fromkeys(reads, len(rows) + 2)
+    fails = sum(not row["value"] for row in rows)  # 1 / 0, and 1 / None
+    assert (totals["shares"]["skipped"], totals["once"]["skipped"]) == (2 + fails, 2)
+    assert all(sum(fates.values()) == 2 * fates["read"] for fates in totals.values())
 
 
 @pytest.mark.long

@@ -161,6 +161,7 @@ def _sum(query: Query, total: Outcome, tried: _Try) -> Outcome:
         counts=total.counts + tried.counts,
         expired=sum_of_states((*total.expired, *rows_of_states(query, tried.seen.expired))),
         late=sum_of_states((*total.late, *rows_of_states(query, tried.seen.late))),
+        duplicates=sum_of_states((*total.duplicates, *rows_of_states(query, tried.seen.duplicates))),
     )
 
 
@@ -202,6 +203,7 @@ def _run(
                     backfilled=tried.backfilled,
                     expired=rows_of_states(query, tried.seen.expired),
                     late=rows_of_states(query, tried.seen.late),
+                    duplicates=rows_of_states(query, tried.seen.duplicates),
                 )
                 break
             total = _sum(query, total, tried)
@@ -215,6 +217,7 @@ def _run(
             counts=total.counts + outcome.counts,
             expired=sum_of_states((*total.expired, *outcome.expired)),
             late=sum_of_states((*total.late, *outcome.late)),
+            duplicates=sum_of_states((*total.duplicates, *outcome.duplicates)),
         )
     return replace(outcome, seconds=round(time.monotonic() - began, 3))
 
@@ -257,6 +260,7 @@ def _once(
         backfilled=tried.backfilled,
         expired=rows_of_states(query, tried.seen.expired),
         late=rows_of_states(query, tried.seen.late),
+        duplicates=rows_of_states(query, tried.seen.duplicates),
         changes=tried.changes if query.maintaining is not None else None,
         left_out=left_out | dict(context.left_out),
     )

@@ -9,9 +9,10 @@ from datetime import datetime, timezone
 from msgspec import Struct
 
 from millstream.deployment.intents import FullRefresh
-from millstream.physical.values import DeadLetters, Query, SinkOutput, TableOutput, Target, ViewOutput
+from millstream.physical.values import DeadLetters, Query, SinkOutput, TableOutput, Target
 from millstream.results import ModelResult, RunResults, TableChanges
-from millstream.runner.queries.results import Outcome, StateRows
+from millstream.runner.queries.fates import counts_of, fates_of, rows_of_table
+from millstream.runner.queries.results import Outcome, of_model
 from millstream.runner.values import Job
 
 
@@ -77,25 +78,25 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
         for target in query.outputs:
             if isinstance(target, DeadLetters):
                 continue
-            tests = () if isinstance(target, ViewOutput) else target.tests
-            drops_by = {} if isinstance(target, ViewOutput) else target.drops_by
-            ids = {target.model, *(each.relation for each in query.sources), *tests}
-            left_out = outcome.counts.of(ids, drops_by)
+            left_out = counts_of(outcome.counts, query, target)
             problem = outcome.left_out.get(target.model) or outcome.problem
             reads, failed = outcome.reads, outcome.failed
             again = outcome.backfilled.get(target.model, {})
             if target.model in outcome.left_out:
                 # The other models go on without it; it reads these records when it joins the query again.
                 reads, failed = dict.fromkeys(reads, 0), reads
+            status = "error" if target.model in outcome.left_out else outcome.status
+            written = _written(target, query, outcome, done)
+            read = {id_: count + again.get(id_, 0) for id_, count in reads.items()}
             yield ModelResult(
                 target.model,
-                "error" if target.model in outcome.left_out else outcome.status,
+                status,
                 query.name,
                 outcome.rows + sum(outcome.failed.values()) + sum(again.values()),
                 outcome.seconds,
                 problem.message if problem else outcome.message,
                 reads,
-                _written(target, query, outcome, done),
+                written,
                 None if outcome.changes is None else outcome.changes.stored,
                 outcome.changes,
                 left_out.skipped,
@@ -103,19 +104,18 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
                 left_out.tests,
                 failed,
                 again,
-                expired=_of_model(target.model, outcome.expired),
-                late=_of_model(target.model, outcome.late),
+                expired=of_model(target.model, outcome.expired),
+                late=of_model(target.model, outcome.late),
+                fates=fates_of(
+                    target, read, written, left_out, outcome.duplicates, outcome.late, unfinished=failed
+                ),
             )
-
-
-def _of_model(model: str, states: Iterable[StateRows]) -> int:
-    return sum(each.rows for each in states if model in each.models)
 
 
 def _written(target: Target, query: Query, outcome: Outcome, done: Done) -> int | None:
     match target:
         case SinkOutput():
             return done.written.get(target.topic)
-        case TableOutput(tests=()) if len(query.outputs) == 1 and query.maintaining is None:
-            return outcome.counts.rows.get(target.model)
+        case TableOutput():
+            return rows_of_table(target, query, outcome.counts)
     return None

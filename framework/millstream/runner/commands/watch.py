@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.runner.queries.batches import TOPIC, state_of
+from millstream.runner.queries.batches import records_of_topics, state_of
 from millstream.runner.queries.counts import Observed, observed
 from millstream.runner.queries.counts import counts as sum_of
 from millstream.runner.queries.results import Counts
@@ -24,6 +24,7 @@ class _Rows(NamedTuple):
 
     expired: int
     late: int
+    duplicates: int
 
 
 class Seen:
@@ -45,10 +46,12 @@ class Seen:
     def add(self, batches: Iterable[StreamingQueryProgress]) -> None:
         for each in batches:
             self._rows[each.batchId] = each.numInputRows
-            self._reads[each.batchId] = self._of_topics(each)
+            self._reads[each.batchId] = records_of_topics(each)
             self._observed |= observed([each])
             states = [state_of(state) for state in each.stateOperators]
-            self._states[each.batchId] = [_Rows(state.expired, state.late) for state in states]
+            self._states[each.batchId] = [
+                _Rows(state.expired, state.late, state.duplicates) for state in states
+            ]
             self.restored = latest(self.restored, states)
 
     @property
@@ -65,6 +68,11 @@ class Seen:
         """How many rows came too late for each state, in the same order."""
         return self._total(lambda rows: rows.late)
 
+    @property
+    def duplicates(self) -> tuple[int, ...]:
+        """How many rows each state dropped as duplicates, in the same order."""
+        return self._total(lambda rows: rows.duplicates)
+
     def _total(self, number: Callable[[_Rows], int]) -> tuple[int, ...]:
         batches = [map(number, states) for states in self._states.values()]
         return tuple(map(sum, zip_longest(*batches, fillvalue=0)))
@@ -78,16 +86,8 @@ class Seen:
         """How many records of each source or model were read."""
         found = dict.fromkeys(self._relations.values(), 0)
         for batch in self._reads.values():
-            for topic, count in batch.items():
-                found[self._relations[topic]] += count
-        return found
-
-    def _of_topics(self, batch: StreamingQueryProgress) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for source in batch.sources:
-            if (named := TOPIC.search(source.description)) and named[1] in self._relations:
-                # If a query reads a topic several times, Spark lists each read.
-                found[named[1]] = max(found.get(named[1], 0), source.numInputRows)
+            for topic in batch.keys() & self._relations.keys():
+                found[self._relations[topic]] += batch[topic]
         return found
 
 

@@ -29,6 +29,7 @@ from millstream.runner.live.pacing import Pacing
 from millstream.runner.live.progress_listener import Listener
 from millstream.runner.live.together import AtOneMoment, Together
 from millstream.runner.queries.batch import Batch, Offsets, has_read
+from millstream.runner.queries.fates import fates_of_batch
 from millstream.runner.queries.gate import Gate
 from millstream.runner.queries.moment import moment_of
 from millstream.runner.queries.realtime import start_realtime
@@ -346,7 +347,8 @@ class SupervisedQuery:
             self._restored = latest(self._restored, event.operators)
             if time.monotonic() - self._noted > FIGURES:
                 self._note()
-            self._running.tell(Batched(self.query.name, event))
+            counted = replace(event, fates=fates_of_batch(self.query, event))
+            self._running.tell(Batched(self.query.name, counted))
             if has_read(event, self._ends) and not self._rebuilds:
                 self.caught_up.set()
         else:

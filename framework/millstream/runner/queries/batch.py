@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from millstream.results import TableChanges
+from millstream.results import Fates, TableChanges
 from millstream.runner.queries.results import Counts
 from millstream.state_figures import OperatorState
 
@@ -22,6 +22,8 @@ class Batch(Struct, frozen=True):
     """Seconds by Spark's name of each phase: `addBatch`, `queryPlanning`, `walCommit`…"""
     read: dict[str, dict[int, int]] = {}
     """The offsets up to which each topic has been read."""
+    records: dict[str, int] = {}
+    """How many records of each topic it has read."""
     behind: dict[str, int] = {}
     """The number of available records of each topic that are not read yet."""
     watermark: str = ""
@@ -43,6 +45,9 @@ class Batch(Struct, frozen=True):
     """Dead letters by their reasons, without numbers and quoted texts."""
     latency: float | None = None
     """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
+
+    fates: dict[str, Fates] = {}
+    """What became of its records, by model, where they can be counted one by one."""
 
     @property
     def model_rows(self) -> dict[str, int]:

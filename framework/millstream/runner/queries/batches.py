@@ -35,6 +35,7 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
             name: took / 1000 for name, took in progress.durationMs.items() if name != "triggerExecution"
         },
         read=read,
+        records=records_of_topics(progress),
         behind=behind,
         watermark=progress.eventTime.get("watermark", ""),
         late=sum(each.numRowsDroppedByWatermark for each in states),
@@ -49,6 +50,16 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
         reasons=reasons(progress.observedMetrics.values()),
         latency=_latency(progress),
     )
+
+
+def records_of_topics(progress: StreamingQueryProgress) -> dict[str, int]:
+    """Return how many records of each topic a batch has read."""
+    found: dict[str, int] = {}
+    for source in progress.sources:
+        if named := TOPIC.search(source.description):
+            # If a query reads a topic several times, Spark lists each read.
+            found[named[1]] = max(found.get(named[1], 0), source.numInputRows)
+    return found
 
 
 def state_of(state: StateOperatorProgress) -> OperatorState:

@@ -92,6 +92,10 @@ def rows_of_states(query: Query, rows: Sequence[int]) -> tuple[StateRows, ...]:
     )
 
 
+def of_model(model: str, states: Iterable[StateRows]) -> int:
+    return sum(each.rows for each in states if model in each.models)
+
+
 def sum_of_states(states: Iterable[StateRows]) -> tuple[StateRows, ...]:
     found: dict[tuple[str, tuple[str, ...]], StateRows] = {}
     for each in states:
@@ -122,5 +126,7 @@ class Outcome(Struct, frozen=True):
     expired: tuple[StateRows, ...] = ()
     late: tuple[StateRows, ...] = ()
     """Rows that were dropped because they were older than the watermark."""
+    duplicates: tuple[StateRows, ...] = ()
+    """Rows that a dedupe dropped because their key came before."""
     left_out: dict[str, Diagnostic] = {}
     """Models that failed on their own; the query ran without them."""
