@@ -56,7 +56,7 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
         errors += _check_name(module, node)
         errors += check_plain(module, node, "the function")
         digest, statements = digests.of(node)
-        imports = tuple(dict.fromkeys(imports_of(statements)))
+        imports = tuple(dict.fromkeys(imports_of(statements, module.text.path)))
         errors += _unknown(module, statements)
         found[node.name] = structs.replace(_function(module, node, hints, digest), imports=imports)
     errors = [*dict.fromkeys(errors), *hints.errors]  # several functions can use one statement
@@ -73,9 +73,12 @@ def _check_name(module: Module, node: Def) -> Iterator[Diagnostic]:
 
 def _unknown(module: Module, statements: Iterable[ast.stmt]) -> Iterator[Diagnostic]:
     """Warn of calls by which functions can change although their text does not."""
-    for call in unknown_in(statements):
+    for call in unknown_in(statements, module.text.path):
         message = f"what `{ast.unparse(call)}` returns or runs can change unnoticed"
-        remedy = "write its argument as a text; or rebuild the models that use it when its content changes."
+        remedy = (
+            'write what it reads as a text, as in Path(__file__).parent / "rates.csv"; or rebuild the models '
+            "that use it when its content changes."
+        )
         yield structs.replace(module.error(call, "MS323", message, remedy), severity="warning")
 
 

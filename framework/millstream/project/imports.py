@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -17,12 +17,16 @@ from msgspec.structs import replace
 from millstream.project.digests import Digests
 from millstream.project.python_module import parse_module
 from millstream.project.values import Function, Import
+from millstream.project.written_paths import path_of
 from millstream.text import Text
 
 _OPENING = frozenset(("open", "read_text", "read_bytes", "read_csv", "read_json", "read_parquet", "Path"))
 """Calls whose first argument can be the path of a file."""
 _READING = frozenset(("read_text", "read_bytes", "read_csv", "read_json", "read_parquet", "import_module"))
-_RUNNING = frozenset(("exec", "eval", "open", "__import__"))
+_METHODS = frozenset(("read_text", "read_bytes"))
+"""Methods of a path; their arguments are none."""
+_COMPUTING = frozenset(("exec", "eval", "__import__"))
+_RUNNING = _COMPUTING | {"open"}
 """Built-in functions that do the same, or run code."""
 _SOURCES = ("", "src")
 """The folders of a project that Python imports from."""
@@ -42,8 +46,11 @@ class Imported(Struct, frozen=True):
         )
 
 
-def imports_of(statements: Iterable[ast.stmt], package: str = "") -> Iterator[Import]:
-    """Yield what statements import, also within functions; `package` is what relative imports start from."""
+def imports_of(statements: Iterable[ast.stmt], file: str, package: str = "") -> Iterator[Import]:
+    """Yield what statements of a file import, also within functions.
+
+    `package` is what relative imports start from.
+    """
     for statement in statements:
         for node in ast.walk(statement):
             match node:
@@ -53,31 +60,46 @@ def imports_of(statements: Iterable[ast.stmt], package: str = "") -> Iterator[Im
                     parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
                     base = ".".join([*parents, *([module] if module else [])])
                     yield from (Import(base, "" if each.name == "*" else each.name) for each in names)
-                case ast.Call(func=called, args=[ast.Constant(value=str(text)), *_]):
-                    if _name(called) == "import_module":
-                        yield Import(text)
-                    elif _name(called) in _OPENING:
-                        yield Import(text, file=True)
+                case ast.Call() if (found := _argument(node, file)) is not None:
+                    yield found
 
 
-def unknown_in(statements: Iterable[ast.stmt]) -> Iterator[ast.Call]:
+def unknown_in(statements: Iterable[ast.stmt], file: str) -> Iterator[ast.Call]:
     """Yield the calls whose result no digest covers: of computed code, paths and modules."""
     for statement in statements:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and not _is_literal(node):
+            if isinstance(node, ast.Call) and not _is_literal(node, file):
                 name, own = _name(node.func), isinstance(node.func, ast.Name)
                 if name in _READING or (own and name in _RUNNING):
                     yield node
 
 
-def _is_literal(call: ast.Call) -> bool:
-    """Return whether the path or module that is called with is written as a text."""
-    match call:
-        case ast.Call(args=[ast.Constant(value=str()), *_]):
-            return True
-        case ast.Call(func=ast.Attribute(value=ast.Call(func=called, args=[ast.Constant(value=str()), *_]))):
-            return _name(called) == "Path"
-    return False
+def _argument(call: ast.Call, file: str) -> Import | None:
+    """Return the module or the file that a call reads, if it is written there."""
+    name, first = _name(call.func), call.args[:1]
+    if name == "import_module":
+        text = _text(first)
+        return None if text is None else Import(text)
+    if name not in _OPENING:
+        return None
+    own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    places = own if own and name in _METHODS else [*own, *first]
+    found = next((path for each in places if (path := path_of(each, file)) is not None), file)
+    return Import(found, file=True) if found != file else None
+
+
+def _is_literal(call: ast.Call, file: str) -> bool:
+    """Return whether the code that a call runs, or the module or file that it reads, is written there."""
+    if _name(call.func) in _COMPUTING:
+        return _text(call.args) is not None
+    return _argument(call, file) is not None
+
+
+def _text(arguments: Sequence[ast.expr]) -> str | None:
+    match arguments:
+        case [ast.Constant(value=str(text)), *_]:
+            return text
+    return None
 
 
 def _name(called: ast.expr) -> str:
@@ -109,7 +131,7 @@ def paths_reached(root: Path, file: Path) -> Iterator[str]:
     path = file.relative_to(root).as_posix()
     module, _ = parse_module(Text(path, _bytes(file).decode(errors="replace")))
     package = path.removeprefix("src/").rpartition("/")[0].replace("/", ".")
-    for each in imports_of(module.body if module else (), package):
+    for each in imports_of(module.body if module else (), path, package):
         if each.file:
             yield each.module
             continue
@@ -176,7 +198,7 @@ class _Modules:
         package = wanted.module if path.endswith("__init__.py") else wanted.module.rpartition(".")[0]
         parent = wanted.module.rpartition(".")[0]
         above = [Import(parent)] if parent and self._path(parent) else []
-        return [*above, *imports_of(statements, package)]
+        return [*above, *imports_of(statements, path, package)]
 
     def _path(self, module: str) -> str | None:
         """Return the file of a module of the project."""

@@ -18,12 +18,13 @@ from rates.asia import factor as of_asia
 from rates.unused import nothing
 
 LIMITS = json.loads(Path("rates/limits.json").read_text())
+ZONES = json.loads((Path(__file__).resolve().parents[1] / "rates" / "zones.json").read_text("utf-8"))
 
 
 def rated(value: float) -> float:
     from rates.late import shift
 
-    return numpy.float64(europe.times(value)) * of_asia() + shift() + LIMITS["most"]
+    return numpy.float64(europe.times(value)) * of_asia() + shift() + LIMITS["most"] + ZONES["north"]
 
 
 def plain(value: float) -> float:
@@ -33,7 +34,9 @@ FILES = {
     "macros/rated.py": FUNCTION,
     "rates/__init__.py": "",
     "rates/europe.py": "from .common import FACTOR\n\n\ndef times(value):\n    return value * FACTOR\n",
-    "rates/common.py": "FACTOR = 2\n",
+    "rates/common.py": "import os\nFACTOR = 2 * int(open(os.path.join(os.path.dirname(__file__), 'one.txt')).read())\n",
+    "rates/one.txt": "1",
+    "rates/zones.json": '{"north": 7}\n',
     "rates/asia.py": "def factor():\n    return OWN\n\n\nOWN = 3\n\n\ndef other():\n    return 4\n",
     "rates/late.py": "def shift():\n    return 1\n",
     "rates/limits.json": '{"most": 5}\n',
@@ -61,6 +64,8 @@ def functions(shop):
         ("rates/asia.py", "OWN = 3", "OWN = 4"),
         ("rates/late.py", "return 1", "return 2"),
         ("rates/limits.json", "5", "6"),
+        ("rates/zones.json", "7", "8"),
+        ("rates/one.txt", "1", "2"),
         ("rates/__init__.py", "", "import rates.asia\n\nrates.asia.OWN = 9\n"),
     ],
 )
@@ -78,6 +83,7 @@ def test_what_a_function_imports(shop, path, old, new):
         ("rates/asia.py", "return 4", "return 5"),
         ("rates/europe.py", "def times", "# a comment\ndef times"),
         ("rates/unused.py", "1", "2"),
+        ("macros/rated.py", "def plain", "# a comment\ndef plain"),
     ],
 )
 def test_what_it_does_not_read(shop, path, old, new):

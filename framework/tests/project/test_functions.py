@@ -259,6 +259,10 @@ def test_two_hundred_files_take_a_moment():
         ("eval('1 + 1')", False),
         ("code.read()", False),
         ("gate.open(code)", False),
+        ("Path(code).read_text('utf-8')", True),
+        ("open(Path(__file__).parent / code).read()", True),
+        ("open(os.path.join(os.path.dirname(__file__), 'rates.csv')).read()", False),
+        ("(Path(__file__).parent / 'rates.csv').read_text('utf-8')", False),
     ],
 )
 def test_content_that_can_change_unnoticed(call, reported):
