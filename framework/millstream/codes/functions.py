@@ -64,9 +64,9 @@ MS322 Generator defined twice
     A file defines two generators with the same name. Keep one for each topic.
 MS323 Content that can change unnoticed
     Queries are checked for changes of a function's text, of the modules that it imports and of the files that
-    it opens under a path that is written there, such as `Path(__file__).parent / "rates.csv"`. What `exec` and
-    `eval` run, and what is read or imported under a computed name, is unknown. Write the name as a text, or
-    rebuild the models that call the function when the content changes.
+    it opens under a path that is written there, such as `Path(__file__).parent / "rates.csv"`. What `exec`
+    and `eval` run, and what is read or imported under a computed name, is unknown. Write the name as a text,
+    or rebuild the models that call the function when the content changes.
 MS324 Module that does not exist
     A file in `macros/` or `seeds/` imports a module of the project, or a name from one, that does not exist.
     The import would fail when the file is first used. Fix the name, or add the module. Relative imports
