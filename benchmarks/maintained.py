@@ -93,7 +93,7 @@ def project(root, models) -> None:
         if name not in {"orders", "customers"}:
             write(root, f"{name}_full", key, sql, ", refresh='full'")
         if name == "sums":
-            write(root, f"{name}_weights", key, sql, ", refresh='weights'")
+            write(root, f"{name}_by_keys", key, sql, ", refresh='keys'")
 
 
 def measure(spark, root, rows, rounds) -> None:

@@ -123,10 +123,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     ] = None
     store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None
     refresh: Annotated[
-        Literal["full", "weights"] | None,
+        Literal["full", "keys"] | None,
         about(
             "table over tables: full: compute all rows for each change, and store the differences; "
-            "weights: add changes to counts and exact sums, without reading the input"
+            "keys: compute touched rows from the input, even if changes could be added to counts and sums"
         ),
     ] = None
     every: Annotated[

@@ -85,7 +85,7 @@ def test_sql_without_touched_keys_is_refused_unless_it_is_computed_in_full(tmp_p
     assert not found.by
 
 
-WEIGHTS = config("type", ", refresh='weights'")
+WEIGHTS = config("type")
 COUNTED = f"select type, count(*) as n, sum(amount) as total from {ORDER} group by type"
 WITHOUT_WEIGHTS = {
     "no count of rows": (WEIGHTS, f"select type, sum(amount) as total from {ORDER} group by type"),
@@ -95,7 +95,7 @@ WITHOUT_WEIGHTS = {
     "groups that HAVING leaves out": (WEIGHTS, f"{COUNTED} having count(*) > 1"),
     "an expression of aggregates": (WEIGHTS, f"select type, count(*) as n, sum(amount) / count(*) as average from {ORDER} group by type"),
     "a join": (WEIGHTS, f"select o.type, count(*) as n from {ORDER} as o join {VISIT} as v on o.type = v.path group by o.type"),
-    "no option": (config("type"), COUNTED),
+    "an option": (config("type", ", refresh='keys'"), COUNTED),
 }  # fmt: skip
 
 
@@ -147,9 +147,9 @@ def test_an_input_in_a_store_without_a_change_feed_is_refused(tmp_path):
     ("options", "sql", "message"),
     [
         ("refresh='full'", "select user_id as k, count(*) as n from {{ source('shop', 'events') }} group by user_id", "'m' reads events row by row"),
-        ("refresh='weights'", "select a as k, count(*) as n from {{ ref('letters') }} group by a", "'m' reads only seeds"),
+        ("refresh='keys'", "select a as k, count(*) as n from {{ ref('letters') }} group by a", "'m' reads only seeds"),
         ("every='1 minute'", f"select type as k, count(*) as n from {ORDER} group by type", "'m' has no refresh='full'"),
-        ("every='1 minute', refresh='weights'", f"select type as k, count(*) as n from {ORDER} group by type", "'m' has no refresh='full'"),
+        ("every='1 minute', refresh='keys'", f"select type as k, count(*) as n from {ORDER} group by type", "'m' has no refresh='full'"),
     ],
 )  # fmt: skip
 def test_options_that_only_tables_over_tables_have(tmp_path, options, sql, message):

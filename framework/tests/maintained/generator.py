@@ -20,7 +20,7 @@ class Made:
     sql: str = ""
     """With `{semi}` and `{anti}`, `{is}` for equality of NULLs, and `{x}` for an input."""
     full: bool = False
-    weights: bool = False
+    by_keys: bool = False
     reads: tuple[str, ...] = ()
 
     def for_spark(self):
@@ -33,7 +33,7 @@ class Made:
 
     def model(self):
         keys = ", ".join(f"'{key}'" for key in self.keys)
-        how = "full" if self.full else "weights" if self.weights else ""
+        how = "full" if self.full else "keys" if self.by_keys else ""
         refresh = f", refresh='{how}'" if how else ""
         return f"{{{{ config(materialized='table', unique_key=[{keys}]{refresh}) }}}}\n{self.for_spark()}"
 
@@ -202,8 +202,8 @@ def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each f
             )
             having = " having count(*) > 1" if draw(st.integers(0, 3)) == 0 else ""
             sql = f"select {', '.join(items + measures)} from {clause}{where} group by {', '.join(keys)}{having}"
-            weights = draw(st.booleans())
-            return Made(name, columns | more, tuple(columns), sql, weights=weights, reads=tuple(reads))
+            by_keys = draw(st.booleans())
+            return Made(name, columns | more, tuple(columns), sql, by_keys=by_keys, reads=tuple(reads))
         case "join":
             clause, sources, reads = draw(joined(known))
             items, columns = [], {}

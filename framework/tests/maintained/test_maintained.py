@@ -151,8 +151,7 @@ def forms():
     for number, (name, (columns, sql)) in enumerate(FORMS.items()):
         reads = tuple(table.name for table in BASE if f"{{{table.name}}}" in sql)
         keys = KEYS_OF.get(name, tuple(columns))
-        weights = name == "counts and sums"
-        made.append(Made(f"m{number}", columns, keys, sql, weights=weights, reads=reads))
+        made.append(Made(f"m{number}", columns, keys, sql, reads=reads))
     return Sequence(list(BASE), made)
 
 

@@ -84,7 +84,7 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
     if not problems and spec.materialization.refresh != "full":
         try:
             whole = not any(check.keeps_out for check in spec.checks)
-            weights = whole and spec.materialization.refresh == "weights"
+            weights = whole and spec.materialization.refresh != "keys"
             maintenance = derive(spec.query, keys, relations, weights=weights)
         except NotDerivedError as error:
             message = f"it is unknown which rows of '{spec.name}' a change touches: {error.why}"
