@@ -254,7 +254,7 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     """How long a version of a row is kept after its end, or `all`; None: only the newest one is stored."""
     store: str | None = None
     refresh: str | None = None
-    """How a table over tables is kept equal to its SQL: `full`, `keys`, or by weights where they are exact."""
+    """How a table over tables is kept equal to its SQL: `full`, `keys`, or by weights where exact."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 
