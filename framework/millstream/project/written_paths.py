@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 _SAME = frozenset(("Path", "PurePath", "str", "fspath", "abspath", "realpath"))
 """Functions that return the path that they are called with."""
-_UNCHANGED = frozenset(("resolve", "absolute", "as_posix", "expanduser"))
+_UNCHANGED = frozenset(("resolve", "absolute", "as_posix"))
 
 
 def path_of(node: ast.expr, file: str) -> str | None:
