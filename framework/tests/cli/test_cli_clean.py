@@ -1,6 +1,5 @@
 """`millstream clean`."""
 
-import contextlib
 import os
 import pty
 import re
@@ -9,6 +8,7 @@ import sys
 
 import pytest
 from support.kafka import pid_told_by, user
+from support.terminal import all_shown
 
 from millstream.broker import broker_status
 from millstream.machine.holders import signed
@@ -163,11 +163,7 @@ def test_confirmation_on_a_terminal(built, said, arguments, left):
         os.write(ours, said)
         out = process.communicate(timeout=30)[0]
     os.close(theirs)
-    asked = b""
-    with contextlib.suppress(OSError):  # EIO, when all is read
-        while data := os.read(ours, 10_000):
-            asked += data
-    os.close(ours)
+    asked = all_shown(ours)
     assert (b"Remove .millstream (" in asked) == bool(said)
     assert (built / ".millstream").is_dir() == left
     assert out.startswith(b"nothing was removed" if left else b"removed target")
