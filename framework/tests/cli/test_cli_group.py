@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from support.terminal import all_shown
 
 from millstream.cli.failures import guarded
 from millstream.cli.group import millstream
