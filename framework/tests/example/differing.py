@@ -8,18 +8,22 @@ REFERENCES = {"products": "product_id", "user_profiles": "user_id"}
 
 
 def stale(root, records, target=None):
-    """Return the keys of reference tables that hold another record than the newest."""
+    """Return the keys of reference tables that hold another record than the newest, with the times of both."""
     found = []
     for name, key in REFERENCES.items():
         newest = latest(records[name])
         rows = {row[key]: row["timestamp"] for row in table_rows(root, f"source.shop.{name}", target)}
-        found += [each for each, row in newest.items() if rows.get(each) != row["timestamp"]]
+        found += [
+            (name, each, rows.get(each), row["timestamp"])
+            for each, row in newest.items()
+            if rows.get(each) != row["timestamp"]
+        ]
     return found
 
 
 def differences(root, bootstrap, records, target=None, *, again=False):
     """Tell what differs from what is expected; `again`: records may come again, as their headers tell."""
-    assert stale(root, records, target) == []
+    assert not (old := stale(root, records, target)), old
     wanted = expected(records)
     found = {
         name: as_rows(

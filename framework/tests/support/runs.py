@@ -66,14 +66,26 @@ def _led(admin, topic, partitions):
 
 
 def send(bootstrap, records, headers=None):
-    """Send records by topic: keys and values, which are texts, bytes or what becomes JSON."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    """Send records by topic: keys and values, which are texts, bytes or what becomes JSON.
+
+    Records that are sent once more stay in their order, on which the rows of reference topics depend.
+    """
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "enable.idempotence": True})
+    failed = []
     for topic, rows in records.items():
         for key, value in rows:
             known = value is None or isinstance(value, str | bytes)
             data = value if known else json.dumps(value)
-            queue_record(producer, topic, key=key, value=data, headers=headers)
+            queue_record(
+                producer,
+                topic,
+                key=key,
+                value=data,
+                headers=headers,
+                on_delivery=lambda error, _: failed.append(error) if error else None,
+            )
     assert producer.flush(30) == 0
+    assert not failed, failed
 
 
 def queue_record(producer, topic, **record):
