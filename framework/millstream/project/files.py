@@ -99,7 +99,7 @@ class _Walk(Struct):
 def forbidden_target(root: str, path: str, folder: str) -> str:
     """Return where a link below a folder leads if it must not be followed: messages would show the file.
 
-    Whoever proposes a change of a model could read the environment in /proc, or a token in .git/config.
+    Otherwise, a pull request with such a link could show the environment in /proc, or a token in .git/config.
     """
     real = Path(os.path.realpath(f"{root}/{path}"))
     if not (real.is_file() or real.is_dir()):
