@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.optimizer.context import Hints
-from millstream.plan.nodes import Decode, Filter, Output, Plan, TopicScan
+from millstream.plan.nodes import Filter, Node, Output, Plan, TopicScan
+from millstream.plan.row_by_row import input_of_rows
 from millstream.results import Came, Counted, Kept, RunResults
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
@@ -47,16 +48,9 @@ def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, 
     """Follow a model to the topic that its query reads; None if rows are created, joined or grouped."""
     filters: dict[str, None] = {}
     digests = [output.input.fingerprint]
-    node = output.input
-    while True:
+    node: Node | None = output.input
+    while node is not None:
         match node:
-            case Filter():
-                filters |= dict.fromkeys(node.models)
-                node = node.input
-            case Decode() if not node.unique_by:
-                node = node.input
-            case _ if node.one_to_one:
-                (node,) = node.inputs
             case TopicScan() if node.relation in reads:
                 digest = blake2b("\n".join(digests).encode(), digest_size=12).hexdigest()
                 return Chain(node.relation, tuple(filters), digest)
@@ -64,7 +58,10 @@ def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, 
                 node = outputs[node.relation].input  # its topic is written, but not read
                 digests.append(node.fingerprint)
             case _:
-                return None
+                if isinstance(node, Filter):
+                    filters |= dict.fromkeys(node.models)
+                node = input_of_rows(node)
+    return None
 
 
 # -- counts of a build

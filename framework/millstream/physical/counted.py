@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from millstream.plan.nodes import Decode, Dedupe, Filter, Output, TopicScan
+from millstream.plan.nodes import Dedupe, Node, Output, TopicScan
+from millstream.plan.row_by_row import input_of_rows
 
 
 def counted_source(output: Output) -> str:
     """Return the source or model that owns the topic; empty if rows are joined, grouped or generated."""
-    node = output.input
-    while True:
+    node: Node | None = output.input
+    while node is not None:
         match node:
             case TopicScan():
                 return node.relation
-            case Filter() | Dedupe(by_position=False):
+            case Dedupe(by_position=False):
                 node = node.input
-            case Decode() if not node.unique_by:
-                node = node.input
-            case _ if node.one_to_one:
-                (node,) = node.inputs
             case _:
-                return ""
+                node = input_of_rows(node)
+    return ""
