@@ -28,6 +28,7 @@ from millstream.runner.live.consumer_offsets import Commits
 from millstream.runner.live.pacing import Pacing
 from millstream.runner.live.progress_listener import Listener
 from millstream.runner.live.together import AtOneMoment, Together
+from millstream.runner.live.turnstile import Turnstile, turnstile
 from millstream.runner.queries.batch import Batch, Offsets, has_read
 from millstream.runner.queries.fates import fates_of_batch
 from millstream.runner.queries.gate import Gate
@@ -92,7 +93,8 @@ class SupervisedQuery:
         self._turn = running.turn(query)
         self._together = together
         self._at_one_moment = AtOneMoment(together, self._turn)
-        self._gate = Gate(self._at_one_moment)
+        self._gate = Gate(self._at_one_moment, self._turn.put_back if self._turn else lambda: None)
+        self._turnstile: Turnstile | None = None
         self._pacing: Pacing | None = None
         self._halted = False
         self._lock = threading.Lock()
@@ -190,6 +192,8 @@ class SupervisedQuery:
         """Stop the query after its current batch, or at `deadline` of the monotonic clock."""
         with self._lock:
             streaming = self._streaming
+            if self._turnstile is not None:
+                self._turnstile.close()
         if streaming is None:
             return
         try:
@@ -258,6 +262,8 @@ class SupervisedQuery:
             self._together.leave(self._gate)
             with self._lock:
                 self._streaming = None
+                if self._turnstile is not None:
+                    self._turnstile.leave()
         return None if error is None else self._running.problem(self.query, error)
 
     def _start(self, listener: Listener) -> StreamingQuery | None:
@@ -290,6 +296,8 @@ class SupervisedQuery:
                     self._streaming = start(spark, query, context, listener, **Every(DEFAULT).options)
                 case (Every() | Passes()) as chosen:
                     self._streaming = start(spark, query, context, listener, **chosen.options)
+                    if isinstance(chosen, Every) and self._turn is not None and query.maintaining is None:
+                        self._turnstile = turnstile(spark, self._streaming, self._turn)
             if self._pacing is not None:
                 self._pacing.begin(self._streaming)
             return self._streaming

@@ -16,9 +16,13 @@ class ClosedError(Exception):
 class Gate:
     """Every batch of a query passes it: nothing is stored or sent outside."""
 
-    def __init__(self, turn: AbstractContextManager[Any] | None = None) -> None:
+    def __init__(
+        self, turn: AbstractContextManager[Any] | None = None, put_back: Callable[[], None] = lambda: None
+    ) -> None:
         self._turn = turn or nullcontext()
         """Limits the number of simultaneous batches of all queries."""
+        self._put_back = put_back
+        """Lets another query have the turn, if this one has it already and has to wait at the gate."""
         self._lock = threading.Lock()
         self._is_closed: Callable[[], bool] = lambda: False
         self.waiting = False
@@ -26,7 +30,9 @@ class Gate:
 
     def __enter__(self) -> None:
         self.waiting = True
-        self._lock.acquire()
+        if not self._lock.acquire(blocking=False):
+            self._put_back()
+            self._lock.acquire()
         self.waiting = False
         try:
             self._check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 PATIENCE = 4
@@ -26,13 +27,15 @@ class Turns:
         self._line: list[Turn] = []
         self._changed = threading.Condition()
 
-    def take(self, turn: Turn) -> bool:
-        """Wait for a turn; return whether it is the one of quick batches."""
+    def take(self, turn: Turn, given_up: Callable[[], bool]) -> bool | None:
+        """Wait for a turn; return whether it is the one of quick batches, or None if it was given up."""
         with self._changed:
             turn.overtaken = 0
             self._line.append(turn)
             try:
-                self._changed.wait_for(lambda: self._in_lane(turn) or self._is_next(turn))
+                self._changed.wait_for(lambda: given_up() or self._in_lane(turn) or self._is_next(turn))
+                if given_up():
+                    return None
                 in_lane = self._in_lane(turn)
                 self._add(-1, in_lane=in_lane)
                 for each in self._line[: self._line.index(turn)]:
@@ -45,6 +48,11 @@ class Turns:
     def give_back(self, *, in_lane: bool) -> None:
         with self._changed:
             self._add(1, in_lane=in_lane)
+            self._changed.notify_all()
+
+    def look_again(self) -> None:
+        """Let those that wait see that they have given up."""
+        with self._changed:
             self._changed.notify_all()
 
     def _in_lane(self, turn: Turn) -> bool:
@@ -73,16 +81,52 @@ class Turn:
         """Seconds that the last batch waited."""
         self._turns = turns
         self._in_lane = False
+        self._lock = threading.Lock()
+        self._early = False
+        """It has its turn, and no batch has entered."""
+
+    def take_early(self, given_up: Callable[[], bool]) -> bool:
+        """Wait for the turn of a batch that is still to be planned; return whether it was not given up."""
+        if not self._take(given_up):
+            return False
+        with self._lock:
+            self._early = True
+        if given_up():  # meanwhile
+            self.put_back()
+            return False
+        return True
+
+    def put_back(self) -> None:
+        """Give up an early turn that no batch has used."""
+        if self._used():
+            self._turns.give_back(in_lane=self._in_lane)
+
+    def look_again(self) -> None:
+        """Let it see that it has been given up, if it waits."""
+        self._turns.look_again()
 
     def __enter__(self) -> None:
-        began = time.monotonic()
-        self._in_lane = self._turns.take(self)
-        self.waited = time.monotonic() - began
+        if not self._used():
+            self._take(lambda: False)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._turns.give_back(in_lane=self._in_lane)
+
+    def _take(self, given_up: Callable[[], bool]) -> bool:
+        began = time.monotonic()
+        taken = self._turns.take(self, given_up)
+        self.waited = time.monotonic() - began
+        if taken is not None:
+            self._in_lane = taken
+        return taken is not None
+
+    def _used(self) -> bool:
+        """Return whether it had its turn early, which is used from now on."""
+        with self._lock:
+            early, self._early = self._early, False
+        return early
 
 
 def _first(line: list[Turn]) -> Turn:
