@@ -39,7 +39,7 @@ def test_the_plainest_cluster():
     assert {name: value for name, value in source_options(cluster()).items() if "bytes" not in name} == {
         "kafka.bootstrap.servers": "a:9092,b:9092",
         "kafka.max.poll.records": "20000",
-        "kafka.fetch.max.wait.ms": "100",
+        "kafka.fetch.max.wait.ms": "10",
         "kafka.isolation.level": "read_committed",
     }
     assert admin_config(cluster()) == {"bootstrap.servers": "a:9092,b:9092", "client.id": "millstream"}

@@ -99,7 +99,9 @@ def test_a_batch_waits_at_the_gate_while_another_thread_is_between_batches():
 
 
 def test_a_quick_batch_waits_for_quick_ones_alone_and_others_in_order():
-    turns, entered = Turns(1), []
+    turns, entered = Turns(2), []
+    with Turn(turns, quick=True):
+        pass  # from now on, one place is for quick batches
     go_on = {name: threading.Event() for name in ("long", "quick", "later", "second")}
 
     def run(name, quick):
@@ -202,3 +204,73 @@ def test_the_time_that_a_batch_waits_is_known():
     thread.join()
     assert second.waited >= 0.05
     assert first.waited < second.waited
+
+
+def test_without_quick_batches_long_ones_have_all_places():
+    batches = Waiting(2)
+    batches.add("one", quick=False)
+    batches.add("two", quick=False)
+    assert batches.entered == ["one", "two"]
+    batches.add("quick", quick=True)
+    assert batches.entered == ["one", "two", "quick"]
+    batches.end("one")
+    batches.add("three", quick=False)
+    assert batches.turns._line  # one long batch at a time from now on
+    batches.end("two")
+    assert batches.entered[-1] == "three"
+    for name in ("three", "quick"):
+        batches.end(name)
+
+
+def early(turn, given_up=lambda: False):
+    """Take a turn early in a thread, and return what tells whether it was given up."""
+    taken = []
+    thread = threading.Thread(target=lambda: taken.append(turn.take_early(given_up)))
+    thread.start()
+    return thread, taken
+
+
+def test_a_turn_is_taken_before_a_batch_is_planned_and_used_by_it():
+    turns = Turns(1)
+    turn, other = Turn(turns, quick=False), Turn(turns, quick=False)
+    assert turn.take_early(lambda: False)
+    thread, taken = early(other)
+    while not turns._line:
+        pass
+    with turn:
+        assert taken == []
+    thread.join()
+    assert taken == [True]
+    other.put_back()
+    other.put_back()  # only once
+    assert turns._permits == 1
+
+
+def test_a_query_that_stops_while_it_waits_leaves_the_line():
+    turns = Turns(1)
+    turn, other = Turn(turns, quick=False), Turn(turns, quick=False)
+    stopped = threading.Event()
+    with turn:
+        thread, taken = early(other, stopped.is_set)
+        while not turns._line:
+            pass
+        stopped.set()
+        other.look_again()
+        thread.join()
+    assert (taken, turns._line, turns._permits) == ([False], [], 1)
+
+
+def test_who_has_to_wait_at_a_gate_lets_others_have_the_turn():
+    turns, made = Turns(1), []
+    turn, other = Turn(turns, quick=False), Turn(turns, quick=False)
+    gate = Gate(turn, turn.put_back)
+    assert turn.take_early(lambda: False)
+    with gate.between_batches():
+        waiting = threading.Thread(
+            target=in_turn(lambda _, number: made.append(number), stores(gate)), args=(None, 1)
+        )
+        waiting.start()
+        with other:
+            assert made == []
+    waiting.join()
+    assert (made, turns._permits) == ([1], 1)

@@ -1,6 +1,7 @@
 """How many records the next batch of a query reads, so that what they give is stored within a given time.
 
-A record waits for the batch that runs when it arrives, then for its own: a batch may take half of the time.
+A record waits for the batch that runs when it arrives, for the query's turn, and for its own batch: a batch may take
+half of the time that is left besides waiting for the turn.
 The work of a batch is taken to be a fixed part, for planning and committing, and a part for each record.
 Single batches mislead, since Spark compiles while it warms up and others use the machine, too. So the cost
 of a record comes from medians of batches of different sizes, and the fixed part from the last few batches.
@@ -38,7 +39,7 @@ class Observed(Struct, frozen=True):
     seconds: float
     """The time of its own work."""
     waited: float = 0
-    """The time for which other queries' batches kept it waiting."""
+    """The time for which other queries' batches kept its query waiting before it began."""
 
 
 class Pace:
@@ -66,7 +67,7 @@ class Pace:
         each = self._cost_of_record()
         fixed = max(0.0, median(b.seconds - each * b.records for b in list(self._last)[-_NOW:]))
         whole = latency / 2
-        own = max(whole - median(batch.waited for batch in self._last), whole * _OF_WORK)
+        own = max(whole - median(batch.waited for batch in self._last) / 2, whole * _OF_WORK)
         # If the fixed part alone takes too long, smaller batches would hardly be shorter, and fall behind.
         fitting = max(own - fixed, fixed) / each
         largest = max(batch.records for batch in self._last)

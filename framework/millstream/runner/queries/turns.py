@@ -12,18 +12,18 @@ PATIENCE = 4
 
 
 class Turns:
-    """At most `permits` batches execute at a time, and one more that is quick.
+    """At most so many batches execute at a time, as there are cores: more would only slow each other down.
 
-    Without a limit, the stages of each batch would wait for those of all others, and a batch with many stages
-    could take minutes. A batch that waits collects more records: under load, batches become fewer and larger.
-    A quick batch does not wait for long ones, only for other quick ones. Higher priorities go first; turns of
-    the same priority come in order.
+    A batch that waits collects more records: under load, batches become fewer and larger. Once there are quick
+    batches, one place is for them alone, so that they don't wait for long ones. Higher priorities go first; turns
+    of the same priority come in order.
     """
 
-    def __init__(self, permits: int) -> None:
-        self.at_once = permits
-        self._permits = permits
-        self._lane = 1
+    def __init__(self, at_once: int) -> None:
+        self.at_once = at_once
+        self._permits = at_once
+        self._lane = 0
+        self._has_lane = False
         self._line: list[Turn] = []
         self._changed = threading.Condition()
 
@@ -31,6 +31,10 @@ class Turns:
         """Wait for a turn; return whether it is the one of quick batches, or None if it was given up."""
         with self._changed:
             turn.overtaken = 0
+            if turn.quick and not self._has_lane:
+                self._has_lane = True
+                self._permits -= 1
+                self._lane += 1
             self._line.append(turn)
             try:
                 self._changed.wait_for(lambda: given_up() or self._in_lane(turn) or self._is_next(turn))
