@@ -180,7 +180,10 @@ def different(bootstrap: str, topics: list[str], name: str) -> list[str]:
             return {key: json.dumps(value, sort_keys=True) for key, value in found}
         return Counter((key, json.dumps(value, sort_keys=True)) for key, value in found)
 
-    return [topic for topic in topics if rows(topic) != rows(topic.removeprefix("plain.0."))]
+    by_hand = {topic: rows(topic) for topic in topics}
+    if empty := [topic for topic, found in by_hand.items() if not found]:
+        sys.exit(f"nothing was written to {', '.join(empty)}")
+    return [topic for topic, found in by_hand.items() if found != rows(topic.removeprefix("plain.0."))]
 
 
 def told(name: str, events: int, figures: dict[str, list[float]], differ: list[str]) -> None:

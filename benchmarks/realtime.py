@@ -30,7 +30,7 @@ from millstream.runner.spark.session import start_spark
 
 WARM = 100
 PAUSE = 0.02
-SOURCE, SINK = "high_volume_events", "purchases"
+SOURCE, SINK = "storefront_events", "purchases"
 EVENT: dict[str, Any] = {
     "type": "purchase", "event_type": "purchase", "user_id": "u1", "product_id": "p1", "category": "books",
     "value": 12.5, "timestamp": 1_700_000_000_000, "session_id": "s", "metadata": {},

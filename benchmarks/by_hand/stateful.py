@@ -27,7 +27,7 @@ def queries(
 
 
 def activities(place: Place) -> DataFrame:
-    found = with_time(read(place, "user_activity", ACCOUNT_ACTIVITY, "user_id"))
+    found = with_time(read(place, "account_activity", ACCOUNT_ACTIVITY, "user_id"))
     return found.where("activity_type is not null")
 
 

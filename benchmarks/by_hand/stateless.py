@@ -26,7 +26,7 @@ def queries(
 
 
 def events(place: Place) -> DataFrame:
-    return with_time(read(place, "high_volume_events", STOREFRONT_EVENTS))
+    return with_time(read(place, "storefront_events", STOREFRONT_EVENTS))
 
 
 def scored_events(place: Place) -> DataFrame:

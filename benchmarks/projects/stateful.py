@@ -27,7 +27,7 @@ FILES = {
         sources:
           - name: shop
             topics:
-              - name: user_activity
+              - name: account_activity
                 key: {name: user_id, type: string}
                 columns:
                   - {name: activity_type, type: string}
@@ -39,7 +39,7 @@ FILES = {
         """,
     "models/activities.sql": """
         select *
-        from {{ source('shop', 'user_activity') }}
+        from {{ source('shop', 'account_activity') }}
         where activity_type is not null
         """,
     "models/totals/activity_totals.sql": """

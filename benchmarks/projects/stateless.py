@@ -24,7 +24,7 @@ FILES = {
         sources:
           - name: shop
             topics:
-              - name: high_volume_events
+              - name: storefront_events
                 columns:
                   - {name: event_id, type: string}
                   - {name: type, type: string}
@@ -48,12 +48,12 @@ FILES = {
           round(value, 2) as value,
           timestamp,
           metadata
-        from {{ source('shop', 'high_volume_events') }}
+        from {{ source('shop', 'storefront_events') }}
         where type not in ('scroll', 'hover')
         """,
     "models/purchases.sql": """
         select event_id, user_id, product_id, category, round(value, 2) as value, event_time
-        from {{ source('shop', 'high_volume_events') }}
+        from {{ source('shop', 'storefront_events') }}
         where type = 'purchase'
         """,
     "models/product_interest.sql": """
@@ -63,12 +63,12 @@ FILES = {
           category,
           case type when 'purchase' then 10 when 'click' then 3 else 1 end as weight,
           event_time
-        from {{ source('shop', 'high_volume_events') }}
+        from {{ source('shop', 'storefront_events') }}
         where type in ('view', 'click', 'purchase')
         """,
     "models/searches.sql": """
         select event_id, user_id, session_id, category, metadata.browser, event_time
-        from {{ source('shop', 'high_volume_events') }}
+        from {{ source('shop', 'storefront_events') }}
         where type = 'search'
         """,
     "models/mobile_visits.sql": """
@@ -78,7 +78,7 @@ FILES = {
           type,
           concat(metadata.browser, ' on ', metadata.device) as client,
           timestamp
-        from {{ source('shop', 'high_volume_events') }}
+        from {{ source('shop', 'storefront_events') }}
         where metadata.device = 'mobile'
         """,
     "models/promising_leads.sql": """
@@ -88,7 +88,7 @@ FILES = {
           category,
           calculate_score(type, category, value) as score,
           event_time
-        from {{ source('shop', 'high_volume_events') }}
+        from {{ source('shop', 'storefront_events') }}
         where type in ('purchase', 'search') and category in ('electronics', 'home')
         """,
 }

@@ -1,12 +1,12 @@
 """Settings of Kafka's clients that depend on the trigger; the profile, a source or a model can override them.
 
 With Kafka's defaults, a million records of 250 bytes cost 2.3 s of CPU to read and 4.7 s to write; with the
-throughput settings below, 1.6 s and 1.0 s. The producer's may add a tenth of a second to a batch, so queries with
-a latency below a second (`realtime`, `200 milliseconds`) keep Kafka's settings, and send immediately.
+throughput settings below, 1.6 s and 1.0 s. The producer's may add a tenth of a second to a batch, so queries
+with a latency below a second (`realtime`, `200 milliseconds`) keep Kafka's, and send immediately.
 
-A consumer asks for more records as soon as it returns some, and the broker keeps that request until there are any,
-for `fetch.max.wait.ms`. It answers the requests of a connection in order, and Spark's next one, for the offsets of the
-partition, waits as long: with Kafka's 500 ms, most of a small batch was this wait.
+A consumer asks for more records as soon as it returns some, and the broker keeps that request until there are
+any, for `fetch.max.wait.ms`. It answers the requests of a connection in order, and Spark's next one, for the
+offsets of the partition, waits as long: with Kafka's 500 ms, most of a small batch was this wait.
 """
 
 from __future__ import annotations

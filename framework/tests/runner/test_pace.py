@@ -75,7 +75,10 @@ def test_time_that_other_queries_take_is_left_to_them():
     for n in (10_000, 20_000, 40_000):
         alone.add(Observed(n, n / 10_000))
         beside.add(Observed(n, n / 10_000, waited=6))
-    assert (alone.limit(20), beside.limit(20)) == (100_000, 70_000)  # 10 s of 20, and 7 of the 14 that are left
+    assert (alone.limit(20), beside.limit(20)) == (
+        100_000,
+        70_000,
+    )  # 10 s of 20, and 7 of the 14 that are left
 
 
 def test_empty_batches_say_nothing():

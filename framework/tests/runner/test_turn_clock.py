@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+from itertools import chain
 
 import pytest
 
@@ -25,7 +26,9 @@ class Running:
         stores = Stores("q/1", {}, lambda *_, **__: None, turn=turn)
         writer = rows.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
         self.streaming = (
-            writer.foreachBatch(in_turn(self._store, stores)).trigger(processingTime="10 milliseconds").start()
+            writer.foreachBatch(in_turn(self._store, stores))
+            .trigger(processingTime="10 milliseconds")
+            .start()
         )
         self.turnstile = turnstile(spark, self.streaming, turn)
 
@@ -41,7 +44,7 @@ class Running:
 
     def until(self, rows):
         with self.stored:
-            assert self.stored.wait_for(lambda: sum(self.batches, []) == rows, PATIENCE), self.batches
+            assert self.stored.wait_for(lambda: [*chain(*self.batches)] == rows, PATIENCE), self.batches
 
     def stop(self):
         self.turnstile.close()

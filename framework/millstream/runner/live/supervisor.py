@@ -293,14 +293,21 @@ class SupervisedQuery:
                 case RealTime() if not query.realtime:
                     self._streaming = start_realtime(spark, query, context, listener)
                 case RealTime():
-                    self._streaming = start(spark, query, context, listener, **Every(DEFAULT).options)
+                    self._streaming = self._in_batches(query, context, listener, Every(DEFAULT))
                 case (Every() | Passes()) as chosen:
-                    self._streaming = start(spark, query, context, listener, **chosen.options)
-                    if isinstance(chosen, Every) and self._turn is not None and query.maintaining is None:
-                        self._turnstile = turnstile(spark, self._streaming, self._turn)
+                    self._streaming = self._in_batches(query, context, listener, chosen)
             if self._pacing is not None:
                 self._pacing.begin(self._streaming)
             return self._streaming
+
+    def _in_batches(
+        self, query: Query, context: QueryContext, listener: Listener, trigger: Every | Passes
+    ) -> StreamingQuery:
+        spark = self._running.spark
+        streaming = start(spark, query, context, listener, **trigger.options)
+        if isinstance(trigger, Every) and self._turn is not None and query.maintaining is None:
+            self._turnstile = turnstile(spark, streaming, self._turn)
+        return streaming
 
     def _set_moment(self) -> None:
         """Work out what the query has to see at one moment."""

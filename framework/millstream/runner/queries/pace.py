@@ -1,7 +1,7 @@
 """How many records the next batch of a query reads, so that what they give is stored within a given time.
 
-A record waits for the batch that runs when it arrives, for the query's turn, and for its own batch: a batch may take
-half of the time that is left besides waiting for the turn.
+A record waits for the batch that runs when it arrives, for the query's turn, and for its own batch: a batch
+may take half of the time that is left besides waiting for the turn.
 The work of a batch is taken to be a fixed part, for planning and committing, and a part for each record.
 Single batches mislead, since Spark compiles while it warms up and others use the machine, too. So the cost
 of a record comes from medians of batches of different sizes, and the fixed part from the last few batches.

@@ -14,9 +14,9 @@ PATIENCE = 4
 class Turns:
     """At most so many batches execute at a time, as there are cores: more would only slow each other down.
 
-    A batch that waits collects more records: under load, batches become fewer and larger. Once there are quick
-    batches, one place is for them alone, so that they don't wait for long ones. Higher priorities go first; turns
-    of the same priority come in order.
+    A batch that waits collects more records: under load, batches become fewer and larger. Once there are
+    quick batches, one place is for them alone, so that they don't wait for long ones. Higher priorities go
+    first; turns of the same priority come in order.
     """
 
     def __init__(self, at_once: int) -> None:
