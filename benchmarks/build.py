@@ -1,5 +1,6 @@
-"""Compare `millstream build` with hand-written queries: `python benchmarks/build.py stateless stateful example`.
+"""Compare `millstream build` with hand-written queries: `python benchmarks/build.py stateless stateful merged example`.
 
+`merged` is `stateful` with one state for its five aggregates (`merge_aggregates`).
 Both run in one warm JVM, round by round in turns, over the same topics of one broker; the figures are CPU seconds of
 this process, the JVM and its Python workers, without the broker's. By hand, each model is a query of its own
 (`by_hand/`), with Spark's default client settings and, as `tuned`, with those of Millstream.
@@ -38,6 +39,8 @@ from millstream.runner.spark.session import start_spark  # noqa: E402
 
 EXAMPLE = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
 PARTITIONS = 2
+BY_HAND = {"merged": "stateful"}
+"""Names of the same queries by hand."""
 
 
 def project(name: str, folder: Path) -> Path:
@@ -46,7 +49,11 @@ def project(name: str, folder: Path) -> Path:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
             copy(ROOT / part, folder / part)
     else:
-        import_module(f"projects.{name}").write(folder)
+        import_module(f"projects.{BY_HAND.get(name, name)}").write(folder)
+    if name == "merged":
+        settings = folder / "pyproject.toml"
+        one_state = 'key = "user_id", optimize = ["all", "merge_aggregates"] }'
+        settings.write_text(settings.read_text().replace('key = "user_id" }', one_state, 1))
     profiles = folder / "profiles.yml"
     text = profiles.read_text()
     # A build on one machine compiles Java quickly and not well; what runs long is measured with both compilers.
@@ -89,7 +96,9 @@ def cpu() -> float:
 
 def by_hand(name: str, spark: Any, bootstrap: str, place: Path, prefix: str, producer: Any) -> None:
     done: set[str] = set()
-    for query in import_module(f"by_hand.{name}").queries(spark, bootstrap, place, prefix, producer):
+    for query in import_module(f"by_hand.{BY_HAND.get(name, name)}").queries(
+        spark, bootstrap, place, prefix, producer
+    ):
         assert done.issuperset(query.reads)
         query.start().awaitTermination()
         done.add(query.name)
@@ -109,7 +118,7 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
         with shared_broker(root) as starting:
             bootstrap = starting.ready().address
             records = generated(events)
-            hand = import_module(f"by_hand.{name}")
+            hand = import_module(f"by_hand.{BY_HAND.get(name, name)}")
             job = job_of(root, intent=FullRefresh())
             target = job.project.target
             spark = start_spark("benchmark", target, jars_for(target), root / "log", amount="many")
@@ -176,7 +185,7 @@ def different(bootstrap: str, topics: list[str], name: str) -> list[str]:
 
     def rows(topic: str) -> Any:
         found = [(key, canonical(json.loads(value))) for key, value in pairs(bootstrap, topic)]
-        if name == "stateful":
+        if name in {"stateful", "merged"}:
             return {key: json.dumps(value, sort_keys=True) for key, value in found}
         return Counter((key, json.dumps(value, sort_keys=True)) for key, value in found)
 

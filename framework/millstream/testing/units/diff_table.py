@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from millstream.matching import largest_matching
 from millstream.testing.styled_text import Line, Piece, Style, styled
 from millstream.testing.units.row_diff import RowDiff, RowPair, equal_values
 from millstream.testing.value_text import format_value
@@ -27,7 +28,14 @@ def diff_lines(diff: RowDiff) -> list[Line]:
         lines += _pair_lines(pair, columns, row, widths)
     if len(diff.pairs) > len(pairs):
         lines.append(styled(f"    … and {len(diff.pairs) - len(pairs)} more"))
-    return lines
+    reordered = dict.fromkeys(name for pair in pairs for name in pair.wrong if _reordered(pair, name))
+    return lines + [
+        styled(
+            f"    only the order of {name} differs, and collect_set and collect_list keep none: use array_sort",
+            "cyan",
+        )
+        for name in reordered
+    ]
 
 
 def _columns(diff: RowDiff) -> list[str]:
@@ -68,6 +76,15 @@ def _pair_lines(
             marks.append(Piece(("~" * width) if name in pair.wrong else " " * width, "cyan"))
         lines.append(tuple(marks))
     return lines + [_nested(pair, name) for name in pair.wrong if _long(pair, name)]
+
+
+def _reordered(pair: RowPair, name: str) -> bool:
+    """Tell whether two lists have the same elements."""
+    one, other = (pair.expected or {}).get(name), (pair.actual or {}).get(name)
+    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
+        return False
+    fits = [[i for i, value in enumerate(other) if equal_values(each, value)] for each in one]
+    return len(largest_matching(fits)) == len(one)
 
 
 def _long(pair: RowPair, name: str) -> bool:

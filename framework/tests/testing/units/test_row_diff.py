@@ -1,8 +1,11 @@
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.testing.styled_text import plain_text
+from millstream.testing.units.diff_table import diff_lines
 from millstream.testing.units.row_diff import diff_rows, equal_values
 from millstream.testing.units.values import ExpectedRow
 from millstream.text import Location
@@ -61,3 +64,19 @@ def test_different_rows(one, other):
     # Equal rows can name their columns in another order.
     same = sorted(sorted(row.items()) for row in one) == sorted(sorted(row.items()) for row in other)
     assert (diff_rows(expected(*one), other) is None) == same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (["b", "a"], ["a", "b"], True),
+        ([{"n": 1.0}, {"n": 2.0}], [{"n": 2.0}, {"n": 1.0}], True),
+        (["a", "a", "b"], ["a", "b", "b"], False),
+        (["a"], ["a", "b"], False),
+        ("ab", "ba", False),
+    ],
+)
+def test_lists_that_differ_in_their_order_alone_are_said_to(one, other, said):
+    diff = diff_rows(expected({"id": 1, "all": one}), [{"id": 1, "all": other}], ["id"])
+    text = plain_text(diff_lines(diff))
+    assert ("only the order of all differs" in text) == said
