@@ -12,6 +12,7 @@ from millstream.testing.value_text import format_value
 
 _WIDEST = 44
 _ROWS = 20
+_NO_ORDER = "collect_set and collect_list keep none: use array_sort"
 
 
 def diff_lines(diff: RowDiff) -> list[Line]:
