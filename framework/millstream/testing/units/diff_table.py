@@ -31,11 +31,7 @@ def diff_lines(diff: RowDiff) -> list[Line]:
         lines.append(styled(f"    … and {len(diff.pairs) - len(pairs)} more"))
     reordered = dict.fromkeys(name for pair in pairs for name in pair.wrong if _reordered(pair, name))
     return lines + [
-        styled(
-            f"    only the order of {name} differs, and collect_set and collect_list keep none: use array_sort",
-            "cyan",
-        )
-        for name in reordered
+        styled(f"    only the order of {name} differs; {_NO_ORDER}", "cyan") for name in reordered
     ]
 
 
