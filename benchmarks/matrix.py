@@ -84,6 +84,14 @@ def stateless(number: int) -> dict[str, str]:
     }
 
 
+def fan_out(number: int) -> dict[str, str]:
+    """Return models of which each has a part of the rows."""
+    return {
+        f"part_{n}": f"select event_id, user_id, event_type, score, value, timestamp from {EVENTS} where score % {number} = {n}"
+        for n in range(number)
+    }
+
+
 def aggregates(number: int, *keys: str) -> dict[str, str]:
     keys = keys or ("user_id",)
     return {
@@ -113,6 +121,7 @@ EVENTS = "{{ source('shop', 'events') }}"
 KEYS = ("user_id", "product_id", "event_type", "score % 10", "user_id || event_type")
 WORKLOADS = {
     **{f"{n} stateless": Workload(stateless(n)) for n in (1, 5, 20, 50)},
+    **{f"fan-out to {n}": Workload(fan_out(n)) for n in (1, 50)},
     **{f"{n} aggregates, one key": Workload(aggregates(n), merges=True) for n in (2, 5, 10)},
     **{f"{n} aggregates, {min(n, 5)} keys": Workload(aggregates(n, *KEYS)) for n in (2, 5, 10)},
     **{f"chain of {n} topics": Workload(chain(n)) for n in (2, 4, 6)},
@@ -210,12 +219,13 @@ def main() -> None:
     parser.add_argument("workloads", nargs="*", help=f"by default all: {', '.join(WORKLOADS)}")
     parser.add_argument("--events", type=int, nargs=2, default=(20_000, 820_000))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--choices", nargs="+", choices=CHOICES, default=tuple(CHOICES))
     given = parser.parse_args()
     names = given.workloads or list(WORKLOADS)
     if unknown := [each for each in names if each not in WORKLOADS]:
         parser.error(f"unknown: {', '.join(unknown)}")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    print(f"{'CPU s per million':26}" + "".join(f"{choice:>34}" for choice in CHOICES), flush=True)
+    print(f"{'CPU s per million':26}" + "".join(f"{choice:>34}" for choice in given.choices), flush=True)
     with closing(Warm()) as spark:
         for name in names:
             # A broker of its own: the records of all workloads together would not fit on many disks.
@@ -252,7 +262,7 @@ def measured(
     workload: Workload, given: argparse.Namespace, bootstrap: str, place: Path, spark: Warm
 ) -> dict[str, list[float]]:
     filled = set[str]()
-    choices = [each for each in CHOICES if each != MERGED or workload.merges]
+    choices = [each for each in given.choices if each != MERGED or workload.merges]
 
     def project(choice: str, number: int) -> tuple[Job, Path, str]:
         prefix = f"{list(CHOICES).index(choice)}_{number}"
