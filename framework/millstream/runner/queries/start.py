@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.errors import Diagnostic
 from millstream.expressions import quoted
@@ -42,6 +41,7 @@ from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
+from millstream.runner.queries.callbacks import called_by
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.lookups import looking_up
 from millstream.runner.queries.maintained import Differences
@@ -109,7 +109,12 @@ def start(
         rows = with_batch(rows, context.stores, None)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
-    return _to(writer, query, context, realtime=realtime).start()
+    if realtime and isinstance(query.deliver, ToKafka):
+        return writer.format("kafka").options(**context.stores.kafka).start()
+    work = _each_batch(query, context)
+    streaming = writer.foreachBatch(work).start()
+    called_by(streaming, work)
+    return streaming
 
 
 def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
@@ -313,19 +318,16 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
     )
 
 
-def _to(writer: DataStreamWriter, query: Query, context: QueryContext, *, realtime: bool) -> DataStreamWriter:
+def _each_batch(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
+    """Return what a batch of a query does."""
     stores = context.stores
     match query.deliver:
         case PerBatch() if query.maintaining is not None:
-            return writer.foreachBatch(_work(query, context))
+            return _work(query, context)
         case PerBatch() if query.follows_table:
             rows = partial(_rows_of, query, context)
-            work = follow_table(query, context.tables, stores, context.checkpoint, rows)
-            return writer.foreachBatch(in_turn(work, stores))
+            return in_turn(follow_table(query, context.tables, stores, context.checkpoint, rows), stores)
         case PerBatch() as how:
-            work = looking_up(deliver(how, stores), context.tables, query.reads)
-            return writer.foreachBatch(in_turn(work, stores))
-        case ToKafka() if realtime:
-            return writer.format("kafka").options(**stores.kafka)
+            return in_turn(looking_up(deliver(how, stores), context.tables, query.reads), stores)
         case ToKafka():
-            return writer.foreachBatch(in_turn(lambda rows, number: send(rows, stores, number), stores))
+            return in_turn(lambda rows, number: send(rows, stores, number), stores)
