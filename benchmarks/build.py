@@ -94,11 +94,13 @@ def cpu() -> float:
     return total
 
 
+def hand_written(name: str) -> Any:
+    return import_module(f"by_hand.{BY_HAND.get(name, name)}")
+
+
 def by_hand(name: str, spark: Any, bootstrap: str, place: Path, prefix: str, producer: Any) -> None:
     done: set[str] = set()
-    for query in import_module(f"by_hand.{BY_HAND.get(name, name)}").queries(
-        spark, bootstrap, place, prefix, producer
-    ):
+    for query in hand_written(name).queries(spark, bootstrap, place, prefix, producer):
         assert done.issuperset(query.reads)
         query.start().awaitTermination()
         done.add(query.name)
@@ -118,7 +120,7 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
         with shared_broker(root) as starting:
             bootstrap = starting.ready().address
             records = generated(events)
-            hand = import_module(f"by_hand.{BY_HAND.get(name, name)}")
+            hand = hand_written(name)
             job = job_of(root, intent=FullRefresh())
             target = job.project.target
             spark = start_spark("benchmark", target, jars_for(target), root / "log", amount="many")
