@@ -49,6 +49,9 @@ _ALWAYS = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # By default Spark caches 100 classes, enough for a few queries; beyond that, each batch would recompile.
     "spark.sql.codegen.cache.maxEntries": "2000",
+    # The records that each query read last of each partition, up to 20,000, which Spark keeps for 5 minutes.
+    "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
     # Spark's default, 96 bits, is read by others as nanoseconds, which end in the year 2262.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # This rule would compute the records of a fan-out twice: once to see whether there are any.
