@@ -12,6 +12,7 @@ from support.shops import SUMS, TOTALS, WINDOWS, Shop, event, minute
 from support.spark import SPARK_WARNINGS
 
 from millstream.broker import keep_broker, stop_broker
+from millstream.deployment.intents import Apply
 from millstream.runner.commands.up_to_date import up_to_date
 
 pytestmark = SPARK_WARNINGS
@@ -74,6 +75,22 @@ def test_an_edit_a_batch_that_did_not_end_and_a_topic_that_was_remade(done, firs
     assert idle(done) == every
 
 
+def test_an_apply_has_nothing_to_do_unless_one_was_interrupted(done, first_spark):
+    every = idle(done)
+    assert idle(done, intent=Apply()) == every
+    done.model("totals", TOTALS.replace("sum(value)", "max(value)"))
+    assert idle(done, intent=Apply()) == set()
+    built(done.root, first_spark, intent=Apply({"model.totals": ("user",)}, accept_differences=True))
+    assert idle(done, intent=Apply()) == every
+    (note,) = done.root.glob(".millstream/*/checkpoints/applied.json")
+    ended = note.read_text()
+    note.write_text(json.dumps(json.loads(ended) | {"done": False}))
+    assert idle(done, intent=Apply()) == set()
+    built(done.root, first_spark, intent=Apply())
+    assert idle(done, intent=Apply()) == every
+    assert note.read_text() == ended
+
+
 @pytest.mark.long
 def test_without_spark_and_without_the_broker(tmp_path, tmp_path_factory):
     without = tmp_path_factory.mktemp("without")
@@ -97,6 +114,9 @@ def test_without_spark_and_without_the_broker(tmp_path, tmp_path_factory):
             ]
             assert [each["models"] for each in run(shop, "state", **nothing)["states"]] == [["totals"]]
             assert run(shop, "plan", **nothing)["rebuilds"] == []
+            applied = run(shop, "apply", "--no-tests", **nothing)
+            assert [each["rows_read"] for each in applied["results"]] == [0, 0]
+            assert applied["compared"] == []
         shop = Shop(tmp_path, keep_broker(tmp_path).address)
         shop.model("plain", PLAIN)
         shop.model("totals", TOTALS)

@@ -20,12 +20,12 @@ from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.results import RunResults, TableChanges
+from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
 from millstream.runner.commands.unfinished import unfinished
 from millstream.runner.commands.watch import Seen, watch
-from millstream.runner.deployment.apply import Applied
 from millstream.runner.deployment.failed_models import isolate, without
 from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap

@@ -1,5 +1,7 @@
 """Tells before Spark starts that a build has nothing to do: from checkpoints, Kafka and tables alone.
 
+The same holds for an apply, if none was interrupted.
+
 If anything is unknown or out of the ordinary, such as a change that was interrupted, Spark starts as usual.
 """
 
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.deployment.choosing import choose_queries
+from millstream.deployment.intents import Apply
 from millstream.deployment.records import Deployed, Record
 from millstream.deployment.stages import Continue, Start, chain, stages
 from millstream.kafka.cluster import is_embedded
@@ -17,7 +20,7 @@ from millstream.kafka.logs import logs_of
 from millstream.physical.values import Query, SourceRead
 from millstream.project.folders import checkpoints_of, folder_in, local_path
 from millstream.results import RunResults
-from millstream.runner.checkpoints import joined_swap, splitting
+from millstream.runner.checkpoints import applied, joined_swap, splitting
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.files import (
     checkpoint_folder,
@@ -47,11 +50,15 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
     target, root = job.project.target, Path(job.project.root)
     checkpoints = checkpoints_of(target, root)
     place = local_path(checkpoints)
-    if not job.continues or job.wait or target.environment is not None or place is None or not place.is_dir():
+    if target.environment is not None or job.wait or not (job.continues or isinstance(job.intent, Apply)):
+        return None
+    if place is None or not place.is_dir():
         return None
     with target_lock(folder_in(folder, target), target.title):
         files = LocalFiles()
         if splitting.has_begun(files, checkpoints) or joined_swap.has_begun(files, checkpoints):
+            return None
+        if (last := applied.read(files, checkpoints)) is not None and not last.done:
             return None
         deployed = deployed_at(files, checkpoints)
         queries = _continuing(job, deployed)

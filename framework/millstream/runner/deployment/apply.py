@@ -7,45 +7,15 @@ from __future__ import annotations
 
 import uuid
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deployment.stages import KeepPrevious
 from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import previous
+from millstream.runner.checkpoints.applied import Applied, read, write
 from millstream.runner.checkpoints.deployed import retain_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, read_lock
 from millstream.runner.engine import Engine
-from millstream.stores.files import Files, path_in, read_json, write_json
-
-_FILE = "applied.json"
-
-
-class Applied(Struct, frozen=True):
-    """The last apply that rebuilt something, stored at the checkpoints of its target."""
-
-    id: str
-    lock: Lock
-    """The groups before the apply."""
-    replaced: tuple[str, ...]
-    """Names of the queries that it rebuilt."""
-    begun: tuple[str, ...] = ()
-    """Names of the queries that did not run before."""
-    done: bool = False
-    back: bool = False
-    """Whether its rollback has begun."""
-
-
-def read(files: Files, folder: str) -> Applied | None:
-    return read_json(files, path_in(folder, _FILE), Applied)
-
-
-def write(files: Files, folder: str, applied: Applied) -> None:
-    write_json(files, path_in(folder, _FILE), applied)
-
-
-def remove(files: Files, folder: str) -> None:
-    files.remove(path_in(folder, _FILE))
 
 
 def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:

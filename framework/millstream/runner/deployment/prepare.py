@@ -24,9 +24,9 @@ from millstream.physical.commands import APPLY, full_refresh
 from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import previous
+from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.files import records_in
 from millstream.runner.checkpoints.swap import forget
-from millstream.runner.deployment.apply import Applied
 from millstream.runner.deployment.backfill import backfill
 from millstream.runner.deployment.compare import with_comparison
 from millstream.runner.deployment.dead_letters import with_dead_letters

@@ -13,12 +13,12 @@ from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints import previous
+from millstream.runner.checkpoints.applied import Applied, read, remove, write
 from millstream.runner.checkpoints.deployed import restore_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, records_in
 from millstream.runner.checkpoints.joined_swap import JoinedSwap
 from millstream.runner.checkpoints.previous import Previous
 from millstream.runner.checkpoints.swap import swap_together
-from millstream.runner.deployment.apply import Applied, read, remove, write
 from millstream.runner.engine import Engine, engine
 from millstream.runner.values import Job, Setup, Tell
 

@@ -12,10 +12,11 @@ from millstream.deployment.stages import KeepPrevious, Reset, Stage, Swap, stage
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
+from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.deployed import deployed_at, never_started
 from millstream.runner.checkpoints.joined_swap import JoinedSwap
 from millstream.runner.checkpoints.swap import swap_together
-from millstream.runner.deployment.apply import Applied, begin_apply, end_apply
+from millstream.runner.deployment.apply import begin_apply, end_apply
 from millstream.runner.deployment.no_longer_built import drop_no_longer_built
 from millstream.runner.deployment.prepare import reset
 from millstream.runner.engine import Engine

@@ -16,10 +16,10 @@ from millstream.deployment.stages import Compare
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.runner.checkpoints import pending_swap
+from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.files import read_so_far, read_up_to
 from millstream.runner.checkpoints.held_records import holder
 from millstream.runner.checkpoints.pending_swap import Bounds, renamed
-from millstream.runner.deployment.apply import Applied
 from millstream.runner.deployment.compare import WITHIN_BATCH, comparable_ends, with_comparison
 from millstream.runner.deployment.rebuild import begin
 from millstream.runner.engine import Engine

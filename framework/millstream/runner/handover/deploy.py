@@ -25,12 +25,13 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query, SinkOutput
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import pending_swap
+from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.deployed import deployed_at, write_manifest
 from millstream.runner.checkpoints.files import last_done, read_up_to
 from millstream.runner.checkpoints.joined_swap import JoinedSwap
 from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import swap_together
-from millstream.runner.deployment.apply import Applied, end_apply
+from millstream.runner.deployment.apply import end_apply
 from millstream.runner.deployment.backfill import backfill
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, lock_after, planned

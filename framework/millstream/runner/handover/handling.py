@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.runner.deployment.apply import read
+from millstream.runner.checkpoints.applied import read
 from millstream.runner.engine import Engine
 from millstream.runner.handover.back import roll_back_run
 from millstream.runner.handover.channel import Caller
