@@ -78,7 +78,7 @@ def compiled_job(
         manifest=manifest_file(compiled),
         wait=changes.wait,
     )
-    return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job)]
+    return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job), *_views_alone(job)]
 
 
 def _select_models(
@@ -114,6 +114,20 @@ def _also_built(job: Job) -> Iterator[Diagnostic]:
                 "`grouping: off` for the target; that query starts from the beginning of its sources"
             )
             yield Diagnostic("MS611", message, None, remedy, severity="warning")
+
+
+def _views_alone(job: Job) -> Iterator[Diagnostic]:
+    """Yield a warning if the selected models are views, which the queries of their readers compute."""
+    from millstream.deployment.choosing import choose_queries
+
+    if job.models is None or choose_queries(job.physical.queries, job.models):
+        return
+    names = sorted(job.models)
+    are, them = ("is a view", "it") if len(names) == 1 else ("are views", "them")
+    remedy = f"select what reads {them}, too: --select {names[0].removeprefix('model.')}+"
+    yield Diagnostic(
+        "MS613", f"{_listed(names)} {are}, so nothing is stored", None, remedy, severity="warning"
+    )
 
 
 def _listed(models: Sequence[str]) -> str:

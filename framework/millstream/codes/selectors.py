@@ -40,4 +40,7 @@ MS611 Models that were not selected are also built
 MS612 A deprecated option
     The option still works, and a later release removes it. `--accept-forward` accepts whatever an edit does
     to all models. `--accept stored:totals` and `--accept mixed:totals` say what is accepted, and where.
+MS613 Only views are selected
+    A view stores nothing: the queries of the models that read it compute it. `build --select name` runs its
+    unit tests; `build --select name+` also builds what reads it.
 """)

@@ -8,10 +8,10 @@ from millstream.physical.values import Query
 
 
 def choose_queries(queries: Sequence[Query], models: frozenset[str] | None) -> list[Query]:
-    """Return the queries of some models, and those that store their reference topics; None for all."""
+    """Return the queries that store some models, and their reference topics; None for all."""
     if models is None:
         return list(queries)
-    found = computing_queries(queries, models)
+    found = [query for query in queries if models.intersection(query.stored)]
     read = {read.relation for query in found for read in query.reads}
     also = [query for query in queries if read.intersection(query.models) and query not in found]
     return [q for q in also if any(model.startswith("source.") for model in q.models)] + found

@@ -92,6 +92,28 @@ def test_nothing_modified_is_nothing_to_build(three):
     assert "'state:modified' selects nothing" in result.stderr
 
 
+@pytest.fixture
+def with_view(three):
+    (three / "models/seen.sql").write_text("select id, kind from {{ source('web', 'events') }}")
+    (three / "models/of_seen.sql").write_text(
+        "{{ config(materialized='sink') }} select id from {{ ref('seen') }}"
+    )
+    return three
+
+
+def test_what_reads_a_view_is_built_only_if_it_is_selected(with_view, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")  # nothing is started
+    built = called("build", "--select", "seen")
+    assert (built.exit_code, built.stdout) == (0, "")
+    assert "MS613" in built.stderr
+    assert "'seen' is a view, so nothing is stored" in built.stderr
+    assert "--select seen+" in built.stderr
+    run = called("run", "--select", "seen")
+    assert run.exit_code == 2
+    assert "error[MS613]" in run.stderr
+    assert "of_seen" in called("explain", "--select", "seen+").stdout
+
+
 def test_a_run_names_what_else_it_makes_before_anything_starts(three, tmp_path):
     ended = subprocess.run(
         [*MILLSTREAM, "run", "--select", "plain", "--output", "json", "--port", "0"],

@@ -48,13 +48,15 @@ def command(common: Common, choice: Choice, *, partitions: bool, watch: bool) ->
     root = root_of(common)
     _, job, _ = compiled_job(common, root, choice, Changes())
 
-    from millstream.deployment.choosing import choose_queries
+    from millstream.deployment.choosing import computing_queries
     from millstream.kafka.opening import connected
     from millstream.ops.lag import lags
     from millstream.project.folders import checkpoints_of
 
     project = job.project
-    queries = choose_queries(job.physical.queries, job.models)
+    queries = job.physical.queries
+    if job.models is not None:
+        queries = tuple(computing_queries(queries, job.models))
     checkpoints = checkpoints_of(project.target, root)
     with stopping_well() as stopping, fetching(common.style) as fetched, connected(project, fetched) as admin:
         while True:

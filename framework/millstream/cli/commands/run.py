@@ -14,6 +14,7 @@ from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
 from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
+from millstream.errors import MillstreamError
 
 if TYPE_CHECKING:
     from millstream.cli.run_progress import RunProgress
@@ -50,6 +51,8 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes)
+    if views_alone := [replace(each, severity="error") for each in diagnostics if each.code == "MS613"]:
+        raise MillstreamError(*views_alone)
     job = replace(job, shared=shared)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))

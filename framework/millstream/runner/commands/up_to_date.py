@@ -41,8 +41,8 @@ from millstream.stores.local import local_tables, store_of
 def results_if_up_to_date(job: Job, folder: Path) -> RunResults | None:
     """Return the results of a build that has nothing to do; None if it may have."""
     began = Began.now()
-    queries = up_to_date(job, folder)
-    return results_of(job, began, queries, nothing_new(queries)) if queries else None
+    queries = up_to_date(job, folder) if choose_queries(job.physical.queries, job.models) else []
+    return None if queries is None else results_of(job, began, queries, nothing_new(queries))
 
 
 def up_to_date(job: Job, folder: Path) -> list[Query] | None:
