@@ -37,6 +37,8 @@ class RowReader:
         self.unit = unit
         self.zone = zone
         self.problems: list[Diagnostic] = []
+        self._unknown: set[tuple[str, str]] = set()
+        """Columns that relations do not have, each reported at its first row."""
 
     def problem(self, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False) -> None:
         self.problems.append(self.files.problem(self.unit, path, code, message, remedy, key=key))
@@ -142,6 +144,9 @@ class RowReader:
         found = relation.column(name)
         if found is not None:
             return found
+        if (relation.id, name) in self._unknown:
+            return None
+        self._unknown.add((relation.id, name))
         shown = relation.id.partition(".")[2]
         derived = {each.lower(): inputs for each, inputs in relation.derived.items()}
         if (inputs := derived.get(name.lower())) is not None:

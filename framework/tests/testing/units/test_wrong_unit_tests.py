@@ -62,3 +62,8 @@ def test_a_csv_file_that_is_not_there(shop):
 def test_all_mistakes_at_once(shop):
     found = shop.wrong(of_passed("{idd: 3, kind: 7}", "expect: [{usr: a}]"))
     assert [code for code, _, _ in found] == ["MS650", "MS651", "MS650"]
+
+
+def test_a_column_that_no_row_can_have_is_one_mistake(shop):
+    found = shop.wrong(of_passed("{idd: 3}, {idd: 4, kind: 7}", "expect: [{usr: a}, {usr: b}]"))
+    assert [(code, under) for code, under, _ in found] == [("MS650", "idd"), ("MS651", "7"), ("MS650", "usr")]
