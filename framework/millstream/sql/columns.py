@@ -12,6 +12,7 @@ from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
 from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row
 
+# Spark also takes `user` for a function, the account of the query. More likely, a column does not exist.
 _WITHOUT_PARENTHESES = {
     name: Bound(name, found, False, NOTHING)
     for name, found in (
@@ -20,7 +21,6 @@ _WITHOUT_PARENTHESES = {
         ("localtimestamp", TIMESTAMP_NTZ),
         ("current_user", STRING),
         ("session_user", STRING),
-        ("user", STRING),
     )
 }
 
@@ -160,6 +160,8 @@ def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str]) -
         message = f"column '{name}' does not exist"
         if name.lower() in signatures() and not columns:
             hint = f"to call the function, write {name}(…)"
+        elif name.lower() == "user":
+            hint = f"{hint}; for the account that runs the query, write user()"
     walk.findings.report(part, "MS402", message, hint, name)
 
 

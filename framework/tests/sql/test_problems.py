@@ -18,6 +18,7 @@ CASES = [
     ("MS401", f"select * except () {E}", "except ()", "write the values or columns"),
     ("MS402", f"select tpye {E}", "tpye", "did you mean 'type'?"),
     ("MS402", f"select zzz {E}", "zzz", "columns in scope: _offset, id,"),
+    ("MS402", f"select user {E}", "user", "for the account that runs the query, write user()"),
     ("MS402", f"select e.tpye {E} e", "tpye", "did you mean 'type'?"),
     ("MS402", f"select evnts.id {E}", "evnts", "did you mean 'events'?"),
     ("MS402", f"select events.id {E} e", "events", "relations in scope: e"),
