@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 from build import cpu  # which finds the tests' helpers
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 from msgspec import Struct
 from projects.folder import write_project
 from support.runs import create_topics, job_of, pairs, queue_record
@@ -287,10 +288,24 @@ def measured(
     }
     for turn in range(given.rounds + 1):
         for choice in choices[turn % len(choices) :] + choices[: turn % len(choices)]:
-            less, more = (spark.build(job, folder) for job, folder, _ in (few[choice], many[choice]))
+            less, more = (spark.build(*each[:2]) for each in (few[choice], many[choice]))
+            remove(bootstrap, few[choice][2], many[choice][2])
             if turn:  # the first time is for the JVM to compile
                 found[choice].append((more - less) / (given.events[1] - given.events[0]) * 1e6)
     return found
+
+
+def remove(bootstrap: str, *prefixes: str) -> None:
+    """Remove what builds have written, which models of a chain would read in the next round, too."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def written() -> list[str]:
+        return [topic for topic in admin.list_topics(timeout=30).topics if topic.split(".")[0] in prefixes]
+
+    for each in admin.delete_topics(written()).values():
+        each.result(30)
+    while written():
+        pass
 
 
 def sql(project: tuple[Job, Path, str]) -> list[str]:
