@@ -24,8 +24,8 @@ from millstream.kafka.settings import (
 
 CONNECT = 5.0
 """Seconds for the first answer of a cluster."""
-PATIENCE = 10.0
-"""Seconds for any later answer."""
+PATIENCE = 30.0
+"""Seconds for any later answer, as many as Kafka's own clients wait: a busy machine may need them."""
 
 _SILENT = logging.getLogger("millstream.kafka.clients")
 _SILENT.addHandler(logging.NullHandler())

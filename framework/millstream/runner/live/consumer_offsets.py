@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from millstream.kafka.clients import PATIENCE
 from millstream.kafka.cluster import Cluster, revealed
 from millstream.kafka.groups import group_of
 from millstream.kafka.settings import java_admin_config
@@ -20,6 +19,8 @@ from millstream.project.names import Environment
 from millstream.runner.spark.jvm import own_class
 
 _log = logging.getLogger(__name__)
+_PATIENCE = 10
+"""Seconds; if Kafka does not answer, the next batch tries again."""
 
 
 class Commits:
@@ -37,7 +38,7 @@ class Commits:
             return
         group = group_of(self._project, query, self._environment)
         try:
-            problem = self._groups.set(group, "\n".join(lines), int(PATIENCE * 1000))
+            problem = self._groups.set(group, "\n".join(lines), _PATIENCE * 1000)
         except (Py4JError, OSError) as error:  # the JVM has ended
             problem = error
         if problem:
