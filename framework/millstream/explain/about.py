@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from millstream.batch_figures import BatchFigures
 from millstream.explain.explanation import About
 from millstream.explain.figures import figures
 from millstream.explain.one_state import could_be_one
@@ -26,8 +28,12 @@ def about_of(
     root: Path,
     ids: tuple[str, ...] | None = None,
     stores: StateStores | None = None,
+    batches: Mapping[str, BatchFigures] | None = None,
 ) -> About:
-    """Return the facts about the models with these ids; None: about all. `stores` are those of the target."""
+    """Return the facts about the models with these ids; None: about all.
+
+    `stores` are those of the target, `batches` what runs of its queries have measured.
+    """
     declared = hints_of(topology.catalog)
     maintained = {query.maintaining.target.model for query in physical.queries if query.maintaining}
     hints = with_measured(declared, topology.measured)
@@ -38,7 +44,10 @@ def about_of(
         models=ids or (),
         hints=hints,
         figures=figures(declared, topology.measured),
-        queries=tuple(explain_query(each, topology.catalog, known) for each in physical.queries),
+        queries=tuple(
+            explain_query(each, topology.catalog, known, (batches or {}).get(each.name))
+            for each in physical.queries
+        ),
         apart=tuple(map(explain_separation, physical.separations)),
         unsupported=unsupported(topology.catalog, compiled, target_path, ids, maintained),
         obstacles=_obstacles(compiled, topology, root),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from millstream.batch_figures import BatchFigures
 from millstream.explain.names import plain
 from millstream.explain.state_memory import StateMemory, StateStores, in_words, state_memory
 from millstream.physical.emit.steps import (
@@ -40,6 +41,8 @@ class Query(Struct, frozen=True):
     """The memory of each state."""
     state_memory: tuple[str, ...] = ()
     """The same in words."""
+    batches: BatchFigures | None = None
+    """What batches of a run take."""
     sql: str = ""
     dead_letters: tuple[str, ...] = ()
     """Topics to which it writes records that can't be decoded."""
@@ -60,7 +63,9 @@ class Apart(Struct, frozen=True):
     """Models of the query that it could be expected to share."""
 
 
-def explain_query(query: Physical, catalog: Catalog, stores: StateStores) -> Query:
+def explain_query(
+    query: Physical, catalog: Catalog, stores: StateStores, batches: BatchFigures | None = None
+) -> Query:
     states = state_memory(query, catalog, stores)
     reads = [source.topic or f"changes of {plain(source.relation)}" for source in query.sources]
     reads += [read.relation.rpartition(".")[2] for read in query.reads]
@@ -74,6 +79,7 @@ def explain_query(query: Physical, catalog: Catalog, stores: StateStores) -> Que
         query.memory.why if query.signature.stateful else "",
         states,
         tuple(_named(states, each, in_words(each, stores.cache)) for each in states),
+        batches,
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
         query.exactly_once,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 import subprocess
 import urllib.error
 import urllib.request
@@ -55,6 +56,7 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
         shop.send(event(2), event(3))
         run.until(lambda: rows_of(run, "events_topics") == 3 and rows_of(run, "totals") == 3)
     assert {each.query for each in run.of(Stopped)} == {"events_topics", "totals"}
+    assert_explained(shop, run)
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 3.0}]
     shop.send(event(4))
@@ -68,6 +70,21 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
     assert elsewhere == {"events_topics": 1, "totals": 1}
     assert lag_of(shop) == [("events_topics", "events", 4, 4, 0), ("totals", "events", 4, 4, 0)]
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3, 4]
+
+
+def assert_explained(shop, run):
+    """`explain` shows the medians of the batches that the run has told of."""
+    for query in explained(shop):
+        told = [each.batch for each in run.of(Batched) if each.query == query["name"] and each.batch.rows]
+        found = query["batches"]
+        assert (found["batches"], found["rows"]) == (len(told), statistics.median(each.rows for each in told))
+        assert found["seconds"] == statistics.median(each.seconds for each in told)
+
+
+def explained(shop):
+    command = [*MILLSTREAM, "explain", "--output", "json"]
+    done = subprocess.run(command, cwd=shop.root, capture_output=True, check=True, text=True)
+    return json.loads(done.stdout)["queries"]
 
 
 def lag_of(shop, *selected):

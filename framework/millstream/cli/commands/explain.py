@@ -66,9 +66,11 @@ def command(
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
     root = root_of(common)
     compiled = compile_valid(common, root)
+    from millstream.batch_figures import measured_batches
     from millstream.explain.about import about_of
     from millstream.explain.state_memory import memory_warnings, stores_of
     from millstream.machine.memory import memory_of_machine
+    from millstream.project.folders import checkpoints_of
     from millstream.results import read_results
     from millstream.topology import compiled_topology, physical_of
 
@@ -84,7 +86,9 @@ def command(
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
     topology = compiled_topology(compiled, results)
     stores = stores_of(target, root)
-    about = about_of(compiled, topology, physical_of(topology), settings.target_path, root, ids, stores)
+    batches = measured_batches(checkpoints_of(target, root))
+    physical = physical_of(topology)
+    about = about_of(compiled, topology, physical, settings.target_path, root, ids, stores, batches)
     explained = _explained(topology, about, rule, empty=ids == ())
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
     states = [state for query in about.queries for state in query.states]

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.batch_figures import in_words as batches_in_words
 from millstream.explain.explanation import Explanation, RuleReport
 from millstream.explain.figures import Figure
 from millstream.explain.figures import in_words as figure_in_words
@@ -146,6 +147,8 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
             yield from _bullet(f"state: {query.memory}", width, "    ")
         for memory in query.state_memory:
             yield from _bullet(f"memory: {memory}", width, "    ")
+        if query.batches is not None:
+            yield from _bullet(f"batches of a run: {batches_in_words(query.batches)}", width, "    ")
         if query.exactly_once:
             yield from _bullet("sends records exactly once: a transaction for each batch", width, "    ")
         real = "; ".join(query.realtime)

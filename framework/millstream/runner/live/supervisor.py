@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.batch_figures import FILE, BatchTimes
 from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Maintaining, Query
@@ -40,6 +41,7 @@ from millstream.runner.spark.session import lost
 from millstream.runner.topics_needed import written_topics
 from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
 from millstream.state_figures import Restored, latest
+from millstream.stores.files import path_in, write_json
 
 FIRST, LONGEST = 1.0, 60.0
 """Seconds until a failed query is restarted: at first, and at most."""
@@ -104,6 +106,7 @@ class SupervisedQuery:
         self._repeats = False
         self._last: Batch | None = None
         self._restored: tuple[Restored | None, ...] = ()
+        self._times = BatchTimes()
         self._noted = 0.0
         self._left_out: set[str] = set()
         self._raised: list[MillstreamError] = []
@@ -336,12 +339,14 @@ class SupervisedQuery:
         return self._pacing.context
 
     def _note(self) -> None:
-        """Store how large the state is, for `state`."""
+        """Store how large the state is, for `state`, and how long batches take, for `explain`."""
         running, self._noted = self._running, time.monotonic()
         record = running.record(self.query)
         if self._last is not None and record is not None and not self._rebuilds:
             place = running.checkpoint(self.query)
             write_figures(running.files, place, record, self._last, self._restored)
+            if (times := self._times.figures()) is not None:
+                write_json(running.files, path_in(place.folder, FILE), times)
 
     def _check_imports(self) -> None:
         """Refuse to start functions whose modules were edited: Python's workers would import the new ones."""
@@ -359,6 +364,7 @@ class SupervisedQuery:
             self.batches += bool(event.rows)
             self._commits.commit(self.query.name, event.read)
             self._last = event
+            self._times.add(event.rows, event.seconds)
             self._restored = latest(self._restored, event.operators)
             if time.monotonic() - self._noted > FIGURES:
                 self._note()

@@ -1,0 +1,71 @@
+"""How long the batches of a run's queries take, in files next to their checkpoints, for `explain`."""
+
+from __future__ import annotations
+
+import logging
+import statistics
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+import msgspec
+from msgspec import Struct
+
+from millstream.decoding import from_json
+from millstream.project.folders import local_path
+
+FILE = "batches.json"
+_NEWEST = 100
+"""Batches that figures are computed from."""
+_log = logging.getLogger(__name__)
+_log.addHandler(logging.NullHandler())
+
+
+class BatchFigures(Struct, frozen=True):
+    """Medians of the newest batches with rows."""
+
+    batches: int
+    rows: float
+    seconds: float
+    """Without the wait for the query's turn."""
+    time: str
+    """When the newest of them ended."""
+
+
+class BatchTimes:
+    """The newest batches of a query."""
+
+    def __init__(self) -> None:
+        self._newest = deque[tuple[int, float]](maxlen=_NEWEST)
+        self._time = ""
+
+    def add(self, rows: int, seconds: float) -> None:
+        if rows:
+            self._newest.append((rows, seconds))
+            self._time = datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+    def figures(self) -> BatchFigures | None:
+        if not self._newest:
+            return None
+        rows, seconds = map(statistics.median, zip(*self._newest, strict=True))
+        return BatchFigures(len(self._newest), rows, seconds, self._time)
+
+
+def measured_batches(checkpoints: str) -> Mapping[str, BatchFigures]:
+    """Return the figures of all queries by name, if checkpoints are on this machine."""
+    folder = local_path(checkpoints)
+    found: dict[str, BatchFigures] = {}
+    for path in folder.glob(f"*/{FILE}") if folder is not None else ():
+        try:
+            found[path.parent.name] = from_json(path.read_bytes(), BatchFigures)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            _log.debug("%s is not used: %s", path, error)
+    return found
+
+
+def in_words(found: BatchFigures) -> str:
+    """Return figures in words: `0.3 s for 62 rows: medians of 100 batches, the newest on 2026-11-27`."""
+    rows = f"{found.rows:,.0f} row{'' if round(found.rows) == 1 else 's'}"
+    medians = f"medians of {found.batches} batches" if found.batches > 1 else "one batch"
+    newest = ", the newest on" if found.batches > 1 else " on"
+    return f"{found.seconds:.2f} s for {rows}: {medians}{newest} {found.time[:10]}"
