@@ -4,7 +4,8 @@ Each workload is a small project over one topic of generated events. In each rou
 `grouping: off`, and, if it has several aggregates of one key, with `merge_aggregates`, in turns and in one warm JVM, over few events and over
 many; the figures are CPU seconds for each million of further events, as medians, with the least and the most, and the ratio to
 Millstream's own choice. More than 1 is what the choice saves. As it is, each is measured twice: the second ratio says how far
-ratios can be trusted. A choice that runs the same SQL is not measured. First, the records of all choices are compared.
+ratios can be trusted. A choice that runs the same SQL is not measured. First, the records of all choices are compared. The second line
+of a workload has the records that the larger build writes, and the bytes that Spark shuffles for it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import fastavro
 from build import cpu  # which finds the tests' helpers
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from msgspec import Struct
 from projects.folder import write_project
@@ -236,8 +237,8 @@ def main() -> None:
                 tempfile.TemporaryDirectory(prefix="millstream-") as place,
                 shared_broker(Path(place)) as starting,
             ):
-                found = measured(WORKLOADS[name], given, starting.ready().address, Path(place), spark)
-                print(f"{name:26}" + told(found), flush=True)
+                found, moved = measured(WORKLOADS[name], given, starting.ready().address, Path(place), spark)
+                print(f"{name:26}{told(found)}\n{'':26}{''.join(map(moved_in_words, moved))}", flush=True)
 
 
 class Warm:
@@ -260,10 +261,26 @@ class Warm:
         assert not results.failed, results
         return cpu() - before
 
+    def shuffled(self) -> int:
+        """Return the bytes that have been shuffled so far."""
+        executors = self.spark.sparkContext._jsc.sc().statusStore().executorList(True)  # noqa: SLF001
+        return sum(executors.apply(n).totalShuffleWrite() for n in range(executors.size()))
+
+
+class Moved(Struct):
+    records: int = 0
+    shuffled: int = 0
+
+
+def moved_in_words(moved: Moved) -> str:
+    if not moved.records:
+        return " " * 34
+    return f"{f'{moved.records:,} records, {moved.shuffled / 1e6:,.1f} MB':>34}"
+
 
 def measured(
     workload: Workload, given: argparse.Namespace, bootstrap: str, place: Path, spark: Warm
-) -> dict[str, list[float]]:
+) -> tuple[dict[str, list[float]], list[Moved]]:
     filled = set[str]()
     choices = [each for each in given.choices if each != MERGED or workload.merges]
 
@@ -286,25 +303,41 @@ def measured(
     found: dict[str, list[float]] = {
         choice: [] for choice in given.choices if choice in choices or choice in same
     }
+    moved = {choice: Moved() for choice in found}
     for turn in range(given.rounds + 1):
         for choice in choices[turn % len(choices) :] + choices[: turn % len(choices)]:
-            less, more = (spark.build(*each[:2]) for each in (few[choice], many[choice]))
+            less, before = spark.build(*few[choice][:2]), spark.shuffled()
+            more = spark.build(*many[choice][:2])
+            moved[choice] = Moved(written(bootstrap, many[choice][2]), spark.shuffled() - before)
             remove(bootstrap, few[choice][2], many[choice][2])
             if turn:  # the first time is for the JVM to compile
                 found[choice].append((more - less) / (given.events[1] - given.events[0]) * 1e6)
-    return found
+    return found, list(moved.values())
+
+
+def written(bootstrap: str, prefix: str) -> int:
+    """Return the number of records that a build has written."""
+    client = Consumer({"bootstrap.servers": bootstrap, "group.id": prefix})
+    with closing(client):
+        topics = client.list_topics(timeout=30).topics.values()
+        return sum(
+            client.get_watermark_offsets(TopicPartition(each.topic, n), timeout=30)[1]
+            for each in topics
+            if each.topic.startswith(f"{prefix}.")
+            for n in each.partitions
+        )
 
 
 def remove(bootstrap: str, *prefixes: str) -> None:
     """Remove what builds have written, which models of a chain would read in the next round, too."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
 
-    def written() -> list[str]:
+    def found() -> list[str]:
         return [topic for topic in admin.list_topics(timeout=30).topics if topic.split(".")[0] in prefixes]
 
-    for each in admin.delete_topics(written()).values():
+    for each in admin.delete_topics(found()).values():
         each.result(30)
-    while written():
+    while found():
         pass
 
 
