@@ -176,12 +176,20 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+_MOST_PIECES = 1000
+"""Added by one replacement: an expression that doubles with each of many models must not fill the memory."""
+
+
 def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool:
     """Return whether the columns of an expression can be replaced by the expressions in `by`."""
+    added = 0
     for ref in expression.refs:
         found = by.get(ref.column)
         if found is None:
             continue
+        added += len(found.pieces) - 1
+        if added > _MOST_PIECES:
+            return False
         if ref.fixed and (found.column is None or found.column != ref.column):
             return False
         if windows(found):

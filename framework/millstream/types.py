@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -223,6 +224,14 @@ def types_within(given: Type) -> Iterator[Type]:
         case Row(fields=fields):
             for field in fields:
                 yield from types_within(field.type)
+
+
+MOST_TYPES = 20_000
+"""A few lines can describe types of any size, such as a struct that has the one before twice."""
+
+
+def too_large(given: Type) -> bool:
+    return next(islice(types_within(given), MOST_TYPES, None), None) is not None
 
 
 def has_equality(given: Type) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.expressions import Expression, Piece
-from millstream.types import Field, Row, Type
+from millstream.types import MOST_TYPES, Field, Row, Type
 
 Fields = Sequence[Field]
 """What a value holds: names and types, in order."""
@@ -71,6 +71,18 @@ class SchemaError(Exception):
         super().__init__(f"field {field}: {reason}" if field else reason)
         self.field = field
         self.place = place
+
+
+class FieldCount:
+    """Counts the fields of a schema, with those within fields, and refuses too many."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, field: str) -> None:
+        self._count += 1
+        if self._count > MOST_TYPES:
+            raise SchemaError(field, f"the schema has more than {MOST_TYPES:,} fields within fields")
 
 
 class SchemaFiles(Struct, frozen=True):

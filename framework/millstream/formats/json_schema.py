@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from millstream.formats.format import Fields, SchemaError
+from millstream.formats.format import FieldCount, Fields, SchemaError
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -30,6 +30,9 @@ from millstream.types import (
 
 _TYPES = {"string": STRING, "integer": BIGINT, "number": DOUBLE, "boolean": BOOLEAN}
 _FORMATS = {"date": DATE, "date-time": TIMESTAMP}
+_DEEPEST = 100
+_MOST_REFERENCES = 300
+_TOO_DEEP = f"schemas are nested more than {_DEEPEST} levels deep"
 _CHOICES = ("oneOf", "anyOf")
 _CONNECT = {"int8": TINYINT, "int16": SMALLINT, "int32": INT, "int64": BIGINT, "float32": FLOAT}
 """`connect.type`, which Kafka Connect and Confluent's tools add to numbers."""
@@ -97,6 +100,8 @@ def _decoded(text: str) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise SchemaError("", f"not JSON: {error}") from None
+    except RecursionError:
+        raise SchemaError("", _TOO_DEEP) from None
 
 
 def _absolute(part: Any, name: str) -> Any:
@@ -128,6 +133,8 @@ class _Reader:
         self.others = others
         self.texts: list[str] = []
         """Where values are texts."""
+        self.count = FieldCount()
+        self.depth = 0
 
     def required(self, schema: Any) -> frozenset[str]:
         """Return the properties that each object has, with a value that is not null."""
@@ -141,6 +148,14 @@ class _Reader:
 
     def type_of(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Type, bool]:
         """Return the type of a schema, and whether null is allowed."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise SchemaError(path, _TOO_DEEP)
+        found = self.own_type(schema, path, above)
+        self.depth -= 1
+        return found
+
+    def own_type(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Type, bool]:
         try:
             schema, above = self.merged(schema, path, above)
         except _ItselfError:
@@ -218,6 +233,7 @@ class _Reader:
 
     def merged(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Mapping[str, Any], Sequence[str]]:
         """Follow `$ref` and join `allOf`; raise _ItselfError for a schema that is above."""
+        self.count.add(path)
         if schema is True:
             return {}, above
         if not isinstance(schema, Mapping):
@@ -230,6 +246,8 @@ class _Reader:
             if reference in above:
                 raise SchemaError(path, f"'{reference}' refers to itself, and says nothing else")
             above = (*above, reference)
+            if len(above) > _MOST_REFERENCES:
+                raise SchemaError(path, _TOO_DEEP)
             schema = self.referred(reference, path)
         parts = schema.get("allOf", ())
         if not parts:

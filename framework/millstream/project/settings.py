@@ -19,6 +19,7 @@ from millstream.project.toml_positions import TomlPosition, toml_positions
 from millstream.project.values import Settings
 from millstream.project.variables import plain_values, too_large, with_nul
 from millstream.project.wording import type_name
+from millstream.project.yaml_syntax import DEEPEST
 from millstream.text import Location, Text
 
 if sys.version_info >= (3, 11):
@@ -30,6 +31,7 @@ FILE = "pyproject.toml"
 _HEADER = re.compile(
     r"""^\s*\[?\[?\s*(tool|"tool"|'tool')\s*\.\s*["']?millstream["']?\s*[\].=]""", re.MULTILINE
 )
+_TOO_DEEP = "lists or tables are nested too deeply"
 _LONG_NUMBER = re.compile(r"(?<![\w\"'.])[+-]?[\d_]{4301,}")
 _INIT = "create one with `millstream init PATH`, or set its folder with --project-dir"
 _TABLE = ("tool", "millstream")
@@ -114,8 +116,9 @@ def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
         problem = at(text, start, stop, "MS104", "the number has too many digits", "put it in quotes")
         raise MillstreamError(problem) from None
     except RecursionError:
-        problem = at(text, 0, 1, "MS104", "lists or tables are nested too deeply", "reduce the nesting")
-        raise MillstreamError(problem) from None
+        raise MillstreamError(at(text, 0, 1, "MS104", _TOO_DEEP, "reduce the nesting")) from None
+    if deep := next((found for path, found in positions.items() if len(path) > DEEPEST), None):
+        raise MillstreamError(at(text, *deep.key, "MS104", _TOO_DEEP, "reduce the nesting"))
     return _Settings(root, text, document, positions).read()
 
 

@@ -70,7 +70,7 @@ class _Check(Struct):
         """Return the number of values of a node with its aliases expanded."""
         if node.tag not in _PLAIN:
             name = node.tag.replace(_TAG, "!!")
-            self.report(node, "MS105", f"tag {name} is not allowed", "remove it")
+            return self.refuse(node, f"tag {name} is not allowed", "remove it")
         if isinstance(node, ScalarNode):
             self.scalar(node)
             return 1

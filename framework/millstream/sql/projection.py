@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
@@ -13,7 +14,7 @@ from millstream.sql.generators import generator_columns, is_generator
 from millstream.sql.names import function_name
 from millstream.sql.scope import Bound, Output, Relation
 from millstream.sql.value import Value
-from millstream.types import UNKNOWN, Row
+from millstream.types import MOST_TYPES, UNKNOWN, Row, too_large
 
 
 def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list[exp.Expr]]:
@@ -34,6 +35,10 @@ def _item(walk: Expressions, node: exp.Expr, index: int) -> list[Bound]:
     if generator := _generator(node):
         return _generated(walk, *generator, index)
     value = walk.value(node)
+    if too_large(value.type):
+        message = f"the type has more than {MOST_TYPES:,} fields within fields"
+        walk.findings.report(node, "MS407", message, "select only the fields that you need")
+        value = replace(value, type=UNKNOWN)
     name = _name(walk, node)
     walk.scope.outputs.append(Output(index))
     if isinstance(node, exp.Alias):

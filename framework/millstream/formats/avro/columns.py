@@ -24,7 +24,7 @@ from millstream.formats.avro.types import (
     Schema,
     Union,
 )
-from millstream.formats.format import Fields, SchemaError
+from millstream.formats.format import FieldCount, Fields, SchemaError
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -137,8 +137,10 @@ class _Columns(Struct, frozen=True):
     schema: Schema
     cut: Type
     """The type of a record within itself."""
+    count: FieldCount = msgspec.field(default_factory=FieldCount)
 
     def type(self, given: AvroType, path: str, outer: tuple[str, ...]) -> Type:
+        self.count.add(path)
         match given:
             case Primitive() | Fixed() if given.logical == "decimal":
                 if given.precision > _MOST_DIGITS:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
+from millstream.formats.format import FieldCount
 from millstream.formats.protobuf.schema import message_type
 from millstream.types import (
     BIGINT,
@@ -102,6 +104,7 @@ def contains_itself(message: Descriptor) -> bool:
 class _Columns(Struct, frozen=True):
     cut: Type
     """The type of a message within one of its own type."""
+    count: FieldCount = msgspec.field(default_factory=FieldCount)
 
     def fields(self, message: Descriptor, around: tuple[str, ...]) -> tuple[Field, ...]:
         types = [(each, self.type(each, (*around, message.full_name))) for each in message.fields]
@@ -120,6 +123,7 @@ class _Columns(Struct, frozen=True):
         return Array(type_) if field.is_repeated and type_ is not None else type_
 
     def single(self, field: FieldDescriptor, around: tuple[str, ...]) -> Type | None:
+        self.count.add(field.full_name)
         message = field.message_type
         if message is None:
             return _SCALARS[field.type]
