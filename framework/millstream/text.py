@@ -21,7 +21,9 @@ class Location(Struct, frozen=True, order=True):
 
 _TAB = "    "
 _CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127: "␡", 9: _TAB}
-_CONTROL |= {code: f"\\x{code:02x}" for code in range(128, 160)}
+DIRECTIONS = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+"""Characters that make a terminal show a line in another order than it is read."""
+_CONTROL |= {code: f"\\x{code:02x}" for code in range(128, 160)} | DIRECTIONS
 """Control characters of a user's file must not reach the terminal; a symbol is shown instead."""
 
 

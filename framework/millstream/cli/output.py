@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from millstream.cli.remedies import NO_TARGET, TargetOptions
 from millstream.errors import Diagnostic
+from millstream.text import DIRECTIONS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -165,4 +166,5 @@ def _plain(value: Any) -> str:
 
 
 _SHOWN = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+_SHOWN |= DIRECTIONS
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)} | DIRECTIONS

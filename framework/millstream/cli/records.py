@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from millstream.kafka.readings import Reading, ShownRecord
+from millstream.text import DIRECTIONS
 
 Line = Callable[[ShownRecord], str]
 
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | DIRECTIONS | {
     9: "\\t", 10: "\\n", 13: "\\r", 0x2028: "\\u2028", 0x2029: "\\u2029",
 }  # fmt: skip
 _ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=str)

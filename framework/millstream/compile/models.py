@@ -420,7 +420,7 @@ class Models:
                 f"model '{model.file.name}' has no column '{column.name}'",
                 column.location,
                 did_you_mean(column.name, names, f"it has {', '.join(names[:8])}"),
-                notes=(Note(f"the SQL is in {model.file.path}"),),
+                notes=(Note("its SQL", Location(model.file.path, 1, 1, 2)),),
             )
             for column in properties.columns
             if column.name.lower() not in folded

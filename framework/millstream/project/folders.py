@@ -30,12 +30,21 @@ def folder_in(own: Path, target: Target) -> Path:
     return folder / target.environment.folder if target.environment else folder
 
 
+_ESCAPE = "@"
+"""Not `%`: delta-rs can't read a table below a folder with `%20` in its name."""
+
+
 def folder_name(target: str) -> str:
     """Return a name inside the folder that neither the broker nor another target has."""
-    name = quote(target, safe=" ")
+    name = quote(target, safe=" ").replace("%", _ESCAPE)
     if name.lower() == BROKER or not name.strip("."):
-        return f"%{ord(name[0]):02X}{name[1:]}" if name else "%"
+        return f"{_ESCAPE}{ord(name[0]):02X}{name[1:]}" if name else _ESCAPE
     return name
+
+
+def target_of_folder(name: str) -> str:
+    """Return the name of the target that has a folder."""
+    return unquote(name.replace(_ESCAPE, "%"))
 
 
 def checkpoints_of(target: Target, root: Path) -> str:

@@ -56,8 +56,8 @@ def test_one_target_alone_though_profiles_have_it_no_more(run, built):
 
 
 def test_a_target_that_is_named_as_the_broker_s_folder_leaves_the_topics_alone(run, built):
-    fill(built, ".millstream/%62roker/tables/t/1.parquet")
-    assert run("clean", "--target", "broker").out.startswith("removed .millstream/%62roker: 1 file")
+    fill(built, ".millstream/@62roker/tables/t/1.parquet")
+    assert run("clean", "--target", "broker").out.startswith("removed .millstream/@62roker: 1 file")
     assert (built / ".millstream/broker/data/a/0.log").is_file()
 
 

@@ -100,6 +100,14 @@ def test_the_users_text_is_no_markup_and_sends_nothing_to_the_terminal():
     assert "\x07" not in text
 
 
+def test_the_order_of_the_shown_characters_is_that_of_the_file():
+    location = Location("a.sql", 1, 8, 9)
+    found = Diagnostic("MS402", "column '\u202ex' is unknown", location, "", "select \u202ex -- \u2066y")
+    text = render(found).plain
+    assert "column '\\u202ex' is unknown" in text
+    assert "select \\u202ex -- \\u2066y" in text
+
+
 def test_half_characters_can_be_written():
     render(Diagnostic("MS102", "file \udcff", None)).plain.encode("utf-8")
 

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from millstream.project.folders import folder_name
+
 
 @pytest.fixture
 def built(shop):
@@ -23,6 +25,25 @@ def test_a_table_for_people(run, built):
     found = run("query", "select * from totals order by user_id")
     assert found.out == "user_id  total\n───────  ─────\nann          3\nbob       NULL\n"
     assert (found.code, found.err) == (0, "(2 rows)\n")
+
+
+@pytest.mark.parametrize("target", ["größe", "a/b", "broker", "100%"])
+def test_a_target_with_any_name(run, shop, target):
+    (shop / "profiles.yml").write_text(
+        f"shop:\n  target: local\n  outputs:\n    {target!r}: {{}}\n    local: {{}}\n"
+    )
+    rows = pa.table({"user_id": ["ann"], "total": [3]})
+    write_deltalake(shop / ".millstream" / folder_name(target) / "tables/totals", rows)
+    found = run("query", "select * from totals", "--target", target, "--output", "csv")
+    assert (found.out, found.code) == ("user_id,total\nann,3\n", 0)
+
+
+def test_a_folder_that_the_library_can_not_read(run, shop):
+    (shop / "profiles.yml").write_text("shop: {outputs: {local: {tables: {path: 'a%20b'}}}, target: local}\n")
+    write_deltalake(shop / "plain/totals", pa.table({"user_id": ["ann"]}))
+    (shop / "plain").rename(shop / "a%20b")
+    found = run("query", "select * from totals")
+    assert "help: rename the folder that has '%20' in its name" in found.err
 
 
 def test_json(run, built):

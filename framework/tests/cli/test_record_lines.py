@@ -31,3 +31,14 @@ def test_lines_for_programs_are_harmless_on_a_terminal(tmp_path):
     with os.fdopen(controller), os.fdopen(terminal, "w") as screen, (tmp_path / "rows.csv").open("w") as file:
         assert printable(screen)("a\x1b]0;t\x07,\x9bb\n") == "a\\x1b]0;t\\x07,\\x9bb\n"
         assert printable(file)("a\x1b]0;t\x07,\x9bb\n") == "a\x1b]0;t\x07,\x9bb\n"
+
+
+def test_nothing_changes_the_order_in_which_a_line_is_shown(capsys):
+    at = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    value = "user\u202e \u2066//admin\u2069"
+    record = ShownRecord("t", 0, 0, at, None, value, [], {})
+    assert text_lines(keys=False, headers=False, topics=False)(record) == "user\\u202e \\u2066//admin\\u2069"
+    print_json({"owner": value})
+    text = capsys.readouterr().out
+    assert not set(text) & set("\u202e\u2066\u2069")
+    assert json.loads(text) == {"owner": value}

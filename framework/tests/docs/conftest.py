@@ -65,6 +65,32 @@ unit_tests:
     given: [{input: "source('web', 'clicks')", rows: [{user: "<b>a</b>", amount: 1}]}]
     expect: [{user: "<b>a</b>", total: 1, marked: "<i>"}]
 """,
+    "models/names/__proto__.sql": (
+        "{{ config(tags=['__proto__', 'constructor', 'javascript:alert(6)'], "
+        "meta={'__proto__': 'of its own', 'constructor': 'of its own'}) }}\n"
+        "select user as `__proto__`, amount as `a\"b'c\u2028<img src=x onerror=alert(5)>` from {{ ref('totals_of') }}\n"
+    ),
+    "models/names/constructor.sql": (
+        "select `__proto__`, says(`__proto__`) as `constructor` from {{ ref('__proto__') }}\n"
+    ),
+    "models/names/totals_of.sql": "select user, amount from {{ source('web', 'clicks') }}\n",
+    "models/names/names.yml": """\
+models:
+  - name: constructor
+    description: "[a](data:text/html,<script>alert(7)</script>) <svg onload=alert(8)> <!-- \u2028 [b](JaVaScRiPt:alert(9))"
+    owner: __proto__
+exposures:
+  - name: toString
+    type: dashboard
+    url: "javascript:alert(10)"
+    owner: {name: "</script><script>alert(11)</script>", email: "javascript:alert(12)"}
+    depends_on: [ref('constructor')]
+""",
+    "macros/says.py": (
+        "def says(text: str) -> str:\n"
+        "    # </script><script>alert(13)</script> <!-- \u2028\n"
+        "    return '<img src=https://evil.example/y onerror=alert(14)>' + text\n"
+    ),
     "models/lonely/unread.sql": "select user, amount from {{ source('web', 'clicks') }} where amount > 3\n",
 }
 
@@ -115,9 +141,14 @@ def example() -> Material:
 
 
 @pytest.fixture(scope="session")
-def nasty_site(nasty: Material, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def nasty_values(nasty: Material) -> Site:
+    return site_of(nasty)
+
+
+@pytest.fixture(scope="session")
+def nasty_site(nasty_values: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("nasty_site")
-    write_site(folder, site_of(nasty))
+    write_site(folder, nasty_values)
     return folder
 
 

@@ -3,12 +3,14 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
 from millstream.docs.material import Material
+from millstream.docs.values import Site
 
 PAGES = {
     "source": "#/page/source.shop.storefront_events",
@@ -428,6 +430,38 @@ def test_what_users_write_is_text(trap: Watched):
     page.locator("#search").fill("<script")
     expect(page.get_by_role("option").first).to_be_visible()
     assert page.locator("#found script, #found img").count() == 0
+
+
+def test_no_page_runs_or_loads_what_users_write(trap: Watched, nasty_values: Site):
+    """A tab of which every message, dialog and request is noted shows each page once."""
+    dialogs: list[str] = []
+    trap.page.on("dialog", lambda each: (dialogs.append(each.message), each.dismiss()))
+    allowed = {"https://books.example/x", "https://evil.example/picture.png"}
+    for entry in nasty_values.start.entries:
+        page = trap.open(f"#/page/{quote(entry.id)}")
+        assert page.locator("h1").count() == 1, entry.id
+        assert page.locator("main").locator("img, script, iframe, object, embed").count() == 0
+        found = page.locator("main a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
+        assert {each for each in found if not each.startswith("#")} <= allowed, entry.id
+    for address in (
+        "#/lineage?tag=__proto__",
+        "#/lineage?owner=__proto__",
+        "#/lineage?select=model.__proto__",
+    ):
+        assert trap.open(address).locator(".stage .node").count()
+    assert dialogs == []
+
+
+def test_names_that_objects_of_scripts_have(trap: Watched):
+    page = trap.open("#/page/model.__proto__")
+    assert page.locator("h1").inner_text() == "__proto__"
+    shown = page.locator("main").inner_text()
+    assert shown.count("of its own") == 4  # twice in its settings, twice in its SQL
+    assert page.locator("#column-__proto__").count() == 1
+    page = trap.open("#/page/model.constructor")
+    expect(page.locator("main")).to_contain_text("<svg onload=alert(8)>")
+    page = trap.open("#/lineage?column=model.constructor.constructor")
+    assert page.locator(".stage .node").count() > 1
 
 
 def test_results_of_the_last_build(trap: Watched):

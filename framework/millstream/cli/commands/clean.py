@@ -7,7 +7,6 @@ import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import click
 from msgspec import Struct, to_builtins
@@ -30,6 +29,7 @@ from millstream.project.folders import (
     folder_name,
     is_outside,
     target_folder,
+    target_of_folder,
 )
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.settings import read_settings
@@ -197,7 +197,7 @@ def _check_idle(root: Path, target: str | None) -> None:
     for lock in sorted((root / OWN).glob("*/build.lock")):
         name = lock.parent.name
         if (folder_name(target) if target else name) == name and is_locked(lock, shared=True):
-            raise _in_use(f"target '{unquote(name)}'", holder_of(lock))
+            raise _in_use(f"target '{target_of_folder(name)}'", holder_of(lock))
 
 
 def _in_use(what: str, holder: Holder | None = None) -> MillstreamError:

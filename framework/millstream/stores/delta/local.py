@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -46,12 +47,15 @@ class LocalDelta(Struct, frozen=True):
 
         from millstream.tables.mistakes import clean
 
+        path = self.tables.read(table.id)
         try:
-            opened.add(table, DeltaTable(self.tables.read(table.id)))
+            opened.add(table, DeltaTable(path))
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:
             remedy = "check that the storage is reachable and its credentials are in the environment"
+            if local_path(path) and (code := re.search("%[0-9A-Fa-f]{2}", path)):
+                remedy = f"rename the folder that has '{code.group()}' in its name, which delta-rs decodes"
             message = f"the table '{table.name}' can't be read: {clean(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
