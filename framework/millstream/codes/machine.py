@@ -52,4 +52,7 @@ MS817 The local schema registry does not start
     `.millstream/broker/registry/logs/registry.log`.
 MS818 The local schema registry does not respond
     It runs but is not ready after a minute. `millstream broker stop` stops it.
+MS820 Java can't use the project's folder
+    The path has a line break or bytes that are not UTF-8, which Java and its start scripts can't open. Rename
+    the folder. `compile` and `docs` work in it.
 """)

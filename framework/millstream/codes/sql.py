@@ -17,7 +17,8 @@ MS405 Unknown function
 MS406 Wrong number of arguments
     The function takes a different number of arguments.
 MS407 Wrong type
-    An operator or function does not accept a value of this type.
+    An operator or function does not accept a value of this type, or the type of a column has more than 20,000
+    fields within fields.
 MS408 Duplicate column
     Two columns of the result have the same name (Spark ignores case).
 MS409 Column without a name

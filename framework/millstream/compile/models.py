@@ -88,7 +88,9 @@ class Models:
 
     def _leave_out_disabled(self) -> None:
         """Remove disabled models from the graph, and report refs to them."""
-        disabled = {model.id for model in self.models.values() if not model.config.get("enabled", True)}
+        disabled = {
+            model.id: model for model in self.models.values() if not model.config.get("enabled", True)
+        }
         if not disabled:
             return
         self.models = {name: model for name, model in self.models.items() if model.id not in disabled}
@@ -96,7 +98,8 @@ class Models:
             for reference in model.references:
                 if reference.id in disabled:
                     model.entry = None
-                    model.diagnostics.append(_disabled(reference))
+                    place = self.option_location(disabled[reference.id], "enabled")
+                    model.diagnostics.append(_disabled(reference, place))
 
     def _model(self, file: SqlFile) -> Model:
         base, _ = self._config(file, {})
@@ -468,7 +471,8 @@ def _in_argument(written: tuple[Location, str, list[Note]]) -> bool:
     return any(note.message == THROUGH for note in written[2])
 
 
-def _disabled(reference: Reference) -> Diagnostic:
+def _disabled(reference: Reference, place: Location) -> Diagnostic:
     name = reference.id.removeprefix("model.")
     remedy = "enable it, or read another model"
-    return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy)
+    note = Note("the disabled model", place)
+    return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy, notes=(note,))

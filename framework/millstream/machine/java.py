@@ -35,6 +35,14 @@ class Java(Struct, frozen=True):
     major: int
 
 
+def check_folder(folder: Path) -> None:
+    """Raise if Java and its start scripts can't open files in a folder."""
+    name = str(folder)
+    if "\n" in name or os.fsencode(folder) != name.encode(errors="replace"):
+        message = f"Java can't use the folder {name}: a line break, or bytes that are not UTF-8"
+        raise MillstreamError(Diagnostic("MS820", message, None, "rename the folder"))
+
+
 def java() -> Java:
     """Return the Java of JAVA_HOME, or the one on the PATH; raise if it can't run pipelines."""
     home = os.environ.get("JAVA_HOME")

@@ -37,3 +37,12 @@ def test_without_java(run, shop, monkeypatch, tmp_path):
 
 def test_an_unknown_action(run, shop):
     assert run("broker", "restart").code == 2
+
+
+@pytest.mark.parametrize("name", [b"two\nlines", b"not utf-8 \xff"])
+def test_a_folder_that_java_can_not_open(run, shop, monkeypatch, name):
+    monkeypatch.chdir(shop.rename(shop.with_name(os.fsdecode(name))))
+    assert run("compile").code == 0
+    found = run("broker", "start")
+    assert found.code == 2
+    assert "error[MS820]: Java can't use the folder" in found.err

@@ -1,12 +1,14 @@
 """The reference pages are those that the program would write now."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from millstream.cli.reference import DOCS, PAGES
-from millstream.codes import all_codes
+from millstream.codes import PARTS, all_codes
+from millstream.stores.registry import STORES, part
 
 PACKAGE = Path(__file__).resolve().parents[2] / "millstream"
 
@@ -25,3 +27,9 @@ def test_every_code_in_the_source_has_a_row():
         for code in re.findall(r'"(MS\d{3})"', path.read_text(encoding="utf-8"))
     }
     assert used - set(all_codes()) == set()
+
+
+def test_no_two_errors_have_the_same_code():
+    parts = [import_module(f"millstream.codes.{name}").CODES for name in PARTS]
+    parts += [part(store, "codes").CODES for store in STORES]
+    assert sum(map(len, parts)) == len(all_codes())

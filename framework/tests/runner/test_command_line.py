@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
+from millstream.errors import MillstreamError
 from millstream.machine.environment import for_java, for_spark
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.state import read_pid
 from millstream.project.values import Target
-from millstream.runner.spark.session import spark_settings
+from millstream.runner.spark.session import spark_settings, start_spark
 
 
 @pytest.fixture
@@ -83,3 +84,10 @@ def test_spark_redacts_settings_from_the_environment(spark, conf):
     shown |= {each.key: each.value for each in spark.sql("set").collect()}
     assert "swordfish" not in shown.values()
     assert shown["spark.hadoop.fs.tests.account.id"] == "*********(redacted)"
+
+
+def test_spark_is_not_started_in_a_folder_that_java_can_not_open(tmp_path: Path) -> None:
+    folder = tmp_path / "two\nlines"
+    with pytest.raises(MillstreamError, match=r"MS820: Java can't use the folder"):
+        start_spark("tests", Target("shop", "local", {}), [], folder)
+    assert not folder.exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.archive import drop, keep
 from millstream.machine.environment import for_java
+from millstream.machine.java import check_folder
 from millstream.machine.locks import is_locked, lock, opened
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.log import logged
@@ -36,6 +37,7 @@ def launch(
     A shell starts it in the background and writes its id, so that the file is correct even if this process is
     killed meanwhile. The server is not a child of this process, which doesn't need to wait for its end.
     """
+    check_folder(folder.path)
     before = read_state(folder)
     folder.log.parent.mkdir(parents=True, exist_ok=True)
     if folder.log.exists():

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.archive import Archive, archive_for, drop, keep
-from millstream.machine.java import java
+from millstream.machine.java import check_folder, java
 from millstream.project.secrets import Secret
 from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
@@ -279,6 +279,7 @@ def start_spark(
     amount: Amount = "few",
 ) -> SparkSession:
     """Start the JVM and return its first session; each query gets a separate session for its views."""
+    check_folder(folder)
     # Workers must run the driver's Python, not the first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = spark_settings(target, jars, folder, archive, amount=amount)
