@@ -26,7 +26,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean, nearest
 from millstream.project.secrets import Placeholder, Secret
 from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
-from millstream.project.yaml import entries, location_of, plain, scalar, span
+from millstream.project.yaml import MOST_KEYS, entries, location_of, plain, scalar, span
 from millstream.text import Location, Text
 
 S = TypeVar("S", bound=Struct)
@@ -127,7 +127,7 @@ class Reader(Struct):
             if key is None:
                 self._unknown(key_node, name, keys, shape)
                 # Don't report the key that a misspelled one was meant to be as missing, too.
-                if meant := nearest(name, keys):
+                if len(self.diagnostics) < MOST_KEYS and (meant := nearest(name, keys)):
                     locations.setdefault(meant, self.locate(value))
                 continue
             locations[name] = self.locate(value)
@@ -145,6 +145,8 @@ class Reader(Struct):
         return shape(**given)
 
     def _unknown(self, node: Node, name: str, keys: dict[str, Key], shape: type[Struct]) -> None:
+        if len(self.diagnostics) >= MOST_KEYS:
+            return
         words: dict[str, str] = getattr(shape, "words", {})
         hint = words.get(name) or did_you_mean(name, keys, f"known keys: {', '.join(sorted(keys))}")
         self.report(node, "MS106", f"unknown key '{name}'", hint)

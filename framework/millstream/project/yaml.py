@@ -28,6 +28,8 @@ _PLAIN = frozenset(
     _TAG + name
     for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge", "value")
 )
+MOST_KEYS = 1000
+"""Wrong keys that are reported in one file: a generated file can have millions."""
 _LARGEST = 100_000
 """Values after expanding aliases; without a limit, a few lines could fill the memory."""
 
@@ -118,7 +120,7 @@ class _Check(Struct):
                 continue
             if key.tag == _MERGE:
                 self.merge(value)
-            elif key.value in seen:
+            elif key.value in seen and len(self.diagnostics) < MOST_KEYS:
                 note = Note("first defined here", location_of(self.text, seen[key.value]))
                 self.report(key, "MS111", f"'{key.value}' is defined twice", "keep one of them", note)
             seen.setdefault(key.value, key)

@@ -134,3 +134,10 @@ def test_a_tag_of_yaml_is_one_error(tmp_path: Path) -> None:
         tmp_path, {"models/m.yml": "models:\n  - {name: !!python/name:os.system , tags: !!set {a}}\n"}
     )
     assert problems(root) == [("MS105", "models/m.yml:2:12", "tag !!python/name:os.system is not allowed")]
+
+
+@pytest.mark.parametrize(("line", "code"), [("k{}: 1\n", "MS106"), ("version: {}\n", "MS111")])
+def test_many_wrong_keys(tmp_path: Path, line: str, code: str) -> None:
+    root = project(tmp_path, {"models/m.yml": "".join(map(line.format, range(3000)))})
+    assert {each[0] for each in problems(root)} >= {code}
+    assert len(problems(root)) <= 1001
