@@ -22,6 +22,8 @@ class Made:
     full: bool = False
     by_keys: bool = False
     reads: tuple[str, ...] = ()
+    options: str = ""
+    """More options of a base table."""
 
     def for_spark(self):
         names = {name: f"{{{{ ref('{name}') }}}}" for name in self.reads}
