@@ -64,7 +64,17 @@ def inputs_as_tables(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
         name = relation.rpartition(".")[2]
         sent = "" if around.inlined(relation) else ", and send its rows with a sink that selects from it"
         found.append(f"make '{name}' a table with {stored_as_table(each.keys)}{sent}")
+    if spec.materialization.refresh != "full" and _needs_full(spec, around):
+        found.append("set refresh='full' here")
     return "; ".join(found)
+
+
+def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:
+    try:
+        derive(spec.query, spec.keys, _relations(_at_rest(spec, around)), weights=False)
+    except NotDerivedError:
+        return True
+    return False
 
 
 def misplaced_option(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> PlanProblem | None:
@@ -91,10 +101,18 @@ def inputs_of(spec: ModelSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.relation for p in spec.query.text if isinstance(p, Read)))
 
 
+def _at_rest(spec: ModelSpec, around: Surroundings) -> dict[str, Node]:
+    return {relation: around.provide(relation, True) for relation in inputs_of(spec)}
+
+
+def _relations(nodes: dict[str, Node]) -> dict[str, Relation]:
+    return {id_: Relation(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
+
+
 def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
     """Return a model whose table is kept equal to its SQL."""
-    nodes = {relation: around.provide(relation, True) for relation in inputs_of(spec)}
-    relations = {id_: Relation(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
+    nodes = _at_rest(spec, around)
+    relations = _relations(nodes)
     assert isinstance(spec.materialization, Table)
     keys = spec.keys
     maintenance = in_full(spec.query, relations)
