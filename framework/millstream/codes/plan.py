@@ -30,9 +30,10 @@ MS526 A second watermark in the flow of a row
     Spark allows one watermark between a topic and what is computed from it. The watermark of a source applies
     to all its readers; `config(watermark=...)` and `WATERMARK ... DELAY OF` are for sources without one.
 MS527 A join of two tables
-    Each change of the left table looks up the newest row of the right one, so a change of the right table
-    alone would never reach the result. Join the events that the left table is built from with the right
-    table, or make the join a table, too: see [tables over tables](maintained.md).
+    Each change of the left table or reference topic looks up the newest row of the right one, so a change of
+    the right one alone would never reach the result. Make the join a table, too: see
+    [tables over tables](maintained.md). Or join the events that the left table is built from with the right
+    table.
 MS528 Windows close over a join without time bounds
     A join without time bounds keeps rows forever and produces rows that are older than the watermark; a
     closing window above it would drop them as late. Compare the event times of both sides in ON, such as

@@ -71,6 +71,7 @@ class Planning:
         around = Surroundings(
             self._given,
             self._can_rest,
+            self.inlined.__contains__,
             self.catalog.keyed,
             self._relayed,
             self._store_of,
@@ -94,9 +95,8 @@ class Planning:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
-        builder = ModelBuilder(
-            spec, Surroundings(self._given, self._can_rest, self.catalog.keyed), KnownTraits()
-        )
+        around = Surroundings(self._given, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
+        builder = ModelBuilder(spec, around, KnownTraits())
         check_forms(builder, query)
         return builder.problems
 

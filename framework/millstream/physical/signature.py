@@ -112,7 +112,9 @@ class Signatures:
         stored = output.materialization
         assert isinstance(stored, Table)
         keys = tuple(key.lower() for key in output.keys)
-        return Stored(output.model, keys, "", (), "", self._places.get(stored.store or "", ""), "")
+        place = self._places.get(stored.store or "", "")
+        types = {column.name.lower(): str(column.type) for column in output.input.columns}
+        return Stored(output.model, keys, "", (), "", place, "", types)
 
     def _rows(self, output: Output, root: Node) -> str:
         parts = [self._passing.rows(root)]

@@ -244,6 +244,8 @@ class Stored(Struct, frozen=True):
     """Where its table is; empty for a topic."""
     encoding: str | None = None
     """Digest of how records of a topic are written: their values, and their keys. Empty for a table."""
+    types: dict[str, str] = {}
+    """The types of the columns of a table over tables: only a rebuild changes them. Older records lack it."""
 
 
 class Signature(Struct, frozen=True):

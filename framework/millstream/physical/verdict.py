@@ -134,6 +134,9 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     for name, was, now in _both(old, new):
         if was.keys != now.keys:
             yield f"the key of {name} is {', '.join(now.keys)} instead of {', '.join(was.keys)}"
+        for column in was.types.keys() & now.types.keys():
+            if (type_ := now.types[column]) != was.types[column]:
+                yield f"the column {column} of {name} is {type_} instead of {was.types[column]}"
         if was.place and now.place and was.place != now.place:
             yield f"the table {name} is in another place, which has none of its rows"
     if not old.stateful and not new.stateful:

@@ -27,8 +27,8 @@ Kind = Literal[
     "keyed function",
     "table changes",
 ]
-"""The kind of a step within its query. A watermark has no state, but a query has only one. Changes of a table
-are rows whose other sides may change as well."""
+"""The kind of a step within its query. A watermark has no state, but a query has only one. Changes of a
+table, and records of a reference topic, are rows whose other sides may change as well."""
 
 STEPS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "table changes")
 STATES: tuple[Kind, ...] = STEPS[1:]

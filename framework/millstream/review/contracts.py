@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, FormatName, format_of
 from millstream.materialization import Materialization, Sink, StoredAs, Table
-from millstream.physical.commands import full_refresh
 from millstream.plan.nodes import (
     Decode,
     Filter,
@@ -312,10 +311,6 @@ def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
         after = now.columns.get(name)
         if after is None:
             yield "todo", f"the column `{shown}` stays in the table, but gets no more values"
-        elif after[1] != type_ and now.maintained:
-            yield "breaking", f"`build`, `run` and `apply` can't change the type of `{shown}` to {after[1]}"
-            command = full_refresh([now.model])
-            yield "todo", f"replace the table: {command}; the next build computes what reads it again"
         elif after[1] != type_:
             # No store changes the type of a column in place; the swap of a rebuild replaces the table.
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"

@@ -34,6 +34,7 @@ DERIVED = {
     "an aggregate": (config("type"), f"select type, max(amount) as most from {ORDER} group by type", ("type",)),
     "a foreign key": (config("user_id"), f"select o.user_id, v.path from {ORDER} as o left join {VISIT} as v on o.type = v.path", ("user_id",)),
     "a reference topic": (config("segment"), f"select u.segment, count(*) as n from {ORDER} as o join {USER} as u on o.user_id = u.user_id group by u.segment", ("segment",)),
+    "a reference topic first": (config("user_id"), f"select u.user_id, u.segment, o.amount from {USER} as u left join {ORDER} as o on u.user_id = o.user_id", ("user_id",)),
     "a part of the key": (config(["type", "n"]), f"select type, count(*) as n from {ORDER} group by type", ("type",)),
     "a join by another comparison": (config("user_id"), f"select o.user_id, count(v.path) as n from {ORDER} as o left join {VISIT} as v on o.amount > length(v.path) group by o.user_id", ("user_id",)),
     "a CTE": (config("type"), f"with t as (select * from {ORDER}) select type, count(*) as n from t group by type", ("type",)),
@@ -128,6 +129,15 @@ def test_a_projection_of_one_table_still_runs_row_by_row(tmp_path):
             tmp_path, config("user_id") + f"select user_id, amount * 2 as twice from {ORDER} where amount > 1"
         )
         is None
+    )
+
+
+def test_a_sink_can_not_follow_both_sides_of_a_join_with_a_reference_topic(tmp_path):
+    sql = f"{{{{ config(materialized='sink', key='user_id') }}}} select u.user_id, u.segment, o.amount from {USER} as u join {ORDER} as o on u.user_id = o.user_id"
+    (problem,) = compile_project(compiled(tmp_path, sql)).diagnostics
+    assert (problem.code, problem.message) == (
+        "MS527",
+        "a change of only 'orders' would not reach this join of tables",
     )
 
 

@@ -158,7 +158,7 @@ def grouping_sets(draw, name, known):
     )
     sql = (
         f"select {', '.join(items)}, {grouped} as sets, {', '.join(measures)} from {clause}{where} "
-        f"group by {draw(st.sampled_from(forms))}"
+        f"group by {draw(st.sampled_from(forms))}{{some}}"
     )
     keys = (*columns, "sets")
     return Made(name, columns | {"sets": "n"} | more, keys, sql, reads=tuple(reads))

@@ -18,18 +18,23 @@ class Made:
     columns: dict[str, str]
     keys: tuple[str, ...]
     sql: str = ""
-    """With `{semi}` and `{anti}`, `{is}` for equality of NULLs, and `{x}` for an input."""
+    """With `{semi}` and `{anti}`, `{eq}` for equality of NULLs, `{some}` for HAVING of grouping sets, and `{x}` for an
+    input."""
     full: bool = False
     by_keys: bool = False
     reads: tuple[str, ...] = ()
+    options: str = ""
+    """More options of a base table."""
 
     def for_spark(self):
         names = {name: f"{{{{ ref('{name}') }}}}" for name in self.reads}
-        return self.sql.format(semi="left semi join", anti="left anti join", eq="<=>", **names)
+        return self.sql.format(semi="left semi join", anti="left anti join", eq="<=>", some="", **names)
 
-    def for_duckdb(self):
+    def for_duckdb(self, some=""):
         names = {name: name for name in self.reads}
-        return self.sql.format(semi="semi join", anti="anti join", eq="is not distinct from", **names)
+        return self.sql.format(
+            semi="semi join", anti="anti join", eq="is not distinct from", some=some, **names
+        )
 
     def model(self):
         keys = ", ".join(f"'{key}'" for key in self.keys)

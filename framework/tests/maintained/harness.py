@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 
@@ -33,6 +34,9 @@ TYPES = {"n": "bigint", "t": "string"}
 class Maintained:
     """The tables of a project, each brought up to date after every batch, and an oracle that starts from nothing."""
 
+    some = " having count(*) > 0"
+    """For the oracle: over no rows, Spark gives no total of `rollup`, unlike DuckDB and standard SQL."""
+
     def __init__(self, spark, root, sequence):
         self.spark = spark
         self.sequence = sequence
@@ -50,17 +54,17 @@ class Maintained:
         )
         (root / "models/sources.yml").write_text(SOURCES + topics.strip("\n") + "\n")
         for number, each in enumerate(sequence.base):
-            config = f"{{{{ config(materialized='table', unique_key={list(each.keys)}) }}}}"
+            config = f"{{{{ config(materialized='table', unique_key={list(each.keys)}{each.options}) }}}}"
             sql = f"{config} select {', '.join(each.columns)} from {{{{ source('web', 'e{number}') }}}}"
             (root / f"models/{each.name}.sql").write_text(sql)
-        for each in sequence.made:
-            (root / f"models/{each.name}.sql").write_text(each.model())
-        refused = {e.location.path for e in compile_project(root).diagnostics if e.code == "MS543"}
-        sequence.made[:] = [
-            replace(each, full=each.full or f"models/{each.name}.sql" in refused) for each in sequence.made
-        ]
-        for each in sequence.made:
-            (root / f"models/{each.name}.sql").write_text(each.model())
+        self._write()
+        # Of a model that reads a refused one, it is not known yet.
+        while refused := {e.location.path for e in compile_project(root).diagnostics if e.code == "MS543"}:
+            sequence.made[:] = [
+                replace(each, full=each.full or f"models/{each.name}.sql" in refused)
+                for each in sequence.made
+            ]
+            self._write()
         queries = job_of(root).physical.queries
         self.plans = {q.maintaining.target.model: q.maintaining for q in queries if q.maintaining is not None}
         columns = {t.model: t.columns for q in queries for t in q.tables}
@@ -70,6 +74,10 @@ class Maintained:
         """By model and key, the rows."""
         self.computed = set()
         self.oracle = in_memory()
+
+    def _write(self):
+        for each in self.sequence.made:
+            (self.root / f"models/{each.name}.sql").write_text(each.model())
 
     def of(self, name):
         """Return another one with only one of the tables, and without rows."""
@@ -147,7 +155,7 @@ class Maintained:
             self.oracle.execute(f"create or replace table {each.name} ({columns})")
             insert(self.oracle, each.name, self.rows[f"model.{each.name}"].values())
         for each in self.sequence.made:
-            self.oracle.execute(f"create or replace table {each.name} as {each.for_duckdb()}")
+            self.oracle.execute(f"create or replace table {each.name} as {each.for_duckdb(self.some)}")
             names = ", ".join(self.names[f"model.{each.name}"])
             wanted = self.oracle.execute(f"select {names} from {each.name}").fetchall()
             found = list(self.rows[f"model.{each.name}"].values())
@@ -156,6 +164,8 @@ class Maintained:
 
 class InDuckDB(Maintained):
     """Runs the same statements in DuckDB, translated, which takes a hundredth of the time."""
+
+    some = ""
 
     def __init__(self, root, sequence):
         super().__init__(None, root, sequence)
@@ -213,8 +223,10 @@ class InDuckDB(Maintained):
 
 
 def in_memory():
-    """Return a database that uses one thread: more cost time with few rows."""
-    return duckdb.connect(config={"threads": 1})
+    """Return a database that uses one thread, as more cost time with few rows, and shows times in UTC."""
+    database = duckdb.connect(config={"threads": 1})
+    database.execute("set timezone = 'UTC'")
+    return database
 
 
 def insert(database, name, rows):
@@ -261,6 +273,8 @@ def ordered(rows):
 
 
 def _value(value):
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
     return (
         None
         if isinstance(value, float) and math.isnan(value)

@@ -23,7 +23,7 @@ def test_a_topic_of_events_is_append():
 
 
 def test_a_reference_topic_holds_the_newest_row_per_key():
-    assert of(topic("a", unique_by=("a",))) == Traits("upsert", ("a",))
+    assert of(topic("a", unique_by=("a",))) == Traits("upsert", ("a",), below=("table changes",))
 
 
 def test_an_aggregate_holds_one_row_per_group():

@@ -9,6 +9,11 @@ ACCEPTED = f"{{{{ config({OK}) }}}} "
 COUNTS = f"{ACCEPTED}select user_id, count(*) as n from {EVENTS} group by user_id"
 VISITS = f"{{{{ config(materialized='table', unique_key='visitor') }}}} select visitor, path from {HITS}"
 TABLE = f"{{{{ config(materialized='table', unique_key='user_id', {OK}) }}}} select user_id, count(*) as n from {EVENTS} group by user_id"
+PER_COUNT = "{{ config(materialized='table', unique_key='n') }} select n, count(*) as users from {{ ref('c') }} group by n"
+COUNTED = [
+    ({"c": [{"user_id": "a", "n": 1}, {"user_id": "b", "n": 1}]}, [{"n": 1, "users": 2}]),
+    ({"c": [{"user_id": "a", "n": 2}]}, [{"n": 1, "users": 1}, {"n": 2, "users": 1}]),
+]
 SINK = "{{ config(materialized='sink') }} "
 NEAR = "e.at between h.seen - interval 1 hour and h.seen + interval 1 hour"
 HIT = {"visitor": "a", "path": "/", "seen": A["at"]}
@@ -165,10 +170,17 @@ CASES = {
         [({"events": [A], "hits": []}, []), ({"events": [], "hits": [HIT]}, [{"user_id": "a"}])]),
     "a test that drops rows of a view": case("MS525", "not_null", "use severity: warn or error, or test not_null or accepted_values or expression on a sink or table", f"select user_id {E}", {}, files={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{not_null: {severity: drop}}]}]}\n"}, edited={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{not_null: {severity: warn}}]}]}\n"}),
     "a test of several rows that drops": case("MS525", "unique", "use severity: warn or error, or test not_null or accepted_values or expression on a sink or table", f"{SINK}select user_id {E}", {}, files={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{unique: {severity: drop}}]}]}\n"}, edited={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{not_null: {severity: drop}}]}]}\n"}),
-    "a join of two tables": case("MS527", "ref('t')", "join the events that 'a' is built from with 't': each event looks up its newest row", "select a.user_id, a.n, t.path from {{ ref('a') }} as a join {{ ref('t') }} as t on t.visitor = a.user_id",
-        {"select a.user_id, a.n, t.path from {{ ref('a') }} as a": f"select a.user_id, a.type, t.path from {EVENTS} as a"},
-        [({"t": [{"visitor": "a", "path": "/"}], "events": [A]}, [{"user_id": "a", "type": "x", "path": "/"}]), ({"t": [{"visitor": "b", "path": "/2"}], "events": [B]}, [{"user_id": "b", "type": "y", "path": "/2"}])],
+    "a join of two tables": case("MS527", "ref('t')", "make this model a table, which a sink can read, with config(materialized='table', unique_key='user_id')", "select a.user_id, a.n, t.path from {{ ref('a') }} as a join {{ ref('t') }} as t on t.visitor = a.user_id",
+        {"select a.user_id": "{{ config(materialized='table', unique_key='user_id') }} select a.user_id"},
+        [({"a": [{"user_id": "a", "n": 1}], "t": [{"visitor": "a", "path": "/"}]}, [{"user_id": "a", "n": 1, "path": "/"}]), ({"a": [], "t": [{"visitor": "a", "path": "/2"}]}, [{"user_id": "a", "n": 1, "path": "/2"}])],
         models={"a": TABLE, "t": VISITS}),
+    "a table over a view that changes": case("MS510", "count(*)", "make 'c' a table with config(materialized='table', unique_key='user_id')", PER_COUNT, {}, COUNTED, models={"c": COUNTS}, added={"c": TABLE}),
+    "a table over a topic that changes": case("MS510", "count(*)", "make 'c' a table with config(materialized='table', unique_key='user_id'), and send its rows with a sink that selects from it", PER_COUNT, {}, COUNTED,
+        models={"c": TABLE.replace("table", "sink").replace("unique_key", "key")}, added={"c": TABLE, "sent": "{{ config(materialized='sink', key='user_id') }} select * from {{ ref('c') }}"}),
+    "an outer join of a view that changes": case("MS513", "ref('c')", "make 'c' a table with config(materialized='table', unique_key='user_id')", "{{ config(materialized='table', unique_key='visitor') }} select t.visitor, t.path, c.n from {{ ref('t') }} as t left join {{ ref('c') }} as c on c.user_id = t.visitor", {},
+        [({"t": [{"visitor": "a", "path": "/"}], "c": []}, [{"visitor": "a", "n": None}]), ({"t": [], "c": [{"user_id": "a", "n": 1}]}, [{"visitor": "a", "n": 1}])],
+        models={"c": COUNTS, "t": VISITS}, added={"c": TABLE}),
+    "a full refresh of a view that changes": case("MS548", "refresh", "make 'c' a table with config(materialized='table', unique_key='user_id')", PER_COUNT.replace("'n')", "'n', refresh='full')"), {}, COUNTED, models={"c": COUNTS}, added={"c": TABLE}),
     "a window function over a table": case("MS543", "row_number", "set config(refresh='full'): each change computes all rows, and stores the differences", "{{ config(materialized='table', unique_key='user_id') }} select user_id, n from {{ ref('a') }} qualify row_number() over (order by n desc, user_id) = 1",
         {"unique_key='user_id'": "unique_key='user_id', refresh='full'"},
         [({"a": [{"user_id": "a", "n": 2}, {"user_id": "b", "n": 1}]}, [{"user_id": "a", "n": 2}]), ({"a": [{"user_id": "b", "n": 3}]}, [{"user_id": "a", "_deleted": True}, {"user_id": "b", "n": 3}])],

@@ -1,6 +1,6 @@
-"""A column of a table over tables gets another type: no command changes it in place, and `apply` rebuilds nothing."""
+"""A column of a table over tables gets another type: nothing changes it in place, and `apply` rebuilds the table."""
 
-from support.reviews import compared, version, written
+from support.reviews import compared, query, version, written
 
 MODELS = {
     "newest": "{{ config(materialized='table', unique_key='user_id') }} select user_id, cast(amount as int) as amount from {{ source('shop', 'events') }}",
@@ -8,13 +8,21 @@ MODELS = {
 }
 
 
-def test_the_review_names_the_command_that_replaces_the_table(tmp_path):
+def test_the_table_is_rebuilt(tmp_path):
     base = version(written(tmp_path / "base", MODELS), "main")
     after = MODELS | {"largest": MODELS["largest"].replace("max(amount)", "max(cast(amount as bigint))")}
-    (contract,) = compared(base, tmp_path / "after", after).contracts
-    assert "`build`, `run` and `apply` can't change the type of `most` to bigint" in contract.breaking
-    command = "millstream build --full-refresh --select largest (this first removes what is stored)"
-    assert f"replace the table: {command}; the next build computes what reads it again" in contract.todo
+    found = compared(base, tmp_path / "after", after)
+    (contract,) = found.contracts
+    assert "deploy it with `millstream apply`, which replaces the table" in contract.todo
+    rebuilt = query(found, "largest")
+    assert rebuilt.status == "rebuild"
+    assert rebuilt.reasons == ("the column most of largest is bigint instead of int",)
+
+
+def test_a_new_column_rebuilds_nothing(tmp_path):
+    base = version(written(tmp_path / "base", MODELS), "main")
+    after = MODELS | {"largest": MODELS["largest"].replace(" as most", " as most, count(*) as n")}
+    assert query(compared(base, tmp_path / "after", after), "largest") is None
 
 
 def test_no_rows_stay_under_old_keys(tmp_path):

@@ -2,6 +2,7 @@
 
 import functools
 import os
+from decimal import Decimal
 
 import pytest
 from support.postgres import rows
@@ -107,6 +108,27 @@ def test_what_is_new_goes_when_an_apply_is_taken_back(shop, first_spark):
     files = {"build.lock", "groups.lock", "manifest.json"}
     assert {path.name for path in checkpoints.iterdir()} == {*files, "totals"}
     assert {path.name for path in checkpoints.parent.joinpath("tables").iterdir()} == {"totals"}
+
+
+@pytest.mark.long
+def test_a_table_over_tables_whose_column_gets_another_type_is_rebuilt_with_what_reads_it(shop, first_spark):
+    over = "{{ config(materialized='table', unique_key='%s') }} select %s from {{ ref('%s') }} group by 1"
+    shop.model("totals", TOTALS)
+    shop.model("users", over % ("events", "events, count(*) as users", "totals"))
+    shop.model("most", over % ("users", "users, max(events) as most", "users"))
+    shop.send(event(1), event(2), event(3, "b"))
+    built(shop.root, first_spark)
+    shop.model("users", over % ("events", "events, count(*) + 0.5 as users", "totals"))
+    results, told = built(shop.root, first_spark, intent=Apply({}))
+    assert not problems(told)
+    assert statuses(results) == dict.fromkeys(("totals", "users", "most"), "success")
+    half = Decimal("1.5")
+    stored = [(row["events"], row["users"]) for row in table_rows(shop.root, "model.users")]
+    assert sorted(stored) == [(1, half), (2, half)]
+    assert table_rows(shop.root, "model.most") == [{"users": half, "most": 2}]
+    shop.send(event(4, "b"))
+    built(shop.root, first_spark)
+    assert table_rows(shop.root, "model.most") == [{"users": Decimal("2.5"), "most": 2}]
 
 
 @pytest.mark.long

@@ -32,7 +32,6 @@ class InDuckDB:
         columns = tuple(Column(name, parse_type(kind)) for name, kind in COLUMNS.items())
         self.table = TableOutput("model.t", ("key", "valid_from"), columns, versions=self.versions)
         self.duckdb = in_memory()
-        self.duckdb.execute("set timezone = 'UTC'")
         self.rows = {}
         """By key and time."""
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from millstream.plan.from_sql.keys import written_keys
 from millstream.plan.nodes import Given, Node, TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits
 
 
-def join_of_tables(left: Node, traits: Traits, right: Node) -> tuple[str, str] | None:
+def join_of_tables(left: Node, traits: Traits, right: Node, *, rest: bool) -> tuple[str, str] | None:
     """Return the error of a join of a table's changes with another table, and the remedy; None if valid.
 
     Each change of the left table looks up the newest row of the right one. A change of the right one alone
-    would never reach the result.
+    would never reach the result. `rest` says that the model only reads what can be read at rest.
     """
     if "table changes" not in traits.below:
         return None
@@ -24,7 +25,14 @@ def join_of_tables(left: Node, traits: Traits, right: Node) -> tuple[str, str] |
     ours = next(iter(_changing((left,), changes=True)), "").rpartition(".")[2]
     message = f"a change of only '{name}' would not reach this join of tables"
     of = f" that '{ours}' is built from" if ours else ""
+    if rest:
+        return message, f"make this model a table, which a sink can read, with {stored_as_table(traits.keys)}"
     return message, f"join the events{of} with '{name}': each event looks up its newest row"
+
+
+def stored_as_table(keys: tuple[str, ...]) -> str:
+    """Return the configuration of a table."""
+    return f"config(materialized='table', unique_key={written_keys(keys)})"
 
 
 def _changing(nodes: Iterable[Node], *, changes: bool = False) -> list[str]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from millstream.expressions import Read
 from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.maintained import stored_as_table
 from millstream.plan.from_sql.values import BuiltModel, Surroundings
 from millstream.plan.maintained import NotDerivedError, Relation, derive, derived_keys, in_full
 from millstream.plan.nodes import Maintained, Node, TableScan
@@ -50,7 +51,33 @@ def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
     )
 
 
-def misplaced_option(spec: ModelSpec, around: Surroundings) -> PlanProblem | None:
+def inputs_as_tables(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> str:
+    """Return the remedy for a table whose inputs change, but are not all tables; empty if there is none."""
+    read = [each for each in inputs_of(spec) if not around.can_rest(each)]
+    traits = {each: known.of(around.provide(each, False)) for each in read}
+    if not isinstance(spec.materialization, Table) or not all(
+        each.mode == "upsert" and each.keys for each in traits.values()
+    ):
+        return ""
+    found = []
+    for relation, each in traits.items():
+        name = relation.rpartition(".")[2]
+        sent = "" if around.inlined(relation) else ", and send its rows with a sink that selects from it"
+        found.append(f"make '{name}' a table with {stored_as_table(each.keys)}{sent}")
+    if spec.materialization.refresh != "full" and _needs_full(spec, around):
+        found.append("set refresh='full' here")
+    return "; ".join(found)
+
+
+def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:
+    try:
+        derive(spec.query, spec.keys, _relations(_at_rest(spec, around)), weights=False)
+    except NotDerivedError:
+        return True
+    return False
+
+
+def misplaced_option(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> PlanProblem | None:
     """Return what is wrong with an option that says how a table over tables is computed."""
     stored = spec.materialization
     refresh = stored.refresh if isinstance(stored, Table) else None
@@ -64,7 +91,8 @@ def misplaced_option(spec: ModelSpec, around: Surroundings) -> PlanProblem | Non
         names = ", ".join(each.rpartition(".")[2] for each in read)
         why = f"'{spec.name}' reads {names} row by row" if read else f"'{spec.name}' reads only seeds"
         message = f"'refresh' is for tables over tables: {why}"
-        remedy = "remove 'refresh'" if read else "remove it, and set materialized='view'"
+        fix = inputs_as_tables(spec, around, known) or "remove 'refresh'"
+        remedy = fix if read else "remove it, and set materialized='view'"
         return PlanProblem(spec.id, "MS548", message, remedy, option="refresh")
     return None
 
@@ -73,10 +101,18 @@ def inputs_of(spec: ModelSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.relation for p in spec.query.text if isinstance(p, Read)))
 
 
+def _at_rest(spec: ModelSpec, around: Surroundings) -> dict[str, Node]:
+    return {relation: around.provide(relation, True) for relation in inputs_of(spec)}
+
+
+def _relations(nodes: dict[str, Node]) -> dict[str, Relation]:
+    return {id_: Relation(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
+
+
 def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
     """Return a model whose table is kept equal to its SQL."""
-    nodes = {relation: around.provide(relation, True) for relation in inputs_of(spec)}
-    relations = {id_: Relation(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
+    nodes = _at_rest(spec, around)
+    relations = _relations(nodes)
     assert isinstance(spec.materialization, Table)
     keys = spec.keys
     maintenance = in_full(spec.query, relations)

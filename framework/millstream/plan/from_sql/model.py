@@ -14,6 +14,7 @@ from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.maintaining import (
     build_maintained,
     can_be_maintained,
+    inputs_as_tables,
     misplaced_option,
     needs_rows_at_rest,
 )
@@ -56,7 +57,7 @@ def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Bu
 
     A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
     """
-    if problem := misplaced_option(spec, around):
+    if problem := misplaced_option(spec, around, known):
         return replace(_streamed(spec, around, known), problems=[problem])
     found = None
     if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
@@ -65,7 +66,9 @@ def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Bu
             return found
     if can_be_maintained(spec, around):
         return build_maintained(spec, around, known)
-    return found or _streamed(spec, around, known)
+    found = found or _streamed(spec, around, known)
+    remedy = inputs_as_tables(spec, around, known)
+    return replace(found, problems=[replace(found.problems[0], remedy=remedy)]) if remedy else found
 
 
 def _streamed(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:

@@ -110,6 +110,7 @@ class _Building:
         self.around = Surroundings(
             self.provide,
             self.can_rest,
+            self._is_inlined,
             catalog.keyed,
             self.relayed,
             catalog.store_of,

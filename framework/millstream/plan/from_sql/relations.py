@@ -175,11 +175,15 @@ class Relations:
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
         if each.as_of is not None and self.builder.mode(stream) != "static":
             self._refuse_as_of(each.as_of)
-        elif wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
+        elif wrong := self._join_of_tables(stream, table):
             self.builder.problem("MS527", *wrong, each.start or query.start, each.stop or query.stop)
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
             self._check_semi(node, each)
         return self._finished(node, each if each.stop else query)
+
+    def _join_of_tables(self, stream: Node, table: Node) -> tuple[str, str] | None:
+        rest = all(map(self.builder.around.can_rest, self.builder.spec.reads))
+        return join_of_tables(stream, self.builder.traits.of(stream), table, rest=rest)
 
     def _as_of(
         self, events: Node, versions: VersionStream, each: From, query: Select, kind: JoinKind

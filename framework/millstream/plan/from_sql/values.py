@@ -54,6 +54,8 @@ class Surroundings(Struct, frozen=True):
     """Returns the node of a relation, by its id: as a stream of rows or changes, or at rest."""
     can_rest: Callable[[str], bool]
     """Returns whether a relation can be read at rest, instead of row by row."""
+    inlined: Callable[[str], bool]
+    """Returns whether a relation is a view, whose readers compute its rows."""
     keyed: frozenset[str] = frozenset()
     """Python functions that keep state by key."""
     relayed: Callable[[str], Node | None] = lambda _: None

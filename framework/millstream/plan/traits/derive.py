@@ -85,7 +85,10 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
                 return Traits("static")
             return Traits("upsert", node.keys, below=("table changes",) if node.stored else ())
         case Decode():
-            return Traits("upsert", node.unique_by) if node.unique_by else Traits("append")
+            if not node.unique_by:
+                return Traits("append")
+            reference = node.relation.startswith("source.")
+            return Traits("upsert", node.unique_by, below=("table changes",) if reference else ())
         case Watermark():
             first = inputs[0]
             times = {name: delay for name, delay in first.watermarks if name != node.time}
