@@ -123,7 +123,7 @@ def test_mermaid_has_a_node_for_each_relation_and_no_tests(example: Material):
 
 def test_the_badge_is_an_image_with_a_name(nasty: Material):
     root = ET.fromstring(written_as("badge", nasty))
-    assert root.attrib["aria-label"] == "millstream: 2 models · 50 % described · 50 % tested"
+    assert root.attrib["aria-label"] == "millstream: 5 models · 40 % described · 20 % tested"
     assert root.attrib["role"] == "img"
 
 
