@@ -20,12 +20,12 @@ from projects.stateless import FILES
 from support.runs import create_topics, job_of
 
 from millstream.broker import shared_broker
-from millstream.machine.jars import fetch
 from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.stages import resumed
 from millstream.runner.engine import Engine, engine
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import start
+from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import start_spark
 
 WARM = 100
@@ -84,8 +84,8 @@ def run(records: int, *, realtime: bool) -> dict[str, float]:
             bootstrap = starting.ready().address
             create_topics(bootstrap, SOURCE, SINK, partitions=1)
             job = job_of(root)
-            jars = [path for paths in fetch(("kafka", "delta")).values() for path in paths]
-            spark = start_spark("benchmark", job.project.target, jars, root)
+            target = job.project.target
+            spark = start_spark("benchmark", target, jars_for(target), root, amount="endless")
             try:
                 with engine(job, job.physical.queries, root / ".millstream", lambda _: None, spark) as opened:
                     seconds = sorted(measured(opened, bootstrap, records, realtime=realtime))
