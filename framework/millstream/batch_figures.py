@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import statistics
 from collections import deque
 from collections.abc import Mapping
 from datetime import datetime, timezone
 
-import msgspec
 from msgspec import Struct
 
-from millstream.decoding import from_json
-from millstream.project.folders import local_path
+from millstream.figures_at_checkpoints import figures_at
 
 FILE = "batches.json"
 _NEWEST = 100
 """Batches that figures are computed from."""
-_log = logging.getLogger(__name__)
-_log.addHandler(logging.NullHandler())
 
 
 class BatchFigures(Struct, frozen=True):
@@ -53,14 +48,7 @@ class BatchTimes:
 
 def measured_batches(checkpoints: str) -> Mapping[str, BatchFigures]:
     """Return the figures of all queries by name, if checkpoints are on this machine."""
-    folder = local_path(checkpoints)
-    found: dict[str, BatchFigures] = {}
-    for path in folder.glob(f"*/{FILE}") if folder is not None else ():
-        try:
-            found[path.parent.name] = from_json(path.read_bytes(), BatchFigures)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            _log.debug("%s is not used: %s", path, error)
-    return found
+    return dict(figures_at(checkpoints, FILE, BatchFigures))
 
 
 def in_words(found: BatchFigures) -> str:

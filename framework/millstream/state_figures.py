@@ -5,19 +5,14 @@ Spark reports it with each batch, but does not store it. `build` and `run` write
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-import msgspec
 from msgspec import Struct
 
-from millstream.decoding import from_json
-from millstream.project.folders import local_path
+from millstream.figures_at_checkpoints import figures_at
 
 FILE = "state.json"
-_log = logging.getLogger(__name__)
-_log.addHandler(logging.NullHandler())
 
 
 class Restored(Struct, frozen=True):
@@ -108,14 +103,8 @@ class MeasuredState(Struct, frozen=True):
 
 def measured_states(checkpoints: str) -> Mapping[str, MeasuredState]:
     """Return the figures of all states by what they store, if checkpoints are on this machine."""
-    folder = local_path(checkpoints)
     found: dict[str, MeasuredState] = {}
-    for path in sorted(folder.glob(f"*/{FILE}")) if folder is not None else ():
-        try:
-            figures = from_json(path.read_bytes(), StateFigures)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            _log.debug("%s is not used: %s", path, error)
-            continue
+    for _, figures in figures_at(checkpoints, FILE, StateFigures):
         for content, state, restored in zip_longest(figures.contents, figures.operators, figures.restored):
             if content is not None and state is not None:
                 found[content] = MeasuredState(state.rows, state.bytes, state.files, figures.time, restored)
