@@ -27,6 +27,7 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
             _add_offsets(found[1], source, read, behind)
     states = progress.stateOperators
     own = counted.take(progress.batchId)
+    rows = [row.asDict() for row in progress.observedMetrics.values()]
     return Batch(
         number=progress.batchId,
         rows=progress.numInputRows,
@@ -43,11 +44,11 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
         state_bytes=sum(each.memoryUsedBytes for each in states),
         operators=tuple(map(state_of, states)),
         counts=counts(observed([progress]).values()) + own.counts,
-        metrics=metrics_of(row.asDict() for row in progress.observedMetrics.values()) | own.metrics,
-        logs=logs_of(row.asDict() for row in progress.observedMetrics.values()) | own.logs,
+        metrics=metrics_of(rows) | own.metrics,
+        logs=logs_of(rows) | own.logs,
         changes=own.changes,
         ages=_ages(progress),
-        reasons=reasons(progress.observedMetrics.values()),
+        reasons=reasons(rows) | own.reasons,
         latency=_latency(progress),
     )
 

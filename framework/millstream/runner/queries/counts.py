@@ -11,7 +11,7 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
@@ -144,28 +144,29 @@ def _reasons(dead_letters: Iterable[DeadLetters]) -> Column:
     return f.call_function("tally", text, f.lit(""), f.lit(str(_MOST_REASONS))).alias(_REASONS)
 
 
-def reasons(rows: Iterable[Row]) -> dict[str, int]:
+def reasons(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {
         OTHERS if reason == _MANY else reason: int(sums[0])
         for row in rows
-        for reason, sums in (row.asDict().get(_REASONS) or {}).items()
+        for reason, sums in (row.get(_REASONS) or {}).items()
     }
 
 
 def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
     """Return the counts of each batch; Spark drops the oldest batches of a long query."""
     return {
-        batch.batchId: _numbers(
-            row for name, row in batch.observedMetrics.items() if not name.startswith(OLDEST)
+        batch.batchId: numbers_of(
+            row.asDict() for name, row in batch.observedMetrics.items() if not name.startswith(OLDEST)
         )
         for batch in progress
     }
 
 
-def _numbers(rows: Iterable[Row]) -> dict[str, int]:
+def numbers_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the counts among what a batch observed."""
     found: dict[str, int] = {}
     for row in rows:
-        for name, number in row.asDict().items():
+        for name, number in row.items():
             if name.startswith((f"{METRICS} ", f"{LOGS} ", _REASONS)):
                 continue
             # Several parts of a query may decode the same source: each observes the same records.

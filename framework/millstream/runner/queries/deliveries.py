@@ -186,8 +186,13 @@ def send(records: DataFrame, stores: Stores, number: int) -> None:
     if stores.hold is not None:
         stores.hold(with_batch(records, stores, number), number)
         return
-    kafka = {**stores.kafka, "header": BATCH, "header.value": _sent_as(stores, number)}
+    kafka = options_of(stores, number)
     if stores.exactly_once is not None:
         stores.exactly_once.write(records, kafka, number)
     else:
         write_records(records, kafka)
+
+
+def options_of(stores: Stores, number: int) -> dict[str, str]:
+    """Return the options by which the records of a batch are sent."""
+    return {**stores.kafka, "header": BATCH, "header.value": _sent_as(stores, number)}

@@ -13,8 +13,6 @@ from pyspark.sql.types import LongType
 
 from millstream.expressions import quoted
 from millstream.physical.checks import WRONG_ROW, count_name
-from millstream.physical.measures import METRICS
-from millstream.physical.row_logs import LOGS
 from millstream.physical.values import DeadLetters, Delivery
 from millstream.results import TableChanges
 from millstream.runner.queries.counts import (
@@ -25,6 +23,8 @@ from millstream.runner.queries.counts import (
     logs_together,
     metrics_of,
     metrics_together,
+    numbers_of,
+    reasons,
 )
 from millstream.runner.queries.results import Counts
 
@@ -45,6 +45,8 @@ class BatchCounts(Struct, frozen=True):
     logs: Logs
     changes: dict[str, TableChanges]
     """Of tables over tables."""
+    reasons: dict[str, int]
+    """Of dead letters."""
 
 
 class CountsByBatch:
@@ -56,6 +58,11 @@ class CountsByBatch:
     def add(self, number: int, found: Mapping[str, Any]) -> None:
         self._by_batch[number] = found
 
+    def observe(self, number: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add what several observations of the same records have found."""
+        together = {name: each for row in rows for name, each in row.items()}
+        self.add(number, together | numbers_of(rows))
+
     def take(self, number: int) -> BatchCounts:
         """Return and remove what a completed batch has counted, and what was stored before the first one."""
         found = [self._by_batch.pop(each) for each in sorted(self._by_batch) if each <= number]
@@ -64,6 +71,7 @@ class CountsByBatch:
             reduce(metrics_together, (metrics_of([each]) for each in found), {}),
             reduce(logs_together, (logs_of([each]) for each in found), {}),
             _changes_of(found),
+            reasons(found),
         )
 
     def merged(self) -> dict[str, Any]:
@@ -89,11 +97,7 @@ def _changes_of(batches: Iterable[Mapping[str, Any]]) -> dict[str, TableChanges]
 
 
 def _only_counts(found: Mapping[str, Any]) -> Mapping[str, int]:
-    return {
-        name: number
-        for name, number in found.items()
-        if not name.startswith((f"{METRICS} ", f"{LOGS} ", f"{CHANGES} "))
-    }
+    return numbers_of([{name: n for name, n in found.items() if not name.startswith(f"{CHANGES} ")}])
 
 
 def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, Any]:

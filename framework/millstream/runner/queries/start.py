@@ -47,6 +47,7 @@ from millstream.runner.queries.lookups import looking_up
 from millstream.runner.queries.maintained import Differences
 from millstream.runner.queries.moment import AtVersions, Upkeep
 from millstream.runner.queries.reads import Ranges
+from millstream.runner.queries.record_maker import RecordMaker
 from millstream.runner.queries.row_tests import CHANGES, CountsByBatch
 from millstream.runner.queries.sent_again import first_sent
 from millstream.runner.queries.table_changes import follow_table
@@ -100,18 +101,21 @@ def start(
         rows = counting.with_changes(context.tables.feed(session, query.sources[0]), query)
     else:
         rows = counting.with_counts(_records(session, query, context), query)
+    realtime = "realTime" in trigger
+    maker = None if realtime else RecordMaker.of(rows, query, context.stores)
+    if maker is not None:
+        rows = maker.rows
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
         _work(query, context)(session.range(0), -1)
         context.keep(keeping(query, context).upkeep(session))
-    realtime = "realTime" in trigger
     if realtime:
         rows = with_batch(rows, context.stores, None)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
     if realtime and isinstance(query.deliver, ToKafka):
         return writer.format("kafka").options(**context.stores.kafka).start()
-    work = _each_batch(query, context)
+    work = _each_batch(query, context) if maker is None else in_turn(maker.send, context.stores)
     streaming = writer.foreachBatch(work).start()
     called_by(streaming, work)
     return streaming

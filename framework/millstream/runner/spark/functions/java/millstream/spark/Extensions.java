@@ -104,7 +104,11 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
   }
 
   static Seq<Expression> seq(Expression... expressions) {
-    return List$.MODULE$.from(CollectionConverters.asScala(List.of(expressions)));
+    return seq(List.of(expressions));
+  }
+
+  static <T> Seq<T> seq(List<T> all) {
+    return List$.MODULE$.from(CollectionConverters.asScala(all));
   }
 
   private static String text(Expression literal) {

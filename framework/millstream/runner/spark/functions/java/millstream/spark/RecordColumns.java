@@ -3,6 +3,9 @@ package millstream.spark;
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.StructType;
@@ -12,9 +15,15 @@ record RecordColumns(int topic, int key, int value, int headers, int timestamp) 
   private static final long MICROS = 1000;
 
   static RecordColumns of(StructType schema) {
+    return of(schema, IntStream.range(0, schema.length()).toArray());
+  }
+
+  /** The columns are at some places of a row. */
+  static RecordColumns of(StructType schema, int[] places) {
     List<String> names = Arrays.asList(schema.fieldNames());
-    return new RecordColumns(names.indexOf("topic"), names.indexOf("key"), names.indexOf("value"),
-        names.indexOf("headers"), names.indexOf("timestamp"));
+    IntUnaryOperator place = index -> index < 0 ? index : places[index];
+    int[] found = Stream.of("topic", "key", "value", "headers", "timestamp").mapToInt(names::indexOf).map(place).toArray();
+    return new RecordColumns(found[0], found[1], found[2], found[3], found[4]);
   }
 
   byte[] key(InternalRow row) {

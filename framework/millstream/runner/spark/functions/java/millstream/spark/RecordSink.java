@@ -11,8 +11,6 @@ import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap$;
 import org.apache.spark.sql.kafka010.KafkaSourceProvider$;
-import org.apache.spark.sql.kafka010.producer.CachedKafkaProducer;
-import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 
@@ -34,14 +32,7 @@ public final class RecordSink implements CreatableRelationProvider {
   private record Task(HashMap<String, Object> settings, Records records) implements VoidFunction<Iterator<InternalRow>> {
     @Override
     public void call(Iterator<InternalRow> rows) {
-      CachedKafkaProducer cached = InternalKafkaProducerPool$.MODULE$.acquire(settings);
-      try {
-        Sending sending = new Sending(cached.producer());
-        records.each(rows, sending::send);
-        sending.finish();
-      } finally {
-        InternalKafkaProducerPool$.MODULE$.release(cached);
-      }
+      Sending.shared(settings, sending -> records.each(rows, sending::send));
     }
   }
 }

@@ -22,17 +22,23 @@ record Records(RecordColumns columns, String name, byte[] value) implements Seri
   private static final String HEADER = "header";
 
   static Records of(StructType schema, scala.collection.immutable.Map<String, String> options) {
-    Map<String, String> given = CollectionConverters.asJava(options);
-    String value = given.get(HEADER + ".value");
-    return new Records(RecordColumns.of(schema), given.get(HEADER), value == null ? null : value.getBytes(StandardCharsets.UTF_8));
+    return of(RecordColumns.of(schema), CollectionConverters.asJava(options));
+  }
+
+  static Records of(RecordColumns columns, Map<String, String> options) {
+    String value = options.get(HEADER + ".value");
+    return new Records(columns, options.get(HEADER), value == null ? null : value.getBytes(StandardCharsets.UTF_8));
   }
 
   void each(Iterator<InternalRow> rows, Consumer<ProducerRecord<byte[], byte[]>> send) {
+    rows.forEachRemaining(sent(send));
+  }
+
+  /** Returns what sends the record that a row is. */
+  Consumer<InternalRow> sent(Consumer<ProducerRecord<byte[], byte[]>> send) {
     Header last = name == null ? null : new RecordHeader(name, value);
     Names names = new Names();
-    while (rows.hasNext()) {
-      send.accept(record(rows.next(), names, last));
-    }
+    return row -> send.accept(record(row, names, last));
   }
 
   private ProducerRecord<byte[], byte[]> record(InternalRow row, Names names, Header last) {

@@ -1,12 +1,16 @@
 package millstream.spark;
 
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.ApiException;
+import org.apache.spark.sql.kafka010.producer.CachedKafkaProducer;
+import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
 
 /** Sends records by a producer, until Kafka refuses one. */
 final class Sending {
@@ -17,6 +21,18 @@ final class Sending {
 
   Sending(KafkaProducer<byte[], byte[]> producer) {
     this.producer = producer;
+  }
+
+  /** Lets something send records by a producer that all tasks of this process share, and waits until Kafka has them. */
+  static void shared(Map<String, Object> settings, Consumer<Sending> work) {
+    CachedKafkaProducer cached = InternalKafkaProducerPool$.MODULE$.acquire(settings);
+    try {
+      Sending sending = new Sending(cached.producer());
+      work.accept(sending);
+      sending.finish();
+    } finally {
+      InternalKafkaProducerPool$.MODULE$.release(cached);
+    }
   }
 
   /** Sends a record later, and fails if Kafka has refused an earlier one. */

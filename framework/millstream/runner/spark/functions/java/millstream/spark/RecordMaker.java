@@ -1,0 +1,235 @@
+package millstream.spark;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.java.function.VoidFunction;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.CatalystTypeConverters;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Inline;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE;
+import org.apache.spark.sql.catalyst.plans.logical.CollectMetrics;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap$;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.AggregatingAccumulator;
+import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.kafka010.KafkaSourceProvider$;
+import org.apache.spark.util.Utils;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
+
+/**
+ * Makes the records of a query in the tasks that send them. What its SQL computes of single rows is planned and compiled
+ * once, when the query starts, instead of in each batch, and its values are not copied into rows of Spark.
+ */
+public final class RecordMaker {
+  private final Dataset<Row> rows;
+  private final RecordColumns columns;
+  private final Broadcast<Paths> paths;
+  private final Map<String, AggregatingAccumulator> observed;
+
+  private RecordMaker(Dataset<Row> rows, RecordColumns columns, Broadcast<Paths> paths, Map<String, AggregatingAccumulator> observed) {
+    this.rows = rows;
+    this.columns = columns;
+    this.paths = paths;
+    this.observed = observed;
+  }
+
+  /** Returns what makes the records of a stream; null if nothing of its SQL is of single rows. */
+  public static RecordMaker of(org.apache.spark.sql.Dataset<Row> records) {
+    Dataset<Row> given = (Dataset<Row>) records;
+    SparkSession session = given.sparkSession();
+    LogicalPlan plan = new InlineCTE(false, false).apply(given.queryExecution().analyzed());
+    LogicalPlan base = base(plan);
+    // Its rows are not known, or the optimizer would calculate with them.
+    LogicalPlan leaf = new LogicalRDD(
+        base.output(), session.sparkContext().emptyRDD(ClassTag$.MODULE$.apply(InternalRow.class)),
+        LogicalRDD.apply$default$3(), LogicalRDD.apply$default$4(), false, Option.empty(), session, Option.empty(), Option.empty());
+    LogicalPlan above = Dataset.ofRows(session, above(plan, base, leaf)).queryExecution().optimizedPlan();
+    RowSteps steps = base == plan ? null : RowSteps.of(above);
+    if (steps == null || !steps.compiles()) {
+      return null;
+    }
+    Paths paths = new Paths(Utils.serialize(steps));
+    return new RecordMaker(
+        Dataset.ofRows(session, new Project(named(steps.given()), base)),
+        RecordColumns.of(above.schema(), steps.places(above)),
+        JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(paths), steps.observed());
+  }
+
+  /** Returns the last operator that is not of single rows, or that Spark must plan in each batch. */
+  private static LogicalPlan base(LogicalPlan plan) {
+    LogicalPlan found = plan;
+    while (isOfSingleRows(found) && CollectionConverters.asJava(found.expressions()).stream().allMatch(RecordMaker::isOfTheRow)) {
+      found = below(found);
+    }
+    return found;
+  }
+
+  private static boolean isOfSingleRows(LogicalPlan plan) {
+    return plan instanceof Project || plan instanceof Filter || plan instanceof CollectMetrics || plan instanceof SubqueryAlias
+        || plan instanceof View || (plan instanceof Generate generate && generate.generator() instanceof Inline && !generate.outer());
+  }
+
+  /** Whether a value does not depend on the batch, on a partition, on other rows, or on Python. */
+  private static boolean isOfTheRow(Expression value) {
+    return !value.containsPattern(TreePattern.CURRENT_LIKE()) && !value.containsPattern(TreePattern.PYTHON_UDF())
+        && !value.containsPattern(TreePattern.PLAN_EXPRESSION()) && !value.exists(each -> each instanceof Nondeterministic);
+  }
+
+  private static LogicalPlan above(LogicalPlan plan, LogicalPlan base, LogicalPlan leaf) {
+    return plan == base ? leaf : (LogicalPlan) plan.withNewChildren(Extensions.seq(List.of(above(below(plan), base, leaf))));
+  }
+
+  private static LogicalPlan below(LogicalPlan plan) {
+    return CollectionConverters.asJava(plan.children()).get(0);
+  }
+
+  private static Seq<NamedExpression> named(List<Attribute> columns) {
+    List<NamedExpression> named = new ArrayList<>();
+    for (Attribute each : columns) {
+      named.add(new Alias(
+          each, "_" + named.size(), NamedExpression.newExprId(), Extensions.seq(List.of()), Option.empty(), Extensions.seq(List.of())));
+    }
+    return Extensions.seq(named);
+  }
+
+  /** Returns the rows of the stream from which the records are made. */
+  public Dataset<Row> rows() {
+    return rows;
+  }
+
+  /** Sends the records of a batch of the rows; returns what was observed of them, by name. */
+  public Map<String, Row> send(org.apache.spark.sql.Dataset<Row> batch, Map<String, String> options) {
+    QueryExecution execution = ((Dataset<Row>) batch).queryExecution();
+    return SQLExecution.withNewExecutionId(execution, Option.apply("records"), () -> send(execution, options));
+  }
+
+  private Map<String, Row> send(QueryExecution execution, Map<String, String> options) {
+    Map<String, Object> producer = KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(
+        CaseInsensitiveMap$.MODULE$.apply(Map$.MODULE$.from(CollectionConverters.asScala(options))));
+    Map<String, AggregatingAccumulator> counted = new LinkedHashMap<>();
+    observed.forEach((name, each) -> {
+      AggregatingAccumulator fresh = each.copyAndReset();
+      rows.sparkSession().sparkContext().register(fresh, name);
+      counted.put(name, fresh);
+    });
+    execution.toRdd().toJavaRDD().foreachPartition(
+        new Task(new HashMap<>(producer), Records.of(columns, options), List.copyOf(counted.values()), paths));
+    Map<String, Row> found = new HashMap<>();
+    counted.forEach((name, each) ->
+        found.put(name, (Row) CatalystTypeConverters.createToScalaConverter(each.schema()).apply(each.value())));
+    return found;
+  }
+
+  private record Task(
+      HashMap<String, Object> settings, Records records, List<AggregatingAccumulator> observed, Broadcast<Paths> paths)
+      implements VoidFunction<Iterator<InternalRow>> {
+    @Override
+    public void call(Iterator<InternalRow> rows) {
+      List<AggregatingAccumulator> own = observed.stream().map(AggregatingAccumulator::copyAndReset).toList();
+      Sending.shared(settings, sending -> {
+        RowPath path = paths.value().take();
+        Several several = new Several(sending);
+        Consumer<InternalRow> sent = records.sent(several::add);
+        path.run(rows, TaskContext.getPartitionId(), own, () -> {
+          if (!path.row().isNullAt(records.columns().topic())) {
+            sent.accept(path.row());
+          }
+        });
+        several.send();
+        paths.value().giveBack(path);
+      });
+      // Only what a task has done to its end counts.
+      for (int each = 0; each < own.size(); each++) {
+        if (observed.get(each).isZero()) {
+          observed.get(each).setState(own.get(each));
+        } else {
+          observed.get(each).merge(own.get(each));
+        }
+      }
+    }
+  }
+
+  /** Sends records several at a time: the JVM compiles a loop that only sends much better than one that also makes them. */
+  private static final class Several {
+    private static final int MOST = 64;
+    private final Sending sending;
+    @SuppressWarnings("unchecked")
+    private final ProducerRecord<byte[], byte[]>[] records = new ProducerRecord[MOST];
+    private int count;
+
+    Several(Sending sending) {
+      this.sending = sending;
+    }
+
+    void add(ProducerRecord<byte[], byte[]> record) {
+      records[count++] = record;
+      if (count == MOST) {
+        send();
+      }
+    }
+
+    void send() {
+      for (int each = 0; each < count; each++) {
+        ProducerRecord<byte[], byte[]> record = records[each];
+        records[each] = null;
+        sending.send(record);
+      }
+      count = 0;
+    }
+  }
+
+  /** The paths of a process: each task takes one, and its classes are loaded and its expressions read only once. */
+  private static final class Paths implements Serializable {
+    private final byte[] steps;
+    private transient Queue<RowPath> idle = new ConcurrentLinkedQueue<>();
+
+    Paths(byte[] steps) {
+      this.steps = steps;
+    }
+
+    private Object readResolve() {
+      return new Paths(steps);
+    }
+
+    RowPath take() {
+      RowPath found = idle.poll();
+      return found != null ? found : Utils.<RowSteps>deserialize(steps, Thread.currentThread().getContextClassLoader()).path();
+    }
+
+    void giveBack(RowPath path) {
+      idle.add(path);
+    }
+  }
+}

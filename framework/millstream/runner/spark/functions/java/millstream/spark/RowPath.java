@@ -1,0 +1,75 @@
+package millstream.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.execution.AggregatingAccumulator;
+import org.apache.spark.sql.types.DataType;
+import scala.Function2;
+
+/** Compiled steps, which one task at a time runs. */
+final class RowPath {
+  private final Function2<SpecializedGetters, Object, Object>[] given;
+  private final Object[] frame;
+  private final InternalRow row;
+  private final List<RowFunction> functions = new ArrayList<>();
+  private final Runnable first;
+  private Runnable last;
+  private List<AggregatingAccumulator> observed;
+
+  /** `given` are the types of the rows, which are in the first columns of a frame of some width. */
+  RowPath(DataType[] given, int width, List<RowStep> steps) {
+    this.given = readers(given);
+    this.frame = new Object[width];
+    this.row = new GenericInternalRow(frame);
+    Runnable next = () -> last.run();
+    for (int each = steps.size() - 1; each >= 0; each--) {
+      next = steps.get(each).over(this, next);
+    }
+    this.first = next;
+  }
+
+  /** Returns what reads the values of a row, by their types: `InternalRow.get` looks at Spark's configuration for each. */
+  @SuppressWarnings("unchecked")
+  static Function2<SpecializedGetters, Object, Object>[] readers(DataType[] types) {
+    return Arrays.stream(types).map(each -> InternalRow.getAccessor(each, true)).toArray(Function2[]::new);
+  }
+
+  Object[] frame() {
+    return frame;
+  }
+
+  /** Returns the frame as a row. */
+  InternalRow row() {
+    return row;
+  }
+
+  RowFunction compiled(List<Expression> bound, Object[] values, int first) {
+    RowFunction made = RowFunction.of(bound, values, first);
+    functions.add(made);
+    return made;
+  }
+
+  void observe(int number) {
+    observed.get(number).add(row);
+  }
+
+  /** Runs the steps for the rows of a partition, and `last` for each row that they give. */
+  void run(Iterator<InternalRow> rows, int partition, List<AggregatingAccumulator> observed, Runnable last) {
+    this.observed = observed;
+    this.last = last;
+    functions.forEach(each -> each.initialize(partition));
+    while (rows.hasNext()) {
+      InternalRow next = rows.next();
+      for (int each = 0; each < given.length; each++) {
+        frame[each] = given[each].apply(next, each);
+      }
+      first.run();
+    }
+  }
+}
