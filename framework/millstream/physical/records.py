@@ -9,9 +9,9 @@ from millstream.expressions import Expression, Piece, Ref, all_of, literal, repl
 from millstream.formats import format_of
 from millstream.formats.changes import encode_row
 from millstream.formats.keys import written_key
-from millstream.materialization import POSITION, Sink
+from millstream.materialization import Sink
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE, RECORD, Draft, composed
+from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE, PLACED, RECORD, Draft, composed
 from millstream.plan.nodes import Output
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Row, Type
 
@@ -105,11 +105,6 @@ def _key(draft: Draft, output: Output) -> Expression:
 def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
     pieces: list[Piece] = []
     parts: list[Expression] = []
-    if place is not None:
-        pieces += [f"named_struct('key', '{POSITION}', 'value', cast(concat_ws('-'"]
-        for name in ("topic", "partition", "offset"):
-            pieces += [", ", Ref(RECORD, place), f".{name}"]
-        pieces.append(") as binary))")
     for item in output.extras:
         if not item.name.startswith("headers."):
             continue
@@ -118,9 +113,11 @@ def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
         name = literal(item.name.removeprefix("headers."))
         pieces += [", " if pieces else "", f"named_struct('key', {name}, 'value', "]
         pieces += ["cast(cast(", *found.pieces, " as string) as binary))"]
-    if not pieces:
-        return _text(f"cast(null as {HEADERS})", HEADERS)
-    return composed(parts, ("array(", *pieces, ")"), HEADERS)
+    own = ("array(", *pieces, ")")
+    if place is None:
+        return composed(parts, own, HEADERS) if pieces else _text(f"cast(null as {HEADERS})", HEADERS)
+    placed: tuple[Piece, ...] = (Ref(RECORD, place), f".{PLACED}")
+    return composed(parts, ("concat(", *placed, ", ", *own, ")") if pieces else placed, HEADERS)
 
 
 def _timestamp(draft: Draft, output: Output) -> Expression:

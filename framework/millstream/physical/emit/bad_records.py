@@ -13,7 +13,8 @@ from millstream.formats import format_of
 from millstream.formats.format import Decoded
 from millstream.formats.keys import KeyFormat
 from millstream.formats.sql import BAD
-from millstream.physical.emit.draft import RECORD, Draft
+from millstream.materialization import POSITION
+from millstream.physical.emit.draft import PLACED, RECORD, Draft
 from millstream.plan.nodes import Column, Decode, Good, Node, Output, ReadColumns
 from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN, STRING, UNKNOWN, Field, Type
@@ -240,9 +241,14 @@ _WHOLE = (*_POSITION, "timestamp", "key", "value", "headers")
 
 
 def with_record(draft: Draft, records: str, *, whole: bool) -> Draft:
-    """Add the column `_record`: the record's position, or the `whole` record for dead letters."""
+    """Add the column `_record`: the record's position, or the `whole` record for dead letters.
+
+    The headers that say the position are made once for all records that a row becomes.
+    """
+    place = joined(("concat_ws('-'", *(piece for name in _POSITION for piece in (", ", Ref(name, records))), ")"))
+    headers = (f", array(named_struct('key', '{POSITION}', 'value', cast(", *place, f" as binary))) as {PLACED})")
     record_column = Expression(
-        joined((*_raw(_WHOLE if whole else _POSITION, records), ")")), UNKNOWN, nullable=False, atomic=True
+        joined((*_raw(_WHOLE if whole else _POSITION, records), *headers)), UNKNOWN, nullable=False, atomic=True
     )
     return replace(draft, items={**draft.items, RECORD: record_column})
 

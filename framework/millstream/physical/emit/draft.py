@@ -26,6 +26,9 @@ ENCODED_VALUE, ENCODED_KEY = "_encoded_value", "_encoded_key"
 RECORD = "_record"
 """The column with the record that a row was decoded from, for errors and dead letters."""
 
+PLACED = "placed"
+"""The field of `RECORD` with the headers that say where the record was."""
+
 
 def barrier(copy: int = 0) -> Expression:
     """Return a condition that always holds, and across which Catalyst moves no other condition.

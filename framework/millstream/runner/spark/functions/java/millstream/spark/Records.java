@@ -36,29 +36,45 @@ record Records(RecordColumns columns, String name, byte[] value) implements Seri
 
   /** Returns what sends the record that a row is. */
   Consumer<InternalRow> sent(Consumer<ProducerRecord<byte[], byte[]>> send) {
-    Header last = name == null ? null : new RecordHeader(name, value);
-    Names names = new Names();
-    return row -> send.accept(record(row, names, last));
+    Making making = new Making(columns, name == null ? null : new RecordHeader(name, value));
+    return row -> send.accept(making.record(row));
   }
 
-  private ProducerRecord<byte[], byte[]> record(InternalRow row, Names names, Header last) {
-    return new ProducerRecord<>(
-        names.of(row.getUTF8String(columns.topic())), null, columns.time(row), columns.key(row), columns.value(row),
-        headers(row, names, last));
-  }
+  private static final class Making {
+    private final RecordColumns columns;
+    private final Header ofBatch;
+    private final Names names = new Names();
+    private ArrayData last;
+    private List<Header> headers;
 
-  private List<Header> headers(InternalRow row, Names names, Header last) {
-    ArrayData found = columns.headers(row);
-    int own = found == null ? 0 : found.numElements();
-    List<Header> made = new ArrayList<>(own + 1);
-    for (int number = 0; number < own; number++) {
-      InternalRow header = found.getStruct(number, 2);
-      made.add(new RecordHeader(names.of(header.getUTF8String(0)), header.isNullAt(1) ? null : header.getBinary(1)));
+    Making(RecordColumns columns, Header ofBatch) {
+      this.columns = columns;
+      this.ofBatch = ofBatch;
+      this.headers = made(null);
     }
-    if (last != null) {
-      made.add(last);
+
+    ProducerRecord<byte[], byte[]> record(InternalRow row) {
+      ArrayData found = columns.headers(row);
+      if (found != last) {  // several records of a row can have the same
+        headers = made(found);
+        last = found;
+      }
+      return new ProducerRecord<>(
+          names.of(row.getUTF8String(columns.topic())), null, columns.time(row), columns.key(row), columns.value(row), headers);
     }
-    return made;
+
+    private List<Header> made(ArrayData found) {
+      int own = found == null ? 0 : found.numElements();
+      List<Header> all = new ArrayList<>(own + 1);
+      for (int number = 0; number < own; number++) {
+        InternalRow header = found.getStruct(number, 2);
+        all.add(new RecordHeader(names.of(header.getUTF8String(0)), header.isNullAt(1) ? null : header.getBinary(1)));
+      }
+      if (ofBatch != null) {
+        all.add(ofBatch);
+      }
+      return all;
+    }
   }
 
   /** The names of topics and headers, of which there are few. */

@@ -1,12 +1,13 @@
 package millstream.spark;
 
 import java.io.Serializable;
-import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.DataType;
 import scala.Function2;
 
@@ -14,6 +15,11 @@ import scala.Function2;
 interface RowStep extends Serializable {
   /** Compiles it; what it returns is run once for each row, and runs what follows for each row that this gives. */
   Runnable over(RowPath path, Runnable next);
+
+  /** Returns the same for readers that leave out rows of null structs. */
+  default RowStep withoutNulls() {
+    return this;
+  }
 
   /** Puts values into columns of the frame. */
   record Computed(List<Expression> expressions, int first) implements RowStep {
@@ -43,41 +49,71 @@ interface RowStep extends Serializable {
   }
 
   /** Gives a row for each of some structs, with its fields from a column on; all are null for one that is null. */
-  record Unfolded(List<Expression> structs, DataType[] fields, int first, boolean skipsNull) implements RowStep {
+  record Unfolded(List<Expression> structs, Fields fields) implements RowStep {
     @Override
     public Runnable over(RowPath path, Runnable next) {
       Object[] found = new Object[structs.size()];
       RowFunction function = path.compiled(structs, found, 0);
-      Object[] frame = path.frame();
-      Function2<SpecializedGetters, Object, Object>[] readers = RowPath.readers(fields);
-      int end = first + fields.length;
+      Consumer<InternalRow> put = fields.put(path, next);
       return () -> {
         function.apply(path.row());
         for (Object each : found) {
-          if (each != null) {
-            put((InternalRow) each, readers, frame);
-          } else if (skipsNull) {
-            continue;
-          } else {
-            Arrays.fill(frame, first, end, null);
-          }
-          next.run();
+          put.accept((InternalRow) each);
         }
       };
     }
 
-    Unfolded withoutNulls() {
-      return new Unfolded(structs, fields, first, true);
+    @Override
+    public RowStep withoutNulls() {
+      return new Unfolded(structs, fields.withoutNulls());
+    }
+  }
+
+  /** The same for the structs of an array; none for one that is null. */
+  record Inlined(Expression array, Fields fields) implements RowStep {
+    @Override
+    public Runnable over(RowPath path, Runnable next) {
+      Object[] found = new Object[1];
+      RowFunction function = path.compiled(List.of(array), found, 0);
+      Consumer<InternalRow> put = fields.put(path, next);
+      return () -> {
+        function.apply(path.row());
+        ArrayData structs = (ArrayData) found[0];
+        int count = structs == null ? 0 : structs.numElements();
+        for (int each = 0; each < count; each++) {
+          put.accept(structs.isNullAt(each) ? null : structs.getStruct(each, fields.types().length));
+        }
+      };
     }
 
-    private void put(InternalRow struct, Function2<SpecializedGetters, Object, Object>[] readers, Object[] frame) {
-      if (struct instanceof GenericInternalRow generic) {
-        System.arraycopy(generic.values(), 0, frame, first, fields.length);
-        return;
-      }
-      for (int each = 0; each < fields.length; each++) {
-        frame[first + each] = readers[each].apply(struct, each);
-      }
+    @Override
+    public RowStep withoutNulls() {
+      return new Inlined(array, fields.withoutNulls());
+    }
+  }
+
+  /** The columns, from a first one on, that get the fields of structs. */
+  record Fields(DataType[] types, int first, boolean skipsNull) implements Serializable {
+    Fields withoutNulls() {
+      return new Fields(types, first, true);
+    }
+
+    Consumer<InternalRow> put(RowPath path, Runnable next) {
+      Object[] frame = path.frame();
+      Function2<SpecializedGetters, Object, Object>[] readers = RowPath.readers(types);
+      return struct -> {
+        if (struct == null && skipsNull) {
+          return;
+        }
+        if (struct instanceof GenericInternalRow generic) {
+          System.arraycopy(generic.values(), 0, frame, first, types.length);
+        } else {
+          for (int each = 0; each < types.length; each++) {
+            frame[first + each] = struct == null ? null : readers[each].apply(struct, each);
+          }
+        }
+        next.run();
+      };
     }
   }
 

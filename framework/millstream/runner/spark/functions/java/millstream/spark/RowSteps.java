@@ -47,6 +47,9 @@ final class RowSteps implements Serializable {
   private final transient Map<ExprId, Integer> places = new HashMap<>();
   private final transient Map<String, AggregatingAccumulator> observed = new LinkedHashMap<>();
   private int width;
+  private transient int unfolded = -1;
+  /** The fields of the structs that the last such step gives. */
+  private transient Set<ExprId> fields;
 
   private RowSteps() {}
 
@@ -122,18 +125,14 @@ final class RowSteps implements Serializable {
     return width++;
   }
 
-  private Set<ExprId> between(int first, int end) {
-    return columns.subList(first, end).stream().map(Attribute::exprId).collect(Collectors.toSet());
-  }
-
   private boolean kept(Expression condition) {
     Expression bound = bound(condition);
     if (bound == null) {
       return false;
     }
     int last = steps.size() - 1;
-    if (last >= 0 && steps.get(last) instanceof RowStep.Unfolded unfolded && needsAny(condition, between(unfolded.first(), width))) {
-      steps.set(last, unfolded.withoutNulls());
+    if (last == unfolded && needsAny(condition, fields)) {
+      steps.set(last, steps.get(last).withoutNulls());
     }
     steps.add(new RowStep.Kept(bound));
     return true;
@@ -183,18 +182,22 @@ final class RowSteps implements Serializable {
       read = with(read, project);
       below = project.child();
     }
-    if (!(array instanceof CreateArray made) || !add(below, read) || !computed(others)) {
+    if (!add(below, read) || !computed(others)) {
       return false;
     }
-    List<Expression> structs = new ArrayList<>();
-    for (Expression each : CollectionConverters.asJava(made.children())) {
-      structs.add(bound(each));
+    List<Expression> parts = array instanceof CreateArray made ? CollectionConverters.asJava(made.children()) : List.of(array);
+    List<Expression> bound = new ArrayList<>();
+    parts.forEach(each -> bound.add(bound(each)));
+    List<Attribute> made = CollectionConverters.asJava(generate.generatorOutput());
+    RowStep.Fields own = new RowStep.Fields(made.stream().map(Attribute::dataType).toArray(DataType[]::new), width, false);
+    made.forEach(this::put);
+    if (bound.contains(null)) {
+      return false;
     }
-    List<Attribute> fields = CollectionConverters.asJava(generate.generatorOutput());
-    int first = width;
-    fields.forEach(this::put);
-    steps.add(new RowStep.Unfolded(structs, fields.stream().map(Attribute::dataType).toArray(DataType[]::new), first, false));
-    return !structs.contains(null);
+    unfolded = steps.size();
+    fields = made.stream().map(Attribute::exprId).collect(Collectors.toSet());
+    steps.add(array instanceof CreateArray ? new RowStep.Unfolded(bound, own) : new RowStep.Inlined(bound.get(0), own));
+    return true;
   }
 
   private boolean observed(CollectMetrics metrics) {

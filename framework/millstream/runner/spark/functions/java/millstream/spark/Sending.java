@@ -5,6 +5,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
@@ -15,6 +16,11 @@ import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
 /** Sends records by a producer, until Kafka refuses one. */
 final class Sending {
   private final KafkaProducer<byte[], byte[]> producer;
+  private final Callback answered = (metadata, error) -> {
+    if (error != null) {
+      refuse(error);
+    }
+  };
   private final AtomicReference<Exception> refused = new AtomicReference<>();
   /** Kafka has said what is wrong with a record, not just that another one of its batch is. */
   private final CountDownLatch explained = new CountDownLatch(1);
@@ -37,11 +43,7 @@ final class Sending {
 
   /** Sends a record later, and fails if Kafka has refused an earlier one. */
   void send(ProducerRecord<byte[], byte[]> record) {
-    producer.send(record, (metadata, error) -> {
-      if (error != null) {
-        refuse(error);
-      }
-    });
+    producer.send(record, answered);
     check();
   }
 
