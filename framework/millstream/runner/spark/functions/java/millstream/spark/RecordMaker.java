@@ -184,10 +184,12 @@ public final class RecordMaker {
   /** Sends records several at a time: the JVM compiles a loop that only sends much better than one that also makes them. */
   private static final class Several {
     private static final int MOST = 64;
+    private static final int LARGE = 1 << 20;
     private final Sending sending;
     @SuppressWarnings("unchecked")
     private final ProducerRecord<byte[], byte[]>[] records = new ProducerRecord[MOST];
     private int count;
+    private int bytes;
 
     Several(Sending sending) {
       this.sending = sending;
@@ -195,7 +197,8 @@ public final class RecordMaker {
 
     void add(ProducerRecord<byte[], byte[]> record) {
       records[count++] = record;
-      if (count == MOST) {
+      bytes += record.value() == null ? 0 : record.value().length;
+      if (count == MOST || bytes > LARGE) {
         send();
       }
     }
@@ -207,6 +210,7 @@ public final class RecordMaker {
         sending.send(record);
       }
       count = 0;
+      bytes = 0;
     }
   }
 
