@@ -245,10 +245,19 @@ def with_record(draft: Draft, records: str, *, whole: bool) -> Draft:
 
     The headers that say the position are made once for all records that a row becomes.
     """
-    place = joined(("concat_ws('-'", *(piece for name in _POSITION for piece in (", ", Ref(name, records))), ")"))
-    headers = (f", array(named_struct('key', '{POSITION}', 'value', cast(", *place, f" as binary))) as {PLACED})")
+    place = joined(
+        ("concat_ws('-'", *(piece for name in _POSITION for piece in (", ", Ref(name, records))), ")")
+    )
+    headers = (
+        f", array(named_struct('key', '{POSITION}', 'value', cast(",
+        *place,
+        f" as binary))) as {PLACED})",
+    )
     record_column = Expression(
-        joined((*_raw(_WHOLE if whole else _POSITION, records), *headers)), UNKNOWN, nullable=False, atomic=True
+        joined((*_raw(_WHOLE if whole else _POSITION, records), *headers)),
+        UNKNOWN,
+        nullable=False,
+        atomic=True,
     )
     return replace(draft, items={**draft.items, RECORD: record_column})
 
