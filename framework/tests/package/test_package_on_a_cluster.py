@@ -1,12 +1,13 @@
 """A package's functions on a real standalone cluster, whose workers have nothing but Python and Spark."""
 
+import json
 import os
 import subprocess
 
 import pytest
 from support.commands import MILLSTREAM
 from support.function_of_a_package import PYTHON, write_widths
-from support.runs import create_topics, table_rows
+from support.runs import create_topics, headers, received, table_rows
 from support.shops import Shop, event
 from support.standalone import HOME, standalone
 
@@ -42,7 +43,14 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker, 
     create_topics(broker, "events", partitions=2)
     shop.write("profiles.yml", PROFILES)
     write_widths(shop)
-    shop.send(event(1, kind="日本"), event(2, kind="x"))
+    shop.write("macros/native.py", "def twice(value: float) -> float: return 2 / value")
+    shop.write("models/sent.yml", "models: [{name: sent, config: {on_bad_record: dead_letter}}]")
+    shop.model(
+        "sent",
+        "{{ config(materialized='sink') }} select id, upper(kind) as kind, twice(value) as twice "
+        "from {{ source('web', 'events') }}",
+    )
+    shop.send(event(1, kind="日本"), event(2, kind="x"), event(3, value=0.0))
     with standalone(tmp_path, broker):
         place = tmp_path / "package"
         code, said = command(tmp_path, "package", "--to", str(place))
@@ -54,7 +62,15 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker, 
         assert code == 0, said
     monkeypatch.setenv("MILLSTREAM_PACKAGE", str(place))
     rows = table_rows(tmp_path, "model.widths", "cluster")
-    assert sorted((each["id"], each["width"]) for each in rows) == [(1, 5), (2, 2)]
+    assert sorted((each["id"], each["width"]) for each in rows) == [(1, 5), (2, 2), (3, 2)]
+    # Executors make the records of a sink, with what the driver has compiled.
+    sent = sorted(shop.values("sent"), key=lambda row: row["id"])
+    assert sent == [{"id": 1, "kind": "日本", "twice": 2.0}, {"id": 2, "kind": "X", "twice": 2.0}]
+    (dead,) = received(broker, "events.dead_letter")
+    assert headers(dead)["millstream.reason"].startswith("sent: twice(): ZeroDivisionError")
+    results = json.loads((tmp_path / "target/run_results.json").read_text())["results"]
+    counted = {each["unique_id"]: each["dead_letters"] for each in results}
+    assert counted["model.sent"] == {"model.sent": 1}
 
 
 def test_spark_has_no_cluster_mode_for_python_on_standalone_clusters(tmp_path):

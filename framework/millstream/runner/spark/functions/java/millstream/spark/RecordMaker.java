@@ -65,18 +65,21 @@ public final class RecordMaker {
     this.observed = observed;
   }
 
-  /** Returns what makes the records of a stream; null if nothing of its SQL is of single rows. */
+  /** Returns what makes the records of a stream; null if Spark must do that in each batch. */
   public static RecordMaker of(org.apache.spark.sql.Dataset<Row> records) {
     Dataset<Row> given = (Dataset<Row>) records;
     SparkSession session = given.sparkSession();
     LogicalPlan plan = new InlineCTE(false, false).apply(given.queryExecution().analyzed());
     LogicalPlan base = base(plan);
+    if (base == plan) {
+      return null;
+    }
     // Its rows are not known, or the optimizer would calculate with them.
     LogicalPlan leaf = new LogicalRDD(
         base.output(), session.sparkContext().emptyRDD(ClassTag$.MODULE$.apply(InternalRow.class)),
         LogicalRDD.apply$default$3(), LogicalRDD.apply$default$4(), false, Option.empty(), session, Option.empty(), Option.empty());
     LogicalPlan above = Dataset.ofRows(session, above(plan, base, leaf)).queryExecution().optimizedPlan();
-    RowSteps steps = base == plan ? null : RowSteps.of(above);
+    RowSteps steps = RowSteps.of(above);
     if (steps == null || !steps.compiles()) {
       return null;
     }

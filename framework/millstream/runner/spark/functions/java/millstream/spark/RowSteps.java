@@ -56,7 +56,7 @@ final class RowSteps implements Serializable {
   /** Returns the steps; null if the plan has other operators than those that steps exist for. */
   static RowSteps of(LogicalPlan plan) {
     RowSteps made = new RowSteps();
-    return made.add(plan, plan.references()) ? made : null;
+    return made.add(plan, plan.outputSet()) ? made : null;
   }
 
   /** Returns a fresh path: the functions that expressions call have states, so tasks can't share one. */
@@ -64,7 +64,7 @@ final class RowSteps implements Serializable {
     return new RowPath(given, width, steps);
   }
 
-  /** Whether the JVM takes the code: it limits the size of methods and classes. */
+  /** Whether the JVM takes the code: it limits the size of methods and classes. Spark interprets what it does not take. */
   boolean compiles() {
     try {
       path();
