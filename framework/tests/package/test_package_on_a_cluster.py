@@ -69,7 +69,7 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker, 
     (dead,) = received(broker, "events.dead_letter")
     assert headers(dead)["millstream.reason"].startswith("sent: twice(): ZeroDivisionError")
     results = json.loads((tmp_path / "target/run_results.json").read_text())["results"]
-    counted = {each["unique_id"]: each["dead_letters"] for each in results}
+    counted = {each["id"]: each["dead_letters"] for each in results}
     assert counted["model.sent"] == {"model.sent": 1}
 
 
