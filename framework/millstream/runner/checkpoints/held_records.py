@@ -17,7 +17,7 @@ from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.checkpoints.pending_swap import Bounds, PendingSwap
 from millstream.runner.checkpoints.transactions import Transactions
 from millstream.runner.queries.positions import position, without_earlier
-from millstream.runner.queries.record_sink import write_records
+from millstream.runner.queries.record_sink import RecordRows
 from millstream.stores.files import Files
 
 _BATCH = "_batch"
@@ -52,7 +52,7 @@ class HeldRecords(Struct, frozen=True):
             )
             sender.repeating(0).write(records, revealed(sink_options(self.cluster, {}, self.trigger)), 0)
         else:
-            write_records(records, revealed(sink_options(self.cluster, {}, self.trigger)))
+            RecordRows(records).send(revealed(sink_options(self.cluster, {}, self.trigger)))
 
 
 def holder(

@@ -25,7 +25,7 @@ from millstream.physical.values import (
 )
 from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.queries.latest import latest_rows
-from millstream.runner.queries.record_sink import write_records
+from millstream.runner.queries.record_sink import RecordRows, Records, header
 from millstream.runner.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.runner.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.stores.spark import Batch
@@ -186,13 +186,12 @@ def send(records: DataFrame, stores: Stores, number: int) -> None:
     if stores.hold is not None:
         stores.hold(with_batch(records, stores, number), number)
         return
-    kafka = options_of(stores, number)
+    send_records(RecordRows(records), stores, number)
+
+
+def send_records(records: Records, stores: Stores, number: int) -> None:
+    options = {**stores.kafka, **header(BATCH, _sent_as(stores, number))}
     if stores.exactly_once is not None:
-        stores.exactly_once.write(records, kafka, number)
+        stores.exactly_once.write(records, options, number)
     else:
-        write_records(records, kafka)
-
-
-def options_of(stores: Stores, number: int) -> dict[str, str]:
-    """Return the options by which the records of a batch are sent."""
-    return {**stores.kafka, "header": BATCH, "header.value": _sent_as(stores, number)}
+        records.send(options)

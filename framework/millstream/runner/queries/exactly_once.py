@@ -15,14 +15,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.sent_batches import SentBatch, end_transactions, last_sent
+from millstream.runner.queries.record_sink import Records, without
 
-_FORMAT = "millstream.spark.TransactionalSink"
 _TRIES = 3
 """How often a batch is sent on a cluster, where the task that sends it can be lost with its executor."""
 
@@ -62,7 +60,7 @@ class ExactlyOnce(Struct, frozen=True):
         found = (last_sent(admin, self.marker_topic, key) for key in (self.key, *others))
         return next((each for each in found if each is not None), None)
 
-    def write(self, records: DataFrame, kafka: Mapping[str, str], number: int) -> None:
+    def write(self, records: Records, kafka: Mapping[str, str], number: int) -> None:
         """Send the records of a batch, unless they were sent."""
         sender = self
         for left in reversed(range(_TRIES)):
@@ -75,13 +73,12 @@ class ExactlyOnce(Struct, frozen=True):
             else:
                 return
 
-    def _write(self, records: DataFrame, kafka: Mapping[str, str], number: int) -> None:
+    def _write(self, records: Records, kafka: Mapping[str, str], number: int) -> None:
         before = self.sent_to if number == self.repeats else ()
         if set(self.topics) <= set(before):
             # The rows are evaluated nevertheless: Spark must store its state.
-            records.write.format("noop").mode("overwrite").save()
+            records.evaluate()
             return
-        unsent = records.where(~f.col("topic").isin(*before)) if before else records
         marker = SentBatch(number, tuple(dict.fromkeys((*before, *self.topics))))
         call = uuid.uuid4().hex
         own = {
@@ -92,13 +89,13 @@ class ExactlyOnce(Struct, frozen=True):
             "marker.key": self.key,
             "marker.value": marker.encoded(),
         }
-        unsent.write.format(_FORMAT).options(**kafka, **own).mode("append").save()
-        jvm = records.sparkSession._jvm  # noqa: SLF001 -- there is no public API for it
+        records.send({**kafka, **without(before), **own}, in_transaction=True)
+        jvm = records.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public API for it
         assert jvm is not None
         for topic, count in jvm.millstream.spark.TransactionalSink.sent(call).items():
             self.counts[topic] += count
 
 
-def _is_local(records: DataFrame) -> bool:
-    context: Any = records.sparkSession.sparkContext
+def _is_local(records: Records) -> bool:
+    context: Any = records.rows.sparkSession.sparkContext
     return bool(context._jsc.sc().isLocal())  # noqa: SLF001 -- there is no public API for it

@@ -5,6 +5,7 @@ Spark plans a query anew in each batch, and copies each row several times on its
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +13,8 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
 from millstream.physical.values import Query, ToKafka
-from millstream.runner.queries.deliveries import Stores, options_of
+from millstream.runner.queries.deliveries import Stores, send_records
+from millstream.runner.queries.record_sink import without
 from millstream.runner.spark.jvm import own_class
 
 
@@ -22,6 +24,7 @@ class RecordMaker(Struct, frozen=True, eq=False):
     rows: DataFrame
     _made: Any
     _stores: Stores
+    _topics: tuple[str, ...]
 
     @staticmethod
     def of(records: DataFrame, query: Query, stores: Stores) -> RecordMaker | None:
@@ -29,17 +32,41 @@ class RecordMaker(Struct, frozen=True, eq=False):
 
         With a state, Spark plans what is above it: it decides what the state keeps.
         """
-        sent_as_rows = stores.hold or stores.without_sent or stores.exactly_once
-        if not isinstance(query.deliver, ToKafka) or query.signature.stateful or sent_as_rows:
+        if not isinstance(query.deliver, ToKafka) or query.signature.stateful:
+            return None
+        if stores.hold is not None or stores.without_sent is not None:
             return None
         made = own_class(records.sparkSession, "RecordMaker").of(records._jdf)  # noqa: SLF001
-        return (
-            None if made is None else RecordMaker(DataFrame(made.rows(), records.sparkSession), made, stores)
-        )
+        if made is None:
+            return None
+        topics = tuple(each.topic for each in query.deliver.outputs)
+        return RecordMaker(DataFrame(made.rows(), records.sparkSession), made, stores, topics)
 
     def send(self, batch: DataFrame, number: int) -> None:
         """Send the records of a batch of the rows."""
-        observed = self._made.send(batch._jdf, options_of(self._stores, number))  # noqa: SLF001
-        jvm: Any = batch.sparkSession._jvm  # noqa: SLF001 -- there is no public way to convert a row
+
+        def observe(found: Sequence[Mapping[str, Any]]) -> None:
+            self._stores.counted.observe(number, found)
+
+        send_records(
+            MadeRecords(batch, self._made, self._stores.kafka, self._topics, observe), self._stores, number
+        )
+
+
+class MadeRecords(Struct, frozen=True, eq=False):
+    """Records that are made of the rows of a batch."""
+
+    rows: DataFrame
+    _made: Any
+    _kafka: Mapping[str, str]
+    _topics: tuple[str, ...]
+    _observe: Callable[[Sequence[Mapping[str, Any]]], None]
+
+    def send(self, options: Mapping[str, str], *, in_transaction: bool = False) -> None:
+        observed = self._made.send(self.rows._jdf, dict(options), in_transaction)  # noqa: SLF001
+        jvm: Any = self.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public way to convert a row
         rows = map(jvm.PythonSQLUtils.toPyRow, observed.values())
-        self._stores.counted.observe(number, [cloudpickle.loads(row).asDict() for row in rows])
+        self._observe([cloudpickle.loads(row).asDict() for row in rows])
+
+    def evaluate(self) -> None:
+        self.send({**self._kafka, **without(self._topics)})

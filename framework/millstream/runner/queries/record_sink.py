@@ -1,14 +1,51 @@
-"""Writes records to Kafka by the producers of Spark's own sink, but also with timestamps."""
+"""Writes records to Kafka by the producers of Spark's own sink or in a transaction, also with timestamps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Protocol
 
+from msgspec import Struct
 from pyspark.sql import DataFrame
 
-_FORMAT = "millstream.spark.RecordSink"
+_SINK, _TRANSACTIONAL_SINK = "millstream.spark.RecordSink", "millstream.spark.TransactionalSink"
 
 
-def write_records(records: DataFrame, options: Mapping[str, str]) -> None:
-    """Send records; `options` are those of Spark's sink, and a `header` for all with its `header.value`."""
-    records.write.format(_FORMAT).options(**options).mode("append").save()
+class Records(Protocol):
+    """The records of a batch."""
+
+    @property
+    def rows(self) -> DataFrame:
+        """What they are, or are made of."""
+        ...
+
+    def send(self, options: Mapping[str, str], *, in_transaction: bool = False) -> None:
+        """Send them; `options` are those of Spark's sink, and of `header` and `without`."""
+        ...
+
+    def evaluate(self) -> None:
+        """Compute them without sending any."""
+        ...
+
+
+def header(name: str, value: str) -> dict[str, str]:
+    """Return the options for a header of all records."""
+    return {"header": name, "header.value": value}
+
+
+def without(topics: Collection[str]) -> dict[str, str]:
+    """Return the options to send nothing to some topics."""
+    return {"without.topics": ",".join(topics)}
+
+
+class RecordRows(Struct, frozen=True, eq=False):
+    """Rows that are records."""
+
+    rows: DataFrame
+
+    def send(self, options: Mapping[str, str], *, in_transaction: bool = False) -> None:
+        sink = _TRANSACTIONAL_SINK if in_transaction else _SINK
+        self.rows.write.format(sink).options(**options).mode("append").save()
+
+    def evaluate(self) -> None:
+        self.rows.write.format("noop").mode("overwrite").save()

@@ -13,7 +13,6 @@ import java.util.function.Consumer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.CatalystTypeConverters;
@@ -33,14 +32,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
-import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.AggregatingAccumulator;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
-import org.apache.spark.sql.kafka010.KafkaSourceProvider$;
 import org.apache.spark.util.Utils;
 import scala.Option;
 import scala.collection.immutable.Map$;
@@ -133,46 +130,39 @@ public final class RecordMaker {
   }
 
   /** Sends the records of a batch of the rows; returns what was observed of them, by name. */
-  public Map<String, Row> send(org.apache.spark.sql.Dataset<Row> batch, Map<String, String> options) {
+  public Map<String, Row> send(org.apache.spark.sql.Dataset<Row> batch, Map<String, String> options, boolean inTransaction) {
     QueryExecution execution = ((Dataset<Row>) batch).queryExecution();
-    return SQLExecution.withNewExecutionId(execution, Option.apply("records"), () -> send(execution, options));
+    return SQLExecution.withNewExecutionId(execution, Option.apply("records"), () -> send(batch, inTransaction, options));
   }
 
-  private Map<String, Row> send(QueryExecution execution, Map<String, String> options) {
-    Map<String, Object> producer = KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(
-        CaseInsensitiveMap$.MODULE$.apply(Map$.MODULE$.from(CollectionConverters.asScala(options))));
+  private Map<String, Row> send(org.apache.spark.sql.Dataset<Row> batch, boolean inTransaction, Map<String, String> options) {
     Map<String, AggregatingAccumulator> counted = new LinkedHashMap<>();
     observed.forEach((name, each) -> {
       AggregatingAccumulator fresh = each.copyAndReset();
       rows.sparkSession().sparkContext().register(fresh, name);
       counted.put(name, fresh);
     });
-    execution.toRdd().toJavaRDD().foreachPartition(
-        new Task(new HashMap<>(producer), Records.of(columns, options), List.copyOf(counted.values()), paths));
+    Made made = new Made(Records.of(columns, options), List.copyOf(counted.values()), paths);
+    scala.collection.immutable.Map<String, String> given = Map$.MODULE$.from(CollectionConverters.asScala(options));
+    if (inTransaction) {
+      TransactionalSink.send(batch, made, given);
+    } else {
+      RecordSink.send(batch, made, given);
+    }
     Map<String, Row> found = new HashMap<>();
     counted.forEach((name, each) ->
         found.put(name, (Row) CatalystTypeConverters.createToScalaConverter(each.schema()).apply(each.value())));
     return found;
   }
 
-  private record Task(
-      HashMap<String, Object> settings, Records records, List<AggregatingAccumulator> observed, Broadcast<Paths> paths)
-      implements VoidFunction<Iterator<InternalRow>> {
+  private record Made(Records records, List<AggregatingAccumulator> observed, Broadcast<Paths> paths) implements RecordSource {
     @Override
-    public void call(Iterator<InternalRow> rows) {
+    public void each(Iterator<InternalRow> rows, Consumer<ProducerRecord<byte[], byte[]>> send) {
       List<AggregatingAccumulator> own = observed.stream().map(AggregatingAccumulator::copyAndReset).toList();
-      Sending.shared(settings, sending -> {
-        RowPath path = paths.value().take();
-        Several several = new Several(sending);
-        Consumer<InternalRow> sent = records.sent(several::add);
-        path.run(rows, TaskContext.getPartitionId(), own, () -> {
-          if (!path.row().isNullAt(records.columns().topic())) {
-            sent.accept(path.row());
-          }
-        });
-        several.send();
-        paths.value().giveBack(path);
-      });
+      RowPath path = paths.value().take();
+      Consumer<InternalRow> sent = records.sent(send);
+      path.run(rows, TaskContext.getPartitionId(), own, () -> sent.accept(path.row()));
+      paths.value().giveBack(path);
       // Only what a task has done to its end counts.
       for (int each = 0; each < own.size(); each++) {
         if (observed.get(each).isZero()) {
@@ -181,39 +171,6 @@ public final class RecordMaker {
           observed.get(each).merge(own.get(each));
         }
       }
-    }
-  }
-
-  /** Sends records several at a time: the JVM compiles a loop that only sends much better than one that also makes them. */
-  private static final class Several {
-    private static final int MOST = 64;
-    private static final int LARGE = 1 << 20;
-    private final Sending sending;
-    @SuppressWarnings("unchecked")
-    private final ProducerRecord<byte[], byte[]>[] records = new ProducerRecord[MOST];
-    private int count;
-    private int bytes;
-
-    Several(Sending sending) {
-      this.sending = sending;
-    }
-
-    void add(ProducerRecord<byte[], byte[]> record) {
-      records[count++] = record;
-      bytes += record.value() == null ? 0 : record.value().length;
-      if (count == MOST || bytes > LARGE) {
-        send();
-      }
-    }
-
-    void send() {
-      for (int each = 0; each < count; each++) {
-        ProducerRecord<byte[], byte[]> record = records[each];
-        records[each] = null;
-        sending.send(record);
-      }
-      count = 0;
-      bytes = 0;
     }
   }
 

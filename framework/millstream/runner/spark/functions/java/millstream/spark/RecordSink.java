@@ -3,6 +3,8 @@ package millstream.spark;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -22,17 +24,58 @@ public final class RecordSink implements CreatableRelationProvider {
   @Override
   public BaseRelation createRelation(
       SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> options, Dataset<Row> data) {
-    Map<String, Object> producer =
-        KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(CaseInsensitiveMap$.MODULE$.apply(options));
-    ((org.apache.spark.sql.classic.Dataset<Row>) data).queryExecution().toRdd().toJavaRDD()
-        .foreachPartition(new Task(new HashMap<>(producer), Records.of(data.schema(), options)));
+    send(data, Records.of(data.schema(), options), options);
     return new Written(context);
   }
 
-  private record Task(HashMap<String, Object> settings, Records records) implements VoidFunction<Iterator<InternalRow>> {
+  static void send(Dataset<Row> data, RecordSource records, scala.collection.immutable.Map<String, String> options) {
+    Map<String, Object> producer =
+        KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(CaseInsensitiveMap$.MODULE$.apply(options));
+    ((org.apache.spark.sql.classic.Dataset<Row>) data).queryExecution().toRdd().toJavaRDD()
+        .foreachPartition(new Task(new HashMap<>(producer), records));
+  }
+
+  private record Task(HashMap<String, Object> settings, RecordSource records) implements VoidFunction<Iterator<InternalRow>> {
     @Override
     public void call(Iterator<InternalRow> rows) {
-      Sending.shared(settings, sending -> records.each(rows, sending::send));
+      Sending.shared(settings, sending -> {
+        Several several = new Several(sending::send);
+        records.each(rows, several::add);
+        several.send();
+      });
+    }
+  }
+
+  /** Sends records several at a time: the JVM compiles a loop that only sends much better than one that also makes them. */
+  private static final class Several {
+    private static final int MOST = 64;
+    private static final int LARGE = 1 << 20;
+    private final Consumer<ProducerRecord<byte[], byte[]>> send;
+    @SuppressWarnings("unchecked")
+    private final ProducerRecord<byte[], byte[]>[] records = new ProducerRecord[MOST];
+    private int count;
+    private int bytes;
+
+    Several(Consumer<ProducerRecord<byte[], byte[]>> send) {
+      this.send = send;
+    }
+
+    void add(ProducerRecord<byte[], byte[]> record) {
+      records[count++] = record;
+      bytes += record.value() == null ? 0 : record.value().length;
+      if (count == MOST || bytes > LARGE) {
+        send();
+      }
+    }
+
+    void send() {
+      for (int each = 0; each < count; each++) {
+        ProducerRecord<byte[], byte[]> record = records[each];
+        records[each] = null;
+        send.accept(record);
+      }
+      count = 0;
+      bytes = 0;
     }
   }
 }

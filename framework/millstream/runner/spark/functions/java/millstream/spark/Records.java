@@ -1,12 +1,12 @@
 package millstream.spark;
 
-import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Header;
@@ -17,9 +17,13 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The records that rows are, each with a header that all of a batch have, if one is given. */
-record Records(RecordColumns columns, String name, byte[] value) implements Serializable {
+/**
+ * The records that rows are, each with a header that all of a batch have, if one is given. Rows without a topic, or with one of
+ * those that have the batch's records already, are none.
+ */
+record Records(RecordColumns columns, String name, byte[] value, Set<String> without) implements RecordSource {
   private static final String HEADER = "header";
+  private static final String WITHOUT = "without.topics";
 
   static Records of(StructType schema, scala.collection.immutable.Map<String, String> options) {
     return of(RecordColumns.of(schema), CollectionConverters.asJava(options));
@@ -27,17 +31,28 @@ record Records(RecordColumns columns, String name, byte[] value) implements Seri
 
   static Records of(RecordColumns columns, Map<String, String> options) {
     String value = options.get(HEADER + ".value");
-    return new Records(columns, options.get(HEADER), value == null ? null : value.getBytes(StandardCharsets.UTF_8));
+    String without = options.getOrDefault(WITHOUT, "");
+    return new Records(
+        columns, options.get(HEADER), value == null ? null : value.getBytes(StandardCharsets.UTF_8),
+        without.isEmpty() ? Set.of() : Set.of(without.split(",")));
   }
 
-  void each(Iterator<InternalRow> rows, Consumer<ProducerRecord<byte[], byte[]>> send) {
+  @Override
+  public void each(Iterator<InternalRow> rows, Consumer<ProducerRecord<byte[], byte[]>> send) {
     rows.forEachRemaining(sent(send));
   }
 
   /** Returns what sends the record that a row is. */
   Consumer<InternalRow> sent(Consumer<ProducerRecord<byte[], byte[]>> send) {
     Making making = new Making(columns, name == null ? null : new RecordHeader(name, value));
-    return row -> send.accept(making.record(row));
+    return row -> {
+      if (!row.isNullAt(columns.topic())) {
+        String topic = making.topic(row);
+        if (!without.contains(topic)) {
+          send.accept(making.record(row, topic));
+        }
+      }
+    };
   }
 
   private static final class Making {
@@ -53,14 +68,17 @@ record Records(RecordColumns columns, String name, byte[] value) implements Seri
       this.headers = made(null);
     }
 
-    ProducerRecord<byte[], byte[]> record(InternalRow row) {
+    String topic(InternalRow row) {
+      return names.of(row.getUTF8String(columns.topic()));
+    }
+
+    ProducerRecord<byte[], byte[]> record(InternalRow row, String topic) {
       ArrayData found = columns.headers(row);
       if (found != last) {  // several records of a row can have the same
         headers = made(found);
         last = found;
       }
-      return new ProducerRecord<>(
-          names.of(row.getUTF8String(columns.topic())), null, columns.time(row), columns.key(row), columns.value(row), headers);
+      return new ProducerRecord<>(topic, null, columns.time(row), columns.key(row), columns.value(row), headers);
     }
 
     private List<Header> made(ArrayData found) {

@@ -71,5 +71,7 @@ final class RowPath {
       }
       first.run();
     }
+    this.observed = null;
+    this.last = null;
   }
 }

@@ -63,7 +63,7 @@ final class Transaction {
   }
 
   /** Sends records, and returns how many for each topic. */
-  HashMap<String, Long> send(Iterator<InternalRow> rows, Records records) {
+  HashMap<String, Long> send(Iterator<InternalRow> rows, RecordSource records) {
     HashMap<String, Long> counts = new HashMap<>();
     records.each(rows, record -> {
       sending.send(record);

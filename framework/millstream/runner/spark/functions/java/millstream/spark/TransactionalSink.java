@@ -30,8 +30,12 @@ public final class TransactionalSink implements CreatableRelationProvider {
   @Override
   public BaseRelation createRelation(
       SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> parameters, Dataset<Row> data) {
+    send(data, Records.of(data.schema(), parameters), parameters);
+    return new Written(context);
+  }
+
+  static void send(Dataset<Row> data, RecordSource records, scala.collection.immutable.Map<String, String> parameters) {
     TransactionSettings settings = TransactionSettings.of(parameters);
-    Records records = Records.of(data.schema(), parameters);
     boolean local = data.sparkSession().sparkContext().isLocal();
     Dataset<Row> given = local ? data : data.repartition(1);
     JavaRDD<InternalRow> rows =
@@ -41,7 +45,6 @@ public final class TransactionalSink implements CreatableRelationProvider {
     Map<String, Long> total = new HashMap<>();
     counts.forEach(each -> each.forEach((topic, count) -> total.merge(topic, count, Long::sum)));
     COUNTS.put(settings.call(), total);
-    return new Written(context);
   }
 
   /** Returns how many records of each topic a call has sent; once. */
@@ -51,7 +54,7 @@ public final class TransactionalSink implements CreatableRelationProvider {
   }
 
   private static List<HashMap<String, Long>> here(
-      JavaRDD<InternalRow> rows, Records records, TransactionSettings settings) {
+      JavaRDD<InternalRow> rows, RecordSource records, TransactionSettings settings) {
     Transaction transaction = Transaction.begin(settings);
     String name = UUID.randomUUID().toString();
     try {
@@ -76,7 +79,7 @@ public final class TransactionalSink implements CreatableRelationProvider {
   }
 
   /** Sends the records of one partition by the producer of the driver. */
-  private record Shared(String name, Records records)
+  private record Shared(String name, RecordSource records)
       implements FlatMapFunction<Iterator<InternalRow>, HashMap<String, Long>> {
     @Override
     public Iterator<HashMap<String, Long>> call(Iterator<InternalRow> rows) {
@@ -90,7 +93,7 @@ public final class TransactionalSink implements CreatableRelationProvider {
   }
 
   /** Sends all records by a producer of its own. */
-  private record Alone(Records records, TransactionSettings settings)
+  private record Alone(RecordSource records, TransactionSettings settings)
       implements FlatMapFunction<Iterator<InternalRow>, HashMap<String, Long>> {
     @Override
     public Iterator<HashMap<String, Long>> call(Iterator<InternalRow> rows) {
