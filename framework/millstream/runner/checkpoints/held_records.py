@@ -44,15 +44,16 @@ class HeldRecords(Struct, frozen=True):
             records = _newest(records)
         # A tombstone follows the delete of the same batch.
         in_order = (f.col(_BATCH), f.col("value").isNull())
-        records = records.coalesce(1).sortWithinPartitions(*in_order).drop(_BATCH)
+        held = RecordRows(records.coalesce(1).sortWithinPartitions(*in_order).drop(_BATCH))
+        options = revealed(sink_options(self.cluster, {}, self.trigger))
         if found.exactly_once and self.transactions is not None:
             name = found.record.query
             sender = self.transactions.of(
                 name, f"{name}/{found.record.id}/held", (found.record.outputs or {}).values()
             )
-            sender.repeating(0).write(records, revealed(sink_options(self.cluster, {}, self.trigger)), 0)
+            sender.repeating(0).write(held, options, 0)
         else:
-            RecordRows(records).send(revealed(sink_options(self.cluster, {}, self.trigger)))
+            held.send(options)
 
 
 def holder(

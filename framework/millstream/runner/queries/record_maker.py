@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 
 from millstream.physical.values import Query, ToKafka
 from millstream.runner.queries.deliveries import Stores, send_records
-from millstream.runner.queries.record_sink import without
 from millstream.runner.spark.jvm import own_class
 
 
@@ -24,7 +23,6 @@ class RecordMaker(Struct, frozen=True, eq=False):
     rows: DataFrame
     _made: Any
     _stores: Stores
-    _topics: tuple[str, ...]
 
     @staticmethod
     def of(records: DataFrame, query: Query, stores: Stores) -> RecordMaker | None:
@@ -39,8 +37,7 @@ class RecordMaker(Struct, frozen=True, eq=False):
         made = own_class(records.sparkSession, "RecordMaker").of(records._jdf)  # noqa: SLF001
         if made is None:
             return None
-        topics = tuple(each.topic for each in query.deliver.outputs)
-        return RecordMaker(DataFrame(made.rows(), records.sparkSession), made, stores, topics)
+        return RecordMaker(DataFrame(made.rows(), records.sparkSession), made, stores)
 
     def send(self, batch: DataFrame, number: int) -> None:
         """Send the records of a batch of the rows."""
@@ -48,9 +45,7 @@ class RecordMaker(Struct, frozen=True, eq=False):
         def observe(found: Sequence[Mapping[str, Any]]) -> None:
             self._stores.counted.observe(number, found)
 
-        send_records(
-            MadeRecords(batch, self._made, self._stores.kafka, self._topics, observe), self._stores, number
-        )
+        send_records(MadeRecords(batch, self._made, observe), self._stores, number)
 
 
 class MadeRecords(Struct, frozen=True, eq=False):
@@ -58,8 +53,6 @@ class MadeRecords(Struct, frozen=True, eq=False):
 
     rows: DataFrame
     _made: Any
-    _kafka: Mapping[str, str]
-    _topics: tuple[str, ...]
     _observe: Callable[[Sequence[Mapping[str, Any]]], None]
 
     def send(self, options: Mapping[str, str], *, in_transaction: bool = False) -> None:
@@ -67,6 +60,3 @@ class MadeRecords(Struct, frozen=True, eq=False):
         jvm: Any = self.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public way to convert a row
         rows = map(jvm.PythonSQLUtils.toPyRow, observed.values())
         self._observe([cloudpickle.loads(row).asDict() for row in rows])
-
-    def evaluate(self) -> None:
-        self.send({**self._kafka, **without(self._topics)})

@@ -23,18 +23,17 @@ class Records(Protocol):
         """Send them; `options` are those of Spark's sink, and of `header` and `without`."""
         ...
 
-    def evaluate(self) -> None:
-        """Compute them without sending any."""
-        ...
-
 
 def header(name: str, value: str) -> dict[str, str]:
     """Return the options for a header of all records."""
     return {"header": name, "header.value": value}
 
 
+EVERY_TOPIC = ("*",)
+
+
 def without(topics: Collection[str]) -> dict[str, str]:
-    """Return the options to send nothing to some topics."""
+    """Return the options to send nothing to some topics, or to `EVERY_TOPIC`."""
     return {"without.topics": ",".join(topics)}
 
 
@@ -46,6 +45,3 @@ class RecordRows(Struct, frozen=True, eq=False):
     def send(self, options: Mapping[str, str], *, in_transaction: bool = False) -> None:
         sink = _TRANSACTIONAL_SINK if in_transaction else _SINK
         self.rows.write.format(sink).options(**options).mode("append").save()
-
-    def evaluate(self) -> None:
-        self.rows.write.format("noop").mode("overwrite").save()

@@ -24,6 +24,7 @@ import scala.jdk.javaapi.CollectionConverters;
 record Records(RecordColumns columns, String name, byte[] value, Set<String> without) implements RecordSource {
   private static final String HEADER = "header";
   private static final String WITHOUT = "without.topics";
+  private static final String EVERY_TOPIC = "*";
 
   static Records of(StructType schema, scala.collection.immutable.Map<String, String> options) {
     return of(RecordColumns.of(schema), CollectionConverters.asJava(options));
@@ -45,8 +46,9 @@ record Records(RecordColumns columns, String name, byte[] value, Set<String> wit
   /** Returns what sends the record that a row is. */
   Consumer<InternalRow> sent(Consumer<ProducerRecord<byte[], byte[]>> send) {
     Making making = new Making(columns, name == null ? null : new RecordHeader(name, value));
+    boolean none = without.contains(EVERY_TOPIC);
     return row -> {
-      if (!row.isNullAt(columns.topic())) {
+      if (!none && !row.isNullAt(columns.topic())) {
         String topic = making.topic(row);
         if (!without.contains(topic)) {
           send.accept(making.record(row, topic));
