@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime, timedelta, timezone
+from inspect import cleandoc
 from random import Random
 
 import pytest
@@ -139,7 +140,7 @@ def made_by(root, server, spark, monkeypatch, policy, records, *, maker):
     topics = {
         name: sorted(map(comparable, received(shop.bootstrap, name)), key=repr)
         for name in AdminClient({"bootstrap.servers": shop.bootstrap}).list_topics(timeout=10).topics
-        if not name.startswith("__") and name != "events"
+        if name in MODELS or name.endswith(".dead_letter")
     }
     fates = ((each.rows_written, each.skipped, each.dead_letters, each.tests) for each in results.results)
     return topics, dict(zip((each.id for each in results.results), fates, strict=True)), found
@@ -159,7 +160,7 @@ def project(root, broker, policy):
         "sources:\n  - name: web\n    topics:\n      - name: events\n"
         f"        on_bad_record: {policy}\n        columns:\n{columns}"
     )
-    made.write("pyproject.toml", PYPROJECT)
+    made.write("pyproject.toml", f'{cleandoc(PYPROJECT)}\nguarantee = "{GUARANTEE}"')
     made.write("macros/own.py", FUNCTIONS)
     made.model("some_view", VIEW)
     for name, sql in MODELS.items():
@@ -168,6 +169,7 @@ def project(root, broker, policy):
     return made
 
 
+GUARANTEE = "at_least_once"
 PYPROJECT = """
     [project]
     name = "shop"
@@ -178,8 +180,19 @@ PYPROJECT = """
     """
 
 
-@pytest.mark.parametrize("policy", ["dead_letter", "skip", "fail"])
-def test_records_are_those_of_sparks_plan(tmp_path, broker_server, first_spark, monkeypatch, policy):
+@pytest.mark.parametrize(
+    ("policy", "guarantee"),
+    [
+        ("dead_letter", "at_least_once"),
+        ("skip", "at_least_once"),
+        ("fail", "at_least_once"),
+        ("dead_letter", "exactly_once"),
+    ],
+)
+def test_records_are_those_of_sparks_plan(
+    tmp_path, broker_server, first_spark, monkeypatch, policy, guarantee
+):
+    monkeypatch.setattr(f"{__name__}.GUARANTEE", guarantee)
     random = Random(f"{FRESH}{policy}")
     records = [(str(n), values(random, n)) for n in range(300)]
     if policy == "fail":
