@@ -29,7 +29,7 @@ def test_a_fan_out_and_a_table():
           events.a,
           events.type,
           events._bad is not null as _bad,
-          struct(events_records.topic, events_records.partition, events_records.`offset`) as _record
+          struct(events_records.topic, events_records.partition, events_records.`offset`, array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', events_records.topic, events_records.partition, events_records.`offset`) as binary))) as placed) as _record
         from events_records
         lateral view inline(array(decode_json(events_records.value, 'a int, type string', 'plain'))) events as a, type, _bad
         CountedView(name='events', of='events_decoded', relation='source.events', good=())
@@ -47,8 +47,8 @@ def test_a_fan_out_and_a_table():
         from (
           select
             array(
-              if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(encode_json(struct(a)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary)))), null),
-              named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(encode_json(struct(a + a as b)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary))))
+              if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(encode_json(struct(a)) as binary), 'headers', _record.placed), null),
+              named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(encode_json(struct(a + a as b)) as binary), 'headers', _record.placed)
             ) as _records
           from events_filtered
         )

@@ -1,6 +1,6 @@
 """Makes the records of a query without state in the tasks that send them, by what is compiled when it starts.
 
-Spark plans a query anew in each batch, and copies each row several times on its way through a fan-out.
+Spark plans a query again in each batch, and copies each row several times on its way through a fan-out.
 """
 
 from __future__ import annotations
