@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from support.broker import lend
 from support.long import FRESH
 from support.runs import built, create_topics, problems, queue_record, received
-from support.shops import Shop, event
+from support.shops import UNOPTIMIZED, Shop, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.runner.queries import start
@@ -67,6 +67,10 @@ MODELS = {
           case when ok then tags when value is null then array('none') end as tags,
           date_add(day, 3) as later, local, raw, coalesce(device.os, user, 'none') as os
         {EVENTS}
+        """,
+    "joined": f"""
+        select events.id, labels.label {EVENTS} as events
+        left join {{{{ ref('labels') }}}} as labels on labels.user = events.user where labels.label is distinct from 'B'
         """,
     "exploded": f"select id, item.sku, item.price {EVENTS} lateral view explode(items) as item",
     "staged": "{{ config(key='id') }} select id, upper(user) as user, value from {{ ref('some_view') }} where id > 10",
@@ -163,6 +167,7 @@ def project(root, broker, policy):
     made.write("pyproject.toml", f'{cleandoc(PYPROJECT)}\nguarantee = "{GUARANTEE}"')
     made.write("macros/own.py", FUNCTIONS)
     made.model("some_view", VIEW)
+    made.write("seeds/labels.csv", "user,label\na,A\nb,B\nä,\n")
     for name, sql in MODELS.items():
         made.model(name, sql)
     made.write("models/tests.yml", TESTS)
@@ -245,3 +250,27 @@ def test_what_a_filter_keeps_of_a_huge_fan_out_is_the_same(shop, first_spark):
         found = sorted(shop.values(f"wide{number}"), key=lambda row: row["id"])
         assert [row["id"] for row in found] == [number, number + 12, number + 24, number + 36]
         assert all(row[f"v{n}"] == row["id"] * n for row in found for n in range(150))
+
+
+def test_a_filter_can_be_the_first_step(shop, first_spark):
+    shop.write("profiles.yml", UNOPTIMIZED)
+    shop.write("seeds/labels.csv", "user,label\na,A\nb,B\n")
+    shop.model(
+        "labelled",
+        "{{ config(materialized='view') }} select events.id, events.value, labels.label "
+        f"{EVENTS} as events left join {{{{ ref('labels') }}}} as labels on labels.user = events.user "
+        "where events.value >= 10",
+    )
+    shop.model(
+        "shown",
+        "{{ config(materialized='sink') }} "
+        "with renamed as (select id, struct(label, value * 2 as twice) as shown from {{ ref('labelled') }}) "
+        "select id, shown from renamed",
+    )
+    shop.send(event(1, value=9.0), event(2, value=10.0), event(3, user="c", value=11.0))
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert shop.values("shown") == [
+        {"id": 2, "shown": {"label": "A", "twice": 20.0}},
+        {"id": 3, "shown": {"twice": 22.0}},
+    ]

@@ -49,7 +49,7 @@ final class RowSteps implements Serializable {
   private int width;
   private transient int unfolded = -1;
   /** The fields of the structs that the last such step gives. */
-  private transient Set<ExprId> fields;
+  private transient Set<ExprId> fields = Set.of();
 
   private RowSteps() {}
 
