@@ -1,8 +1,8 @@
 """What a batch of 10,000 changed rows of a large table costs: `uv run python benchmarks/merge.py`.
 
 The keys are those that were added last, as of orders that change soon after they were made, or keys of
-anywhere in the table. Prints the CPU seconds of this process and of Spark for each batch: the least and the
-most of several; and what storing all rows at first costs.
+anywhere in the table; old rows are marked (deletion vectors), or files written again. Prints the CPU seconds of this process and of Spark
+for each batch: of the first one, and the least and the most of several others; and what storing all rows at first costs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from measured import spent
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.physical.values import TableOutput
@@ -38,28 +39,33 @@ def main() -> None:
         spark = start_spark("bench", target, jars_for(target), Path(folder), None, amount="endless")
         try:
             for rows in given.rows:
-                tables = connect(target, Path(folder) / str(rows), spark)
-                table = TableOutput("model.orders", ("id",), COLUMNS)
-                tables.create(table, changes=False)
-                print(
-                    f"{rows:>10,} rows, first {merge(spark, tables, table, 'id', rows, 0, rows):6.1f} CPU s",
-                    flush=True,
-                )
-                number = 0
-                for where, key in (
-                    ("of the newest keys", f"{rows} - 1 - id * 3"),
-                    ("of all keys", f"(id * 7919) % {rows}"),
-                ):
-                    used = []
-                    for _ in range(given.batches):
-                        number += 1
-                        used.append(merge(spark, tables, table, key, CHANGES, number, rows))
-                    print(
-                        f"{rows:>10,} rows, 10,000 {where:20} {min(used):6.1f} to {max(used):6.1f} CPU s",
-                        flush=True,
-                    )
+                for marks in (True, False):
+                    own = replace(target, settings={**target.settings, "tables": {"deletion_vectors": marks}})
+                    tables = connect(own, Path(folder) / f"{rows} {marks}", spark)
+                    how = f"{rows:>10,} rows, {'marking rows' if marks else 'writing files':13}"
+                    measure(spark, tables, rows, given.batches, how)
         finally:
             spark.stop()
+
+
+def measure(spark: SparkSession, tables: StreamedTables, rows: int, batches: int, how: str) -> None:
+    table = TableOutput("model.orders", ("id",), COLUMNS)
+    tables.create(table, changes=False)
+    print(f"{how}: all rows {merge(spark, tables, table, 'id', rows, 0, rows):6.1f} CPU s", flush=True)
+    number = 0
+    for where, key in (
+        ("of the newest keys", f"{rows} - 1 - id * 3"),
+        ("of all keys", f"(id * 7919) % {rows}"),
+    ):
+        used = []
+        for _ in range(batches + 1):
+            number += 1
+            used.append(merge(spark, tables, table, key, CHANGES, number, rows))
+        first, *others = used
+        print(
+            f"{how}: 10,000 {where:20} {first:6.1f}, then {min(others):6.1f} to {max(others):6.1f} CPU s",
+            flush=True,
+        )
 
 
 def merge(

@@ -19,6 +19,13 @@ class Options(Struct):
             "1 hour, and 1 day for tables whose changes are recorded",
         ),
     ] = None
+    deletion_vectors: Annotated[
+        bool,
+        Meta(
+            description="whether batches mark rows of tables of more than 64 MB as deleted, instead of "
+            "writing whole files again; other programs that read them must know Delta's deletion vectors",
+        ),
+    ] = True
 
 
 DECLARATION = Declaration(

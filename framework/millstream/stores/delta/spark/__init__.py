@@ -15,7 +15,7 @@ from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.stores.delta.spark import old_files, small, swap, table, versions
+from millstream.stores.delta.spark import deletion_vectors, old_files, small, swap, table, versions
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.retention import Newest, with_retention
 from millstream.stores.spark import (
@@ -40,6 +40,8 @@ class DeltaTables(Struct, frozen=True):
     spark: SparkSession
     kept: str | None = None
     """For how long files of old versions are kept; None for the default."""
+    marks: bool = True
+    """Batches may mark rows of large tables as deleted."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
         return table.create(self.spark, output, self.folder.written(output.model), changes=changes)
@@ -58,6 +60,8 @@ class DeltaTables(Struct, frozen=True):
         def newest() -> Newest | None:
             return None if batch.new else table.newest(session, output, path)
 
+        if not batch.new:
+            deletion_vectors.settle(session, path, allowed=self.marks)
         once = table.once(session, batch.writer, batch.number)
         with with_retention(rows, output, newest, local=batch.local) as (retained, limit), once:
             if limit is not None:
@@ -132,5 +136,6 @@ class DeltaTables(Struct, frozen=True):
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:
-    kept = (target.settings.get("tables") or {}).get("old_files")
-    return DeltaTables(delta_folder(target, root), session, kept)
+    given = target.settings.get("tables") or {}
+    marks = given.get("deletion_vectors", True)
+    return DeltaTables(delta_folder(target, root), session, given.get("old_files"), marks)

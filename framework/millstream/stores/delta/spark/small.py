@@ -56,7 +56,7 @@ _COMPARED = (*_COUNTED, BOOLEAN, BINARY, TIMESTAMP, TIMESTAMP_NTZ)
 """Types for which both agree on what is equal, and what is greater."""
 _FEATURES = frozenset({"timestampNtz", "changeDataFeed", "invariants", "appendOnly"})
 _SOME, _NONE = ColumnProperties(statistics_enabled="CHUNK"), ColumnProperties(statistics_enabled="NONE")
-_LARGEST = 64 << 20
+LARGEST = 64 << 20
 """Bytes of a table."""
 _FEW = 4 << 20
 """Bytes of a table whose rows are copied."""
@@ -79,7 +79,7 @@ def writes_other_timestamps(session: SparkSession) -> bool:
 def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
     """Return a table that can have a small batch stored here; None if that is up to Spark."""
     found = shared(session, table, path)
-    return found if found is not None and sum(sizes(found)) <= _LARGEST else None
+    return found if found is not None and sum(sizes(found)) <= LARGEST else None
 
 
 def shared(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:

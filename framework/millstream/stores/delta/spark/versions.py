@@ -14,17 +14,17 @@ _FEED = "delta.enableChangeDataFeed"
 
 
 def newest(session: SparkSession, path: str) -> Version:
-    snapshot = _snapshot(session, path)
-    return Version(str(snapshot.metadata().id()), int(snapshot.version()))
+    found = snapshot(session, path)
+    return Version(str(found.metadata().id()), int(found.version()))
 
 
 def size(session: SparkSession, path: str) -> int:
-    return int(_snapshot(session, path).sizeInBytes())
+    return int(snapshot(session, path).sizeInBytes())
 
 
 def record_changes(session: SparkSession, path: str) -> None:
     """Let a table record its changes from now on, if it does not yet."""
-    if str(_snapshot(session, path).metadata().configuration().get(_FEED)) != "Some(true)":
+    if str(snapshot(session, path).metadata().configuration().get(_FEED)) != "Some(true)":
         session.sql(f"alter table {table_at(path)} set tblproperties ('{_FEED}' = 'true')")
 
 
@@ -39,7 +39,7 @@ def changes(session: SparkSession, path: str, after: int, until: int) -> DataFra
 
 def noted(session: SparkSession, path: str) -> Noted:
     """Return the note of the last committed transaction; a note without its commit does not count."""
-    found = _snapshot(session, path).transactions().get(MAINTAINED)
+    found = snapshot(session, path).transactions().get(MAINTAINED)
     if not found.isDefined():
         return Noted(-1, None)
     number = int(found.get())
@@ -57,7 +57,7 @@ def _note(path: str, number: int) -> str:
     return f"{path}/_millstream_maintained_{number}.json"
 
 
-def _snapshot(session: SparkSession, path: str) -> Any:
+def snapshot(session: SparkSession, path: str) -> Any:
     java: Any = session._jvm  # noqa: SLF001 -- PySpark has no API for this
     none = java.scala.Option.apply(None)
     table = java.io.delta.tables.DeltaTable.forPath(session._jsparkSession, path)  # noqa: SLF001

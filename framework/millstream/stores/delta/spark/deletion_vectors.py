@@ -1,0 +1,25 @@
+"""Lets a MERGE mark the rows of a large table that it replaces, instead of writing their files again.
+
+Writing a small table again costs little, and delta-rs stores its small batches (`small.py`).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from millstream.stores.delta.spark import small
+from millstream.stores.delta.spark.table import table_at
+from millstream.stores.delta.spark.versions import snapshot
+
+_ENABLED = "delta.enableDeletionVectors"
+
+
+def settle(session: SparkSession, path: str, *, allowed: bool) -> None:
+    """Let batches mark rows from now on if the table is large, or no longer if that is not allowed."""
+    found = snapshot(session, path)
+    enabled = str(found.metadata().configuration().get(_ENABLED)) == "Some(true)"
+    wanted = allowed and (enabled or int(found.sizeInBytes()) > small.LARGEST)
+    if wanted != enabled:
+        session.sql(
+            f"alter table {table_at(path)} set tblproperties ('{_ENABLED}' = '{str(wanted).lower()}')"
+        )
