@@ -20,12 +20,12 @@ class Options(Struct):
         ),
     ] = None
     deletion_vectors: Annotated[
-        bool,
+        bool | None,
         Meta(
-            description="whether batches mark rows of tables of more than 64 MB as deleted, instead of "
-            "writing whole files again; other programs that read them must know Delta's deletion vectors",
+            description="false: batches write files again, instead of marking rows of tables of more than "
+            "64 MB as deleted; programs that read marked tables must know Delta's deletion vectors",
         ),
-    ] = True
+    ] = None
 
 
 DECLARATION = Declaration(

@@ -137,5 +137,5 @@ class DeltaTables(Struct, frozen=True):
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:
     given = target.settings.get("tables") or {}
-    marks = given.get("deletion_vectors", True)
+    marks = given.get("deletion_vectors") is not False
     return DeltaTables(delta_folder(target, root), session, given.get("old_files"), marks)
