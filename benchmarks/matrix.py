@@ -132,6 +132,8 @@ WORKLOADS = {
     **{f"{n} % of the rows": Workload(selective(n)) for n in (1, 10, 100)},
     **{f"records of {n} bytes": Workload(stateless(5), size=n) for n in (1_000, 5_000)},
     **{f"{n:,} keys": Workload(aggregates(5), keys=n, merges=True) for n in (100_000, 1_000_000)},
+    **{f"state, {n} bytes": Workload(aggregates(1), size=n) for n in (200, 1_000, 5_000)},
+    **{f"both, {n} bytes": Workload(stateless(3) | aggregates(1), size=n) for n in (200, 1_000, 5_000)},
     "avro": Workload(stateless(5), format="avro"),
 }
 

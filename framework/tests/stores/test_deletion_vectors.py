@@ -82,12 +82,15 @@ def here(store, sql="select k, n from t"):
     return sorted(tuple(row.values()) for row in pa.table(reader.read_all()).to_pylist())
 
 
-def test_random_batches_leave_the_same_rows_for_all_readers(large, store, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 4)
-    dice, rows, changes = random.Random(5), {k: k for k in range(1000)}, []
+@pytest.mark.parametrize(
+    ("seed", "batches"), [(5, 4), *(pytest.param(seed, 15, marks=pytest.mark.long) for seed in (6, 7))]
+)
+def test_random_batches_leave_the_same_rows_for_all_readers(large, store, monkeypatch, seed, batches):
+    monkeypatch.setattr(old_files, "EVERY", 3)
+    dice, rows, changes = random.Random(seed), {k: k for k in range(1000)}, []
     merge(store, 0, rows)
     first = table(store).version()
-    for number in range(1, 9):
+    for number in range(1, batches + 1):
         newer = {dice.randrange(1200): 1000 * number + n for n in range(dice.choice([1, 20, 200]))}
         deleted = [
             k for k in (dice.randrange(1200) for _ in range(dice.choice([0, 3, 50]))) if k not in newer
@@ -101,7 +104,7 @@ def test_random_batches_leave_the_same_rows_for_all_readers(large, store, monkey
         assert by_spark(store) == sorted(rows.items())
         for sql, expected in QUESTIONS.items():
             assert here(store, sql) == expected(rows), (number, sql)
-        assert marked(store) or number % 4 == 0, "combining small files drops marked rows"
+        assert marked(store) or number % 3 == 0, "combining small files drops marked rows"
     feed = store.changed_rows(store.spark, "model.t", first, table(store).version())
     assert sorted(map(tuple, feed.select("_change_type", "k", "n").collect())) == sorted(changes)
 
