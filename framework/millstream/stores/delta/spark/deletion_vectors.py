@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from millstream.stores.delta.spark import small
 from millstream.stores.delta.spark.table import table_at
-from millstream.stores.delta.spark.versions import snapshot
+from millstream.stores.delta.spark.versions import is_true, snapshot
 
 _ENABLED = "delta.enableDeletionVectors"
 
@@ -17,7 +17,7 @@ _ENABLED = "delta.enableDeletionVectors"
 def settle(session: SparkSession, path: str, *, allowed: bool) -> None:
     """Let batches mark rows from now on if the table is large, or no longer if that is not allowed."""
     found = snapshot(session, path)
-    enabled = str(found.metadata().configuration().get(_ENABLED)) == "Some(true)"
+    enabled = is_true(found, _ENABLED)
     wanted = allowed and (enabled or int(found.sizeInBytes()) > small.LARGEST)
     if wanted != enabled:
         session.sql(

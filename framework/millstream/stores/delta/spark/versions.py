@@ -24,7 +24,7 @@ def size(session: SparkSession, path: str) -> int:
 
 def record_changes(session: SparkSession, path: str) -> None:
     """Let a table record its changes from now on, if it does not yet."""
-    if str(snapshot(session, path).metadata().configuration().get(_FEED)) != "Some(true)":
+    if not is_true(snapshot(session, path), _FEED):
         session.sql(f"alter table {table_at(path)} set tblproperties ('{_FEED}' = 'true')")
 
 
@@ -62,3 +62,8 @@ def snapshot(session: SparkSession, path: str) -> Any:
     none = java.scala.Option.apply(None)
     table = java.io.delta.tables.DeltaTable.forPath(session._jsparkSession, path)  # noqa: SLF001
     return table.deltaLog().update(False, none, none)
+
+
+def is_true(found: Any, name: str) -> bool:
+    """Whether a property of the table was set to true in a snapshot."""
+    return str(found.metadata().configuration().get(name)) == "Some(true)"
