@@ -15,6 +15,7 @@ from support.spark import SPARK_WARNINGS
 from support.streamed import streamed
 
 from millstream.physical.emit.steps import TemporalView
+from millstream.runner.queries import temporal
 from millstream.runner.queries.temporal import joined_as_of
 
 pytestmark = SPARK_WARNINGS
@@ -195,12 +196,13 @@ def test_versions_are_dropped_and_rows_that_are_too_old_are_late(stream):
     ]
 
 
-def test_many_versions(stream):
-    """More than are held in memory, of several keys whose rows leave in turns."""
+@pytest.mark.parametrize("held", [100, temporal.HELD])
+def test_versions_of_several_keys_whose_rows_leave_in_turns(stream, monkeypatch, held):
+    monkeypatch.setattr(temporal, "HELD", held)
     found = stream()
-    keys, count = "abcdef", 3000
+    keys, count = "abcdef", 300 if held == 100 else 3000
     prices = [(k, i * 10 + keys.index(k), i) for i in range(count) for k in keys]
-    found.add([(k, i * 10 + keys.index(k), i) for i in range(0, count, 100) for k in keys], prices)
+    found.add([(k, i * 10 + keys.index(k), i) for i in range(0, count, count // 30) for k in keys], prices)
     found.add([("z", -1, 10_000)])
     found.run()
     assert [n for n, price in found.rows if n != price] == []

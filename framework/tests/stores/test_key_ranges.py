@@ -30,7 +30,7 @@ def frame(session, rows) -> DataFrame:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(ROWS, ROWS)
 def test_no_row_with_a_key_is_left_out(first_spark, keys, others):
     few, rows = frame(first_spark, keys), frame(first_spark, [*keys, *others])

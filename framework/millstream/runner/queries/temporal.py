@@ -18,6 +18,8 @@ from millstream.runner.python.keyed import use_rocksdb
 
 VERSIONS = "versions"
 """The variable that has the versions of a key in the state, by the microseconds from which each is valid."""
+HELD = 1_000_000
+"""Times of versions, of 8 bytes, that a task holds in memory; it reads others again for each row."""
 _OWN = ("at", "event", "version", "partition", "offset", "kept_until")
 _TIME = {"spark.watermarkDelayMs": 0}
 """Spark's metadata of an event time column; the delay itself is part of the watermark."""
@@ -77,7 +79,7 @@ def _streamed(
     both = both.select(*map(quoted, keys), *_OWN)
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = both._jdf  # noqa: SLF001 -- as above
-    made = jvm.millstream.spark.TemporalJoin.of(rows, len(keys), step.wait, step.keep, mode)
+    made = jvm.millstream.spark.TemporalJoin.of(rows, len(keys), step.wait, step.keep, mode, HELD)
     return DataFrame(made, session)
 
 

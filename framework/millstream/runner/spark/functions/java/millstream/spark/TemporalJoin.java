@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.stream.LongStream;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
@@ -35,20 +35,18 @@ import scala.jdk.javaapi.CollectionConverters;
  * its end; timers come in the order of their times, so no waiting event needs it by then.
  */
 public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
-  /** How many versions are held in memory, besides those of the last key. */
-  private static final int MOST = 10_000;
-
   private final Encoder<Row> ofVersions;
   private final Encoder<Row> ofWaiting;
   private final long wait;
   private final Long keep;
   private final int keys;
+  private final int most;
   private transient MapState<Long, Row> versions;
   private transient MapState<Long, Row> waiting;
-  private transient Map<Row, TreeMap<Long, Row>> recent;
+  private transient Map<Row, Known> recent;
   private transient int held;
 
-  private TemporalJoin(StructType event, StructType version, long wait, Long keep, int keys) {
+  private TemporalJoin(StructType event, StructType version, long wait, Long keep, int keys, int most) {
     ofVersions = Encoders.row(new StructType().add("version", version).add("partition", DataTypes.IntegerType)
         .add("offset", DataTypes.LongType));
     StructType timed = new StructType().add("at", DataTypes.LongType).add("event", event);
@@ -56,20 +54,22 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
     this.wait = wait;
     this.keep = keep;
     this.keys = keys;
+    this.most = most;
   }
 
   /**
    * Returns the columns `event` and `version` of joined rows; `version` is null if none was valid.
    *
    * <p>The columns are keys, then `at` in microseconds, `event`, `version`, `partition`, `offset`. Without `keep`, in
-   * milliseconds like `wait`, all versions are kept.
+   * milliseconds like `wait`, all versions are kept. The times of at most so many are held in memory, besides those of
+   * the last key.
    */
-  public static Dataset<Row> of(Dataset<Row> rows, int keys, long wait, Long keep, String mode) {
+  public static Dataset<Row> of(Dataset<Row> rows, int keys, long wait, Long keep, String mode, int most) {
     // The settings of the session decide which classes of Java stand for dates: all encoders need the same ones.
-    return ((SparkSession) rows.sparkSession()).withActive(() -> joined(rows, keys, wait, keep, mode));
+    return ((SparkSession) rows.sparkSession()).withActive(() -> joined(rows, keys, wait, keep, mode, most));
   }
 
-  private static Dataset<Row> joined(Dataset<Row> rows, int keys, long wait, Long keep, String mode) {
+  private static Dataset<Row> joined(Dataset<Row> rows, int keys, long wait, Long keep, String mode, int most) {
     StructType schema = rows.schema();
     StructType key = new StructType(Arrays.copyOf(schema.fields(), keys));
     StructType event = (StructType) schema.apply("event").dataType();
@@ -80,7 +80,7 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
     OutputMode output = mode.equals("append") ? OutputMode.Append() : OutputMode.Update();
     return rows.groupBy(columns)
         .as(Encoders.row(key), Encoders.row(schema))
-        .transformWithState(new TemporalJoin(event, version, wait, keep, keys), TimeMode.EventTime(), output, made);
+        .transformWithState(new TemporalJoin(event, version, wait, keep, keys, most), TimeMode.EventTime(), output, made);
   }
 
   @Override
@@ -119,10 +119,10 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
     long now = timer.getExpiryTimeInMs();
     List<Row> joined = new ArrayList<>();
     if (waiting.containsKey(now)) {
-      TreeMap<Long, Row> known = known(key);
+      Known known = known(key);
       for (Row each : waiting.getValue(now).<Row>getList(0)) {
-        Map.Entry<Long, Row> valid = known.floorEntry(each.getLong(0));
-        joined.add(RowFactory.create(each.get(1), valid == null ? null : valid.getValue().get(0)));
+        Row valid = known.validAt(each.getLong(0));
+        joined.add(RowFactory.create(each.get(1), valid == null ? null : valid.get(0)));
       }
       waiting.removeKey(now);
     }
@@ -161,16 +161,14 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
   }
 
   /** Drops the versions whose end is long enough ago, and the end of a version that is dropped. */
-  private void drop(TreeMap<Long, Row> known, long now) {
-    while (!known.isEmpty()) {
-      long first = known.firstKey();
-      Long end = known.higherKey(first);
-      boolean ended = end != null && after(end, keep) <= now;
-      boolean isEnd = known.get(first).isNullAt(0) && after(first, keep) <= now;
-      if (!ended && !isEnd) {
+  private void drop(Known known, long now) {
+    while (known.size() > 0) {
+      long first = known.time(0);
+      boolean ended = known.size() > 1 && after(known.time(1), keep) <= now;
+      if (!ended && !(after(first, keep) <= now && versions.getValue(first).isNullAt(0))) {
         return;
       }
-      known.remove(first);
+      known.first++;
       versions.removeKey(first);
       held--;
     }
@@ -181,23 +179,57 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
     return Math.floorDiv(micros, 1000L) + 1 + millis;
   }
 
-  private TreeMap<Long, Row> known(Row key) {
-    TreeMap<Long, Row> found = recent.get(key);
+  private Known known(Row key) {
+    Known found = recent.get(key);
     if (found == null) {
-      TreeMap<Long, Row> read = new TreeMap<>();
-      versions.iterator().foreach(entry -> read.put(entry._1(), entry._2()));
-      for (var oldest = recent.values().iterator(); held > MOST && oldest.hasNext(); oldest.remove()) {
+      for (var oldest = recent.values().iterator(); held > most && oldest.hasNext(); oldest.remove()) {
         held -= oldest.next().size();
       }
-      held += read.size();
-      recent.put(key, read);
-      found = read;
+      found = new Known();
+      held += found.size();
+      recent.put(key, found);
     }
     return found;
   }
 
   private void forget(Row key) {
-    TreeMap<Long, Row> known = recent.remove(key);
+    Known known = recent.remove(key);
     held -= known == null ? 0 : known.size();
+  }
+
+  /** The times of a key's versions in their order. The versions themselves are only read where they are needed. */
+  private final class Known {
+    private final long[] times;
+    private int first;
+    private int last = -1;
+    private Row version;
+
+    Known() {
+      LongStream.Builder found = LongStream.builder();
+      versions.keys().foreach(found::add);
+      times = found.build().sorted().toArray();
+    }
+
+    int size() {
+      return times.length - first;
+    }
+
+    long time(int place) {
+      return times[first + place];
+    }
+
+    /** Returns the version that is valid at a time, or null. */
+    Row validAt(long time) {
+      int found = Arrays.binarySearch(times, first, times.length, time);
+      int place = found < 0 ? -found - 2 : found;
+      if (place < first) {
+        return null;
+      }
+      if (place != last) {
+        version = versions.getValue(times[place]);
+        last = place;
+      }
+      return version;
+    }
   }
 }
