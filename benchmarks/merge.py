@@ -1,8 +1,9 @@
 """What a batch of 10,000 changed rows of a large table costs: `uv run python benchmarks/merge.py`.
 
 The keys are those that were added last, as of orders that change soon after they were made, or keys of
-anywhere in the table; old rows are marked (deletion vectors), or files written again. Prints the CPU seconds of this process and of Spark
-for each batch: of the first one, and the least and the most of several others; and what storing all rows at first costs.
+anywhere in the table; old rows are marked (deletion vectors), or files written again. Prints the CPU
+seconds of this process and of Spark for each batch: of the first one, and the least and the most of
+several others; and what storing all rows at first costs.
 """
 
 from __future__ import annotations

@@ -6,11 +6,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream.stores.delta.spark.small import FEED
 from millstream.stores.delta.spark.table import table_at
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.spark import MAINTAINED, Noted, Version
-
-_FEED = "delta.enableChangeDataFeed"
 
 
 def newest(session: SparkSession, path: str) -> Version:
@@ -24,8 +23,8 @@ def size(session: SparkSession, path: str) -> int:
 
 def record_changes(session: SparkSession, path: str) -> None:
     """Let a table record its changes from now on, if it does not yet."""
-    if not is_true(snapshot(session, path), _FEED):
-        session.sql(f"alter table {table_at(path)} set tblproperties ('{_FEED}' = 'true')")
+    if not is_true(snapshot(session, path), FEED):
+        session.sql(f"alter table {table_at(path)} set tblproperties ('{FEED}' = 'true')")
 
 
 def rows_at(session: SparkSession, path: str, version: int) -> DataFrame:

@@ -8,14 +8,12 @@ import java.io.ObjectOutputStream;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
-import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.ImperativeAggregate;
 import org.apache.spark.sql.catalyst.expressions.aggregate.TypedImperativeAggregate;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.IndexedSeq;
-import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -120,7 +118,7 @@ final class Aggregate extends TypedImperativeAggregate<Serializable> implements 
 
   @Override
   public Seq<Expression> children() {
-    return List$.MODULE$.from(CollectionConverters.asScala(List.of(child)));
+    return Extensions.seq(child);
   }
 
   @Override

@@ -20,7 +20,6 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
-import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
@@ -119,10 +118,10 @@ public final class NativeFunction implements ScalarFunction<Object> {
       struct.add(parts.get(index));
       given = given.add("_" + index, parts.get(index).dataType(), parts.get(index).nullable());
     }
-    Expression row = new CreateNamedStruct(List$.MODULE$.from(CollectionConverters.asScala(struct)));
+    Expression row = new CreateNamedStruct(Extensions.seq(struct));
     return V2ExpressionUtils.resolveScalarFunction(
         new NativeFunction(code, form, given, deterministic),
-        List$.MODULE$.from(CollectionConverters.asScala(List.of(row))));
+        Extensions.seq(row));
   }
 
   private static boolean fits(List<Expression> parts, Code code, Form form) {

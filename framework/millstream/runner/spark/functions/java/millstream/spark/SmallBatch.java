@@ -17,7 +17,6 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.storage.StorageLevel;
 import scala.Option;
-import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -59,7 +58,7 @@ public final class SmallBatch {
     }
     stored.unpersist(false);
     Seq<Attribute> columns = execution.analyzed().output();
-    Seq<InternalRow> local = List$.MODULE$.from(CollectionConverters.asScala(all));
+    Seq<InternalRow> local = Extensions.seq(all);
     LocalRelation relation = new LocalRelation(columns, local, false, Option.empty());
     return new SmallBatch(execution, null, Dataset.ofRows(session, relation), all.size());
   }

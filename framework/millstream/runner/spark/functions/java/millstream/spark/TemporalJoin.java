@@ -24,7 +24,6 @@ import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
-import scala.collection.immutable.List$;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -156,7 +155,7 @@ public final class TemporalJoin extends StatefulProcessor<Row, Row, Row> {
       all.addAll(waiting.getValue(leaves).<Row>getList(0));
     }
     all.addAll(rows);
-    waiting.updateValue(leaves, RowFactory.create(List$.MODULE$.from(CollectionConverters.asScala(all))));
+    waiting.updateValue(leaves, RowFactory.create(Extensions.seq(all)));
     getHandle().registerTimer(leaves);
   }
 
