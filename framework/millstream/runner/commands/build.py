@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.choosing import choose_queries
-from millstream.deployment.stages import Stage, Swap, chain, rebuilt
+from millstream.deployment.stages import Continue, Create, Reset, Stage, Start, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.results import RunResults, TableChanges
@@ -24,6 +24,7 @@ from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
+from millstream.runner.commands.read_together import is_worth_it, pairs, side_by_side
 from millstream.runner.commands.unfinished import unfinished
 from millstream.runner.commands.watch import Seen, watch
 from millstream.runner.deployment.failed_models import isolate, without
@@ -36,6 +37,7 @@ from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.failures import is_slow_start
 from millstream.runner.queries.results import Counts, Outcome, rows_of_states, sum_of_states
 from millstream.runner.queries.row_tests import CountsByBatch
+from millstream.runner.queries.shared_reads import SharedRead
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
@@ -86,12 +88,31 @@ def build(
         started: list[StreamingQuery] = []
         ends = running.kafka.ends(topics(queries))
         failed: set[str] = set()
+        waits = needs(queries)
+        shared = _shared_reads(
+            job, [each for each in queries if _is_plain(chain(deployment, each.name))], waits
+        )
+        together = {name: pair for pair in shared for name in (pair.host, pair.guest)}
 
         def work(query: Query) -> Outcome:
+            pair = together.get(query.name)
+            try:
+                if (
+                    pair is not None
+                    and pair.guest == query.name
+                    and not is_worth_it(job, query, running.spark)
+                ):
+                    pair.part()
+                return tested(query, pair)
+            finally:
+                if pair is not None:
+                    pair.part()
+
+        def tested(query: Query, pair: SharedRead | None) -> Outcome:
             if causes := sorted(failed.intersection(each.relation for each in query.sources)):
                 return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
             own = chain(deployment, query.name)
-            outcome = _run(running, query, own, started, applied)
+            outcome = _run(running, query, own, started, applied, pair)
             failed.update(outcome.left_out)
             # What is swapped together with others is not there yet.
             if outcome.status == "success" and (not rebuilt(own) or Swap((query.name,)) in own):
@@ -99,14 +120,19 @@ def build(
             running.tell(Ended(outcome))
             return outcome
 
+        def stop() -> None:
+            for pair in shared:
+                pair.part()
+            _stop(running, started)
+
         outcomes = run_in_order(
-            queries,
-            needs(queries),
+            side_by_side(queries, shared),
+            waits,
             work,
             lambda query, causes: _skipped(running, query, [q.title for q in queries if q.name in causes]),
             lambda outcome: outcome.status != "success",
             AT_ONCE,
-            lambda: _stop(running, started),
+            stop,
         )
         succeeded = all(each.status == "success" for each in outcomes.values())
         end(
@@ -132,6 +158,16 @@ def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
         return {}
     # The ends of transactions have offsets, too.
     return found | {topic: count for topic, count in running.sent_exactly_once().items() if topic in before}
+
+
+def _shared_reads(
+    job: Job, queries: Sequence[Query], waits: Mapping[str, frozenset[str]]
+) -> list[SharedRead]:
+    return [] if job.catalog.target.get("grouping") == "off" else pairs(queries, waits)
+
+
+def _is_plain(stages: Sequence[Stage]) -> bool:
+    return all(isinstance(stage, Reset | Create | Continue | Start) for stage in stages)
 
 
 def _stop(running: Engine, started: list[StreamingQuery]) -> None:
@@ -171,6 +207,7 @@ def _run(
     stages: Sequence[Stage],
     started: list[StreamingQuery],
     applied: Applied | None,
+    shared: SharedRead | None,
 ) -> Outcome:
     """Run a query; run it again if models fail on their own, without them, or if workers start too slowly."""
     running.tell(Started(query))
@@ -181,7 +218,7 @@ def _run(
     while True:
         tried = _Try(query)
         try:
-            outcome = _once(running, query, stages, started, left_out, applied, tried)
+            outcome = _once(running, query, stages, started, left_out, applied, tried, shared)
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
             if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
@@ -230,8 +267,10 @@ def _once(
     left_out: dict[str, Diagnostic],
     applied: Applied | None,
     tried: _Try,
+    shared: SharedRead | None,
 ) -> Outcome:
     prepared, context = prepare(running, query, stages, left_out, applied)
+    context = replace(context, shared=shared)
     tried.checkpoint, tried.backfilled = context.checkpoint, dict(context.backfilled)
     streaming = start(running.spark, prepared, context, availableNow=True)
     started.append(streaming)
@@ -244,6 +283,8 @@ def _once(
     finally:
         tried.counts = tried.seen.counts + context.stores.counted.all()
         tried.changes = context.stores.counted.changes()
+        if shared is not None:
+            shared.part()
         streaming.stop()
     if Swap((query.name,)) in stages:
         swap(running, query)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
@@ -58,15 +58,21 @@ def records(
     source: SourceRead,
     options: Mapping[str, str],
     trigger: Mapping[str, Any],
+    passed: Callable[[DataFrame], DataFrame] | None = None,
     *,
     timed: bool = False,
 ) -> None:
-    """Read a topic as a stream; `timed` observes when the oldest record of a batch arrived."""
+    """Read a topic as a stream, whose records are `passed` on.
+
+    `timed` observes when the oldest record of a batch arrived.
+    """
     without = _SIZES if source.whole else _ignored_sizes(trigger)
     options = {name: value for name, value in options.items() if name not in without}
     reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
     found = reader.load()
+    if passed is not None:
+        found = passed(found)
     if timed:
         oldest = f.unix_micros(f.min("timestamp")).alias("micros")
         # Spark sets the time of a batch once, when it begins.

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from millstream.physical.values import Query, ToKafka
 from millstream.runner.queries.deliveries import Stores, send_records
+from millstream.runner.queries.shared_reads import SharedRead
 from millstream.runner.spark.jvm import own_class
 
 
@@ -23,9 +24,12 @@ class RecordMaker(Struct, frozen=True, eq=False):
     rows: DataFrame
     _made: Any
     _stores: Stores
+    _shared: SharedRead | None = None
 
     @staticmethod
-    def of(records: DataFrame, query: Query, stores: Stores) -> RecordMaker | None:
+    def of(
+        records: DataFrame, query: Query, stores: Stores, shared: SharedRead | None = None
+    ) -> RecordMaker | None:
         """Return what makes the records of a query; None where batches are stored in other ways.
 
         With a state, Spark plans what is above it: it decides what the state keeps.
@@ -37,7 +41,7 @@ class RecordMaker(Struct, frozen=True, eq=False):
         made = own_class(records.sparkSession, "RecordMaker").of(records._jdf)  # noqa: SLF001
         if made is None:
             return None
-        return RecordMaker(DataFrame(made.rows(), records.sparkSession), made, stores)
+        return RecordMaker(DataFrame(made.rows(), records.sparkSession), made, stores, shared)
 
     def send(self, batch: DataFrame, number: int) -> None:
         """Send the records of a batch of the rows."""
@@ -45,7 +49,7 @@ class RecordMaker(Struct, frozen=True, eq=False):
         def observe(found: Sequence[Mapping[str, Any]]) -> None:
             self._stores.counted.observe(number, found)
 
-        send_records(MadeRecords(batch, self._made, observe), self._stores, number)
+        send_records(MadeRecords(batch, self._made, observe, self._shared), self._stores, number)
 
 
 class MadeRecords(Struct, frozen=True, eq=False):
@@ -54,9 +58,23 @@ class MadeRecords(Struct, frozen=True, eq=False):
     rows: DataFrame
     _made: Any
     _observe: Callable[[Sequence[Mapping[str, Any]]], None]
+    _shared: SharedRead | None = None
 
     def send(self, options: Mapping[str, str], *, in_transaction: bool = False) -> None:
-        observed = self._made.send(self.rows._jdf, dict(options), in_transaction)  # noqa: SLF001
+        rows = self.rows._jdf  # noqa: SLF001
+        observed = None if self._shared is None else self._sent_by_host(self._shared, options, in_transaction)
+        if observed is None:
+            observed = self._made.send(rows, dict(options), in_transaction)
         jvm: Any = self.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public way to convert a row
-        rows = map(jvm.PythonSQLUtils.toPyRow, observed.values())
-        self._observe([cloudpickle.loads(row).asDict() for row in rows])
+        found = map(jvm.PythonSQLUtils.toPyRow, observed.values())
+        self._observe([cloudpickle.loads(row).asDict() for row in found])
+
+    def _sent_by_host(self, shared: SharedRead, options: Mapping[str, str], in_transaction: bool) -> Any:
+        """Return what was observed of the records; None if they must be sent here."""
+        guest = None
+        if not in_transaction:
+            guest = self._made.guest(self.rows._jdf, shared.topic, dict(options))  # noqa: SLF001
+        if guest is None:
+            shared.part()
+            return None
+        return guest.complete() if shared.has_sent(guest) else None

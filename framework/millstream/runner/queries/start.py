@@ -50,6 +50,7 @@ from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.record_maker import RecordMaker
 from millstream.runner.queries.row_tests import CHANGES, CountsByBatch
 from millstream.runner.queries.sent_again import first_sent
+from millstream.runner.queries.shared_reads import SharedRead
 from millstream.runner.queries.table_changes import follow_table
 from millstream.runner.queries.tables import Tables
 from millstream.runner.queries.temporal import joined_as_of
@@ -82,6 +83,8 @@ class QueryContext(Struct, frozen=True):
     """Where what Python functions log is sent, with the models of the query."""
     at_versions: AtVersions = lambda _: {}
     """Brings what a table over tables reads up to date, where that has to be of one moment."""
+    shared: SharedRead | None = None
+    """The read of a topic that it shares with another query of a build."""
     keep: Callable[[Upkeep], None] = lambda _: None
     """Is told what brings a table over tables up to date, once its query runs."""
 
@@ -94,7 +97,8 @@ def start(
     **trigger: str | bool,
 ) -> StreamingQuery:
     """Start a query in its own session, so that its views are private and `listener` only sees this query."""
-    session = _session(spark, query, context, _streamed(context, trigger, timed=listener is not None))
+    host, guest = _shares(query, context)
+    session = _session(spark, query, context, _streamed(context, trigger, host, timed=listener is not None))
     if listener is not None:
         session.streams.addListener(listener)
     if query.follows_table:
@@ -102,9 +106,11 @@ def start(
     else:
         rows = counting.with_counts(_records(session, query, context), query)
     realtime = "realTime" in trigger
-    maker = None if realtime else RecordMaker.of(rows, query, context.stores)
+    maker = None if realtime else RecordMaker.of(rows, query, context.stores, guest)
     if maker is not None:
         rows = maker.rows
+    elif guest is not None:
+        guest.part()
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
         _work(query, context)(session.range(0), -1)
@@ -116,9 +122,18 @@ def start(
     if realtime and isinstance(query.deliver, ToKafka):
         return writer.format("kafka").options(**context.stores.kafka).start()
     work = _each_batch(query, context) if maker is None else in_turn(maker.send, context.stores)
+    if host is not None:
+        work = host.hosting(work)
     streaming = writer.foreachBatch(work).start()
     called_by(streaming, work)
     return streaming
+
+
+def _shares(query: Query, context: QueryContext) -> tuple[SharedRead | None, SharedRead | None]:
+    """Return the read that a query shares as a host, and as a guest."""
+    if context.shared is None or context.shared.host == query.name:
+        return context.shared, None
+    return None, context.shared
 
 
 def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
@@ -253,10 +268,14 @@ def _make_views(session: SparkSession, query: Query, context: QueryContext) -> N
         make_view(session, step, context.project, query.output_mode, context.log)
 
 
-def _streamed(context: QueryContext, trigger: Mapping[str, object], *, timed: bool) -> Read:
+def _streamed(
+    context: QueryContext, trigger: Mapping[str, object], host: SharedRead | None, *, timed: bool
+) -> Read:
     def read(session: SparkSession, source: SourceRead) -> None:
         if source.topic:
-            reading.records(session, source, context.sources[source.relation], trigger, timed=timed)
+            passed = host.read if host is not None and host.topic == source.topic else None
+            options = context.sources[source.relation]
+            reading.records(session, source, options, trigger, passed, timed=timed)
         else:
             context.tables.stream(session, source)
 

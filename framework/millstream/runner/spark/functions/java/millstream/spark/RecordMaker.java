@@ -31,6 +31,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -54,12 +55,16 @@ public final class RecordMaker {
   private final RecordColumns columns;
   private final Broadcast<Paths> paths;
   private final Map<String, AggregatingAccumulator> observed;
+  /** Where the columns of the rows are among those of a topic; null if the rows are not the records of one. */
+  private final int[] places;
 
-  private RecordMaker(Dataset<Row> rows, RecordColumns columns, Broadcast<Paths> paths, Map<String, AggregatingAccumulator> observed) {
+  private RecordMaker(
+      Dataset<Row> rows, RecordColumns columns, Broadcast<Paths> paths, Map<String, AggregatingAccumulator> observed, int[] places) {
     this.rows = rows;
     this.columns = columns;
     this.paths = paths;
     this.observed = observed;
+    this.places = places;
   }
 
   /** Returns what makes the records of a stream; null if Spark must do that in each batch. */
@@ -84,7 +89,8 @@ public final class RecordMaker {
     return new RecordMaker(
         Dataset.ofRows(session, new Project(named(steps.given()), base)),
         RecordColumns.of(above.schema(), steps.places(above)),
-        JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(paths), steps.observed());
+        JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(paths), steps.observed(),
+        base instanceof StreamingRelationV2 ? Host.places(steps.given()) : null);
   }
 
   /** Returns the last operator that is not of single rows, or that Spark must plan in each batch. */
@@ -135,40 +141,72 @@ public final class RecordMaker {
     return SQLExecution.withNewExecutionId(execution, Option.apply("records"), () -> send(batch, inTransaction, options));
   }
 
+  /** Returns a batch whose records the tasks of another query can make; null if the rows are not the records of a topic. */
+  public Guest guest(org.apache.spark.sql.Dataset<Row> batch, String topic, Map<String, String> options) {
+    return places == null ? null : new Guest(made(options), places, options, (Dataset<Row>) batch, topic, rows.sparkSession());
+  }
+
   private Map<String, Row> send(org.apache.spark.sql.Dataset<Row> batch, boolean inTransaction, Map<String, String> options) {
-    Map<String, AggregatingAccumulator> counted = new LinkedHashMap<>();
-    observed.forEach((name, each) -> {
-      AggregatingAccumulator fresh = each.copyAndReset();
-      rows.sparkSession().sparkContext().register(fresh, name);
-      counted.put(name, fresh);
-    });
-    Made made = new Made(Records.of(columns, options), List.copyOf(counted.values()), paths);
+    Made made = made(options);
     scala.collection.immutable.Map<String, String> given = Map$.MODULE$.from(CollectionConverters.asScala(options));
     if (inTransaction) {
       TransactionalSink.send(batch, made, given);
     } else {
       RecordSink.send(batch, made, given);
     }
-    Map<String, Row> found = new HashMap<>();
-    counted.forEach((name, each) ->
-        found.put(name, (Row) CatalystTypeConverters.createToScalaConverter(each.schema()).apply(each.value())));
-    return found;
+    return made.found();
   }
 
-  private record Made(Records records, List<AggregatingAccumulator> observed, Broadcast<Paths> paths) implements RecordSource {
+  private Made made(Map<String, String> options) {
+    LinkedHashMap<String, AggregatingAccumulator> counted = new LinkedHashMap<>();
+    observed.forEach((name, each) -> {
+      AggregatingAccumulator fresh = each.copyAndReset();
+      rows.sparkSession().sparkContext().register(fresh, name);
+      counted.put(name, fresh);
+    });
+    return new Made(Records.of(columns, options), counted, paths);
+  }
+
+  /** What the records of a batch are made by. */
+  record Made(Records records, LinkedHashMap<String, AggregatingAccumulator> observed, Broadcast<Paths> paths) implements RecordSource {
     @Override
     public void each(Iterator<InternalRow> rows, Consumer<ProducerRecord<byte[], byte[]>> send) {
-      List<AggregatingAccumulator> own = observed.stream().map(AggregatingAccumulator::copyAndReset).toList();
+      Making making = begin(send);
+      making.path().run(rows);
+      making.end();
+    }
+
+    /** Begins the rows of a task. */
+    Making begin(Consumer<ProducerRecord<byte[], byte[]>> send) {
+      List<AggregatingAccumulator> own = observed.values().stream().map(AggregatingAccumulator::copyAndReset).toList();
       RowPath path = paths.value().take();
       Consumer<InternalRow> sent = records.sent(send);
-      path.run(rows, TaskContext.getPartitionId(), own, () -> sent.accept(path.row()));
-      paths.value().giveBack(path);
-      // Only what a task has done to its end counts.
-      for (int each = 0; each < own.size(); each++) {
-        if (observed.get(each).isZero()) {
-          observed.get(each).setState(own.get(each));
+      path.begin(TaskContext.getPartitionId(), own, () -> sent.accept(path.row()));
+      return new Making(path, own, this);
+    }
+
+    /** Returns what was observed of the rows, by name. */
+    Map<String, Row> found() {
+      Map<String, Row> found = new HashMap<>();
+      observed.forEach((name, each) ->
+          found.put(name, (Row) CatalystTypeConverters.createToScalaConverter(each.schema()).apply(each.value())));
+      return found;
+    }
+  }
+
+  /** The rows of a task, on a path of its own. */
+  record Making(RowPath path, List<AggregatingAccumulator> own, Made made) {
+    /** Ends them; only what a task has done to its end counts. */
+    void end() {
+      path.end();
+      made.paths.value().giveBack(path);
+      int number = 0;
+      for (AggregatingAccumulator each : made.observed.values()) {
+        AggregatingAccumulator more = own.get(number++);
+        if (each.isZero()) {
+          each.setState(more);
         } else {
-          observed.get(each).merge(own.get(each));
+          each.merge(more);
         }
       }
     }

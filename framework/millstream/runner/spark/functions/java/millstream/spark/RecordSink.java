@@ -3,8 +3,6 @@ package millstream.spark;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
-import java.util.function.Consumer;
-import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -39,43 +37,10 @@ public final class RecordSink implements CreatableRelationProvider {
     @Override
     public void call(Iterator<InternalRow> rows) {
       Sending.shared(settings, sending -> {
-        Several several = new Several(sending::send);
-        records.each(rows, several::add);
+        Several several = new Several(sending);
+        records.each(rows, several);
         several.send();
       });
-    }
-  }
-
-  /** Sends records several at a time: the JVM compiles a loop that only sends much better than one that also makes them. */
-  private static final class Several {
-    private static final int MOST = 64;
-    private static final int LARGE = 1 << 20;
-    private final Consumer<ProducerRecord<byte[], byte[]>> send;
-    @SuppressWarnings("unchecked")
-    private final ProducerRecord<byte[], byte[]>[] records = new ProducerRecord[MOST];
-    private int count;
-    private int bytes;
-
-    Several(Consumer<ProducerRecord<byte[], byte[]>> send) {
-      this.send = send;
-    }
-
-    void add(ProducerRecord<byte[], byte[]> record) {
-      records[count++] = record;
-      bytes += record.value() == null ? 0 : record.value().length;
-      if (count == MOST || bytes > LARGE) {
-        send();
-      }
-    }
-
-    void send() {
-      for (int each = 0; each < count; each++) {
-        ProducerRecord<byte[], byte[]> record = records[each];
-        records[each] = null;
-        send.accept(record);
-      }
-      count = 0;
-      bytes = 0;
     }
   }
 }

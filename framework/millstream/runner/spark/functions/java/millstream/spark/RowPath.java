@@ -59,11 +59,15 @@ final class RowPath {
     observed.get(number).add(row);
   }
 
-  /** Runs the steps for the rows of a partition, and `last` for each row that they give. */
-  void run(Iterator<InternalRow> rows, int partition, List<AggregatingAccumulator> observed, Runnable last) {
+  /** Begins the rows of a partition; `last` runs for each row that the steps give. */
+  void begin(int partition, List<AggregatingAccumulator> observed, Runnable last) {
     this.observed = observed;
     this.last = last;
     functions.forEach(each -> each.initialize(partition));
+  }
+
+  /** Runs the steps for all rows. */
+  void run(Iterator<InternalRow> rows) {
     while (rows.hasNext()) {
       InternalRow next = rows.next();
       for (int each = 0; each < given.length; each++) {
@@ -71,7 +75,18 @@ final class RowPath {
       }
       first.run();
     }
-    this.observed = null;
-    this.last = null;
+  }
+
+  /** Runs the steps for a row, whose columns are at some places among others. */
+  void run(Object[] values, int[] places) {
+    for (int each = 0; each < places.length; each++) {
+      frame[each] = values[places[each]];
+    }
+    first.run();
+  }
+
+  void end() {
+    observed = null;
+    last = null;
   }
 }
