@@ -1,7 +1,8 @@
 """What the optimizer and shared queries are worth, workload by workload: `uv run python benchmarks/matrix.py`.
 
 Each workload is a small project over one topic of generated events. In each round, it is built as it is, with `optimization: none`, with
-`grouping: off`, and, if it has several aggregates of one key, with `merge_aggregates`, in turns and in one warm JVM, over few events and over
+`grouping: off`, and, if it has several aggregates of one key, with `merge_aggregates`, or, if it has models with and without state,
+with a read of the topic for each, in turns and in one warm JVM, over few events and over
 many; the figures are CPU seconds for each million of further events, as medians, with the least and the most, and the ratio to
 Millstream's own choice. More than 1 is what the choice saves. As it is, each is measured twice: the second ratio says how far
 ratios can be trusted. A choice that runs the same SQL is not measured. First, the records of all choices are compared. The second line
@@ -35,7 +36,9 @@ from support.runs import create_topics, job_of, pairs, queue_record
 from millstream.broker import shared_broker
 from millstream.deployment.intents import FullRefresh
 from millstream.optimizer.rules import RULES
+from millstream.runner.commands import read_together
 from millstream.runner.commands.build import build
+from millstream.runner.commands.read_together import ENOUGH
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import start_spark
 
@@ -43,13 +46,14 @@ if TYPE_CHECKING:
     from millstream.runner.values import Job
 
 PARTITIONS = 2
-OWN, AGAIN, MERGED = "as it is", "once more", "merge_aggregates"
+OWN, AGAIN, MERGED, TWICE = "as it is", "once more", "merge_aggregates", "two reads"
 CHOICES = {
     OWN: "",
     AGAIN: "",
     "optimization: none": ", optimization: none",
     "grouping: off": ", grouping: off",
     MERGED: f", optimization: [{', '.join(rule.__name__ for rule in RULES)}]",
+    TWICE: "",
 }
 TYPES = ("view", "click", "purchase", "search")
 SCHEMA = {
@@ -74,6 +78,8 @@ class Workload(Struct, frozen=True):
     format: str = "json"
     merges: bool = False
     """It has several aggregates of one key."""
+    both: bool = False
+    """It has models with and without state."""
 
     @property
     def topic(self) -> str:
@@ -133,7 +139,10 @@ WORKLOADS = {
     **{f"records of {n} bytes": Workload(stateless(5), size=n) for n in (1_000, 5_000)},
     **{f"{n:,} keys": Workload(aggregates(5), keys=n, merges=True) for n in (100_000, 1_000_000)},
     **{f"state, {n} bytes": Workload(aggregates(1), size=n) for n in (200, 1_000, 5_000)},
-    **{f"both, {n} bytes": Workload(stateless(3) | aggregates(1), size=n) for n in (200, 1_000, 5_000)},
+    **{
+        f"both, {n} bytes": Workload(stateless(3) | aggregates(1), size=n, both=True)
+        for n in (200, 1_000, 5_000)
+    },
     "avro": Workload(stateless(5), format="avro"),
 }
 
@@ -253,8 +262,9 @@ class Warm:
         if self.spark is not None:
             self.spark.stop()
 
-    def build(self, job: Job, folder: Path) -> float:
+    def build(self, choice: str, job: Job, folder: Path) -> float:
         """Return the CPU seconds that a build takes."""
+        read_together.ENOUGH = sys.maxsize if choice == TWICE else ENOUGH
         target = job.project.target
         if self.spark is None:
             self.spark = start_spark("benchmark", target, jars_for(target), folder / "log", amount="many")
@@ -284,7 +294,8 @@ def measured(
     workload: Workload, given: argparse.Namespace, bootstrap: str, place: Path, spark: Warm
 ) -> tuple[dict[str, list[float]], list[Moved]]:
     filled = set[str]()
-    choices = [each for each in given.choices if each != MERGED or workload.merges]
+    left_out = {*(() if workload.merges else (MERGED,)), *(() if workload.both else (TWICE,))}
+    choices = [each for each in given.choices if each not in left_out]
 
     def project(choice: str, number: int) -> tuple[Job, Path, str]:
         prefix = f"{list(CHOICES).index(choice)}_{number}"
@@ -294,11 +305,15 @@ def measured(
         return job_of(folder, intent=FullRefresh()), folder, prefix
 
     few = {choice: project(choice, given.events[0]) for choice in choices}
-    same = [choice for choice in choices if choice not in {OWN, AGAIN} and sql(few[choice]) == sql(few[OWN])]
+    same = [
+        choice
+        for choice in choices
+        if choice not in {OWN, AGAIN, TWICE} and sql(few[choice]) == sql(few[OWN])
+    ]
     choices = [choice for choice in choices if choice not in same]
     many = {choice: project(choice, given.events[1]) for choice in choices}
     for choice in choices:
-        spark.build(*few[choice][:2])
+        spark.build(choice, *few[choice][:2])
     rows = [stored(bootstrap, workload, few[choice][2]) for choice in choices]
     if not all(each == rows[0] for each in rows):
         sys.exit("the choices give different records")
@@ -308,8 +323,8 @@ def measured(
     moved = {choice: Moved() for choice in found}
     for turn in range(given.rounds + 1):
         for choice in choices[turn % len(choices) :] + choices[: turn % len(choices)]:
-            less, before = spark.build(*few[choice][:2]), spark.shuffled()
-            more = spark.build(*many[choice][:2])
+            less, before = spark.build(choice, *few[choice][:2]), spark.shuffled()
+            more = spark.build(choice, *many[choice][:2])
             moved[choice] = Moved(written(bootstrap, many[choice][2]), spark.shuffled() - before)
             remove(bootstrap, few[choice][2], many[choice][2])
             if turn:  # the first time is for the JVM to compile

@@ -32,7 +32,7 @@ OTHER = query("other", "d", "source.s.t")
 
 def run(queries, bad=(), at_once=2):
     return run_in_order(
-        queries, needs(queries), lambda q: "bad" if q.name in bad else "good", lambda _, causes: causes,
+        queries, needs(queries), needs(queries), lambda q: "bad" if q.name in bad else "good", lambda _, causes: causes,
         lambda found: found != "good", at_once, lambda: None,
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ def test_what_reads_a_failed_one_is_skipped_and_says_why():
 def test_independent_ones_run_at_once():
     together = Barrier(2, timeout=10)
     run_in_order(
-        [FIRST, OTHER], needs([FIRST, OTHER]), lambda _: together.wait(), lambda *_: None, lambda _: False, 2,
+        [FIRST, OTHER], needs([FIRST, OTHER]), needs([FIRST, OTHER]), lambda _: together.wait(), lambda *_: None, lambda _: False, 2,
         lambda: None,
     )  # fmt: skip
 
@@ -72,6 +72,13 @@ def test_an_interrupt_stops_what_runs():
 
     with pytest.raises(KeyboardInterrupt):
         run_in_order(
-            [FIRST], needs([FIRST]), work, lambda *_: None, lambda _: False, 1, lambda: stopped.append(1)
+            [FIRST],
+            needs([FIRST]),
+            needs([FIRST]),
+            work,
+            lambda *_: None,
+            lambda _: False,
+            1,
+            lambda: stopped.append(1),
         )
     assert stopped == [1]

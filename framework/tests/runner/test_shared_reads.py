@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
@@ -9,7 +10,8 @@ from support.runs import built, create_topics, job_of, problems, queue_record, s
 from support.shops import TOTALS, Shop, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.runner.commands import build, read_together
+from millstream.runner.commands import read_together
+from millstream.runner.commands.read_together import is_worth_it, shared_reads, side_by_side
 from millstream.runner.queries.shared_reads import SharedRead
 
 pytestmark = SPARK_WARNINGS
@@ -21,6 +23,21 @@ COUNTS = """
     {{ config(materialized='sink', key='kind', unbounded_state='accept') }}
     select kind, count(*) as events from {{ source('web', 'events') }} group by kind
 """
+USERS = """
+      - name: users
+        table: true
+        key: {name: user, type: string}
+        columns: [{name: name, type: string}]
+"""
+NAMES = """
+    {{ config(materialized='sink', key='name', unbounded_state='accept') }}
+    select users.name, count(*) as events from {{ source('web', 'events') }} as events
+    join {{ source('web', 'users') }} as users on users.user = events.user group by users.name
+"""
+
+
+class Named(NamedTuple):
+    name: str
 
 
 @pytest.fixture
@@ -41,7 +58,7 @@ def answers(monkeypatch):
         found.append(answer)
         return answer
 
-    monkeypatch.setattr(build, "is_worth_it", lambda *_: True)
+    monkeypatch.setattr(read_together, "is_worth_it", lambda *_: True)
     monkeypatch.setattr(SharedRead, "has_sent", noted)
     return found
 
@@ -167,14 +184,57 @@ def test_exactly_once_is_not_shared(shop, first_spark, answers):
     assert sum(newest(shop, "counts", "kind", "events").values()) == 20
 
 
+def test_a_guest_starts_with_a_host_that_waits_for_other_queries(shop, first_spark, answers):
+    shop.more(USERS)
+    create_topics(shop.bootstrap, "users")
+    shop.model("twice", TWICE)
+    shop.model("names", NAMES)
+    shop.send(*((f"u{n}", {"name": "abc"[n % 3]}) for n in range(7)), topic="users")
+    events = sent(shop, 0, 30)
+    results, _ = built(shop.root, first_spark)
+    assert answers == [True]
+    assert set(statuses(results).values()) == {"success"}
+    assert newest(shop, "names", "name", "events") == Counter("abc"[n % 7 % 3] for n in range(30))
+    assert sorted(each["id"] for each in shop.values("twice")) == [each["id"] for each in events]
+
+
+def test_a_guest_runs_without_a_host_that_is_skipped(shop, first_spark, answers):
+    shop.more(USERS)
+    create_topics(shop.bootstrap, "users")
+    shop.model("twice", TWICE)
+    shop.model("names", NAMES)
+    shop.send(("u1", "no object"), topic="users")
+    sent(shop, 0, 30)
+    results, _ = built(shop.root, first_spark)
+    assert answers == [False]
+    assert statuses(results) == {"web.users": "error", "twice": "success", "names": "skipped"}
+    assert sorted(each["id"] for each in shop.values("twice")) == list(range(30))
+
+
+def test_pairs_that_would_wait_for_each_other_are_not_shared():
+    """Hosts that read what guests of other hosts write."""
+    waits = {"a": set(), "host of a": {"b"}, "b": set(), "host of b": {"a"}, "c": set(), "host of c": {"c"}}
+    waits = {name: frozenset(names) for name, names in waits.items()}
+    wanted = [SharedRead("t", f"host of {name}", name) for name in "abc"]
+    ordered, after, found = side_by_side([Named(name) for name in waits], waits, wanted)
+    assert [pair.guest for pair in found] == ["a"]
+    assert after == waits | {"a": frozenset("b")}
+    assert [query.name for query in ordered][:2] == ["a", "host of a"]
+    assert sorted(query.name for query in ordered) == sorted(waits)
+
+
 def test_what_is_worth_sharing(shop, first_spark, monkeypatch):
     shop.model("twice", TWICE)
     shop.model("counts", COUNTS)
-    job = job_of(shop.root)
-    (guest,) = (query for query in job.physical.queries if not query.signature.stateful)
     sent(shop, 0, 20)
-    assert not read_together.is_worth_it(job, guest, first_spark)
-    monkeypatch.setattr(read_together, "ENOUGH", 20)
-    assert read_together.is_worth_it(job, guest, first_spark)
-    monkeypatch.setattr(read_together, "ENOUGH", 21)
-    assert not read_together.is_worth_it(job, guest, first_spark)
+    queries = job_of(shop.root).physical.queries
+    for enough, found in ((19, 1), (20, 1), (21, 0)):
+        monkeypatch.setattr(read_together, "ENOUGH", enough)
+        assert len(shared_reads(job_of(shop.root), queries, first_spark)) == found
+    monkeypatch.setattr(read_together, "ENOUGH", 1)
+    (guest,) = (query for query in queries if not query.signature.stateful)
+    assert is_worth_it(job_of(shop.root), guest, 2)
+    assert not is_worth_it(job_of(shop.root), guest, 3)  # a core would be idle
+    profiles = (shop.root / "profiles.yml").read_text()
+    (shop.root / "profiles.yml").write_text(profiles.replace("embedded", "embedded, grouping: 'off'"))
+    assert shared_reads(job_of(shop.root), queries, first_spark) == []

@@ -24,7 +24,7 @@ from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
-from millstream.runner.commands.read_together import is_worth_it, pairs, side_by_side
+from millstream.runner.commands.read_together import shared_reads, side_by_side
 from millstream.runner.commands.unfinished import unfinished
 from millstream.runner.commands.watch import Seen, watch
 from millstream.runner.deployment.failed_models import isolate, without
@@ -89,20 +89,13 @@ def build(
         ends = running.kafka.ends(topics(queries))
         failed: set[str] = set()
         waits = needs(queries)
-        shared = _shared_reads(
-            job, [each for each in queries if _is_plain(chain(deployment, each.name))], waits
-        )
+        plain = [query for query in queries if _is_plain(chain(deployment, query.name))]
+        ordered, after, shared = side_by_side(queries, waits, shared_reads(job, plain, running.spark))
         together = {name: pair for pair in shared for name in (pair.host, pair.guest)}
 
         def work(query: Query) -> Outcome:
             pair = together.get(query.name)
             try:
-                if (
-                    pair is not None
-                    and pair.guest == query.name
-                    and not is_worth_it(job, query, running.spark)
-                ):
-                    pair.part()
                 return tested(query, pair)
             finally:
                 if pair is not None:
@@ -120,16 +113,22 @@ def build(
             running.tell(Ended(outcome))
             return outcome
 
+        def skip(query: Query, causes: frozenset[str]) -> Outcome:
+            if query.name in together:
+                together[query.name].part()
+            return _skipped(running, query, [q.title for q in queries if q.name in causes])
+
         def stop() -> None:
             for pair in shared:
                 pair.part()
             _stop(running, started)
 
         outcomes = run_in_order(
-            side_by_side(queries, shared),
+            ordered,
             waits,
+            after,
             work,
-            lambda query, causes: _skipped(running, query, [q.title for q in queries if q.name in causes]),
+            skip,
             lambda outcome: outcome.status != "success",
             AT_ONCE,
             stop,
@@ -158,12 +157,6 @@ def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
         return {}
     # The ends of transactions have offsets, too.
     return found | {topic: count for topic, count in running.sent_exactly_once().items() if topic in before}
-
-
-def _shared_reads(
-    job: Job, queries: Sequence[Query], waits: Mapping[str, frozenset[str]]
-) -> list[SharedRead]:
-    return [] if job.catalog.target.get("grouping") == "off" else pairs(queries, waits)
 
 
 def _is_plain(stages: Sequence[Stage]) -> bool:

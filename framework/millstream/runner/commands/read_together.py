@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -14,24 +14,31 @@ from millstream.runner.values import Job
 
 ENOUGH = 100_000
 """From so many records on, a second read costs more than queries lose that wait for each other."""
+Waits = dict[str, frozenset[str]]
+"""The queries after which each query runs, by their names."""
 
 
-def pairs(queries: Sequence[Query], waits: Mapping[str, frozenset[str]]) -> list[SharedRead]:
-    """Return the queries that can read a topic together: a host waits for no more than its guest."""
-    found: list[SharedRead] = []
+def shared_reads(job: Job, queries: Sequence[Query], spark: SparkSession) -> list[SharedRead]:
+    """Return the pairs of queries that could share the read of a topic, where that is worth it."""
+    if job.catalog.target.get("grouping") == "off":
+        return []
+    cores = spark.sparkContext.defaultParallelism
+    return [
+        SharedRead(guest.sources[0].topic, host.name, guest.name)
+        for guest, host in _pairs(queries)
+        if is_worth_it(job, guest, cores)
+    ]
+
+
+def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
+    hosts = [query for query in queries if query.signature.stateful]
     for guest in filter(_can_be_guest, queries):
-        (source,) = guest.sources
-        taken = {pair.host for pair in found}
-        hosts = [
-            each.name
-            for each in queries
-            if _can_be_host(each, source.relation)
-            and waits[each.name] <= waits[guest.name]
-            and each.name not in taken
-        ]
-        if hosts:
-            found.append(SharedRead(source.topic, hosts[0], guest.name))
-    return found
+        relation = guest.sources[0].relation
+        for host in hosts:
+            if [each.relation for each in host.sources].count(relation) == 1:
+                hosts.remove(host)
+                yield guest, host
+                break
 
 
 def _can_be_guest(query: Query) -> bool:
@@ -39,26 +46,40 @@ def _can_be_guest(query: Query) -> bool:
     return sends and len(query.sources) == 1 and bool(query.sources[0].topic)
 
 
-def _can_be_host(query: Query, relation: str) -> bool:
-    return query.signature.stateful and [each.relation for each in query.sources].count(relation) == 1
-
-
-def side_by_side(queries: Iterable[Query], shared: Iterable[SharedRead]) -> list[Query]:
-    """Return queries in an order in which a host starts together with its guest, which waits for it."""
-    hosts = {pair.guest: pair.host for pair in shared}
-    named = {query.name: query for query in queries}
-    ordered: list[Query] = []
-    for name, query in named.items():
-        if name not in hosts.values():
-            ordered.append(query)
-            if name in hosts:
-                ordered.append(named[hosts[name]])
-    return ordered
-
-
-def is_worth_it(job: Job, guest: Query, spark: SparkSession) -> bool:
+def is_worth_it(job: Job, guest: Query, cores: int) -> bool:
     """Whether there is enough to read, and all cores have a part of it: two reads have twice the tasks."""
     topic = guest.sources[0].topic
     logs = existing_logs(job.project, {topic})
     partitions = 0 if logs is None else len(logs.topics.get(topic, ()))
-    return partitions >= spark.sparkContext.defaultParallelism and unread(job, [guest]) >= ENOUGH
+    return partitions >= cores and unread(job, [guest]) >= ENOUGH
+
+
+def side_by_side(
+    queries: Iterable[Query], waits: Mapping[str, frozenset[str]], wanted: Iterable[SharedRead]
+) -> tuple[list[Query], Waits, list[SharedRead]]:
+    """Let a host and its guest start together, after all that both wait for.
+
+    Return queries in their order, what they wait for, and the pairs that don't wait for each other so.
+    """
+    after = dict(waits)
+    pairs: list[SharedRead] = []
+    for pair in wanted:
+        both = after[pair.host] | after[pair.guest]
+        if not {pair.host, pair.guest} & _all_before(both, after):
+            after[pair.host] = after[pair.guest] = both
+            pairs.append(pair)
+    hosts = {pair.guest: pair.host for pair in pairs}
+    named = {query.name: query for query in queries}
+    alone = [name for name in named if name not in hosts.values()]
+    names = [each for name in alone for each in (name, hosts.get(name)) if each is not None]
+    return [named[name] for name in names], after, pairs
+
+
+def _all_before(names: frozenset[str], after: Mapping[str, frozenset[str]]) -> set[str]:
+    found: set[str] = set()
+    left = list(names)
+    while left:
+        if (name := left.pop()) not in found:
+            found.add(name)
+            left += after.get(name, ())
+    return found

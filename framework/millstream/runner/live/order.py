@@ -31,15 +31,16 @@ def needs(queries: Sequence[Query]) -> dict[str, frozenset[str]]:
 def run_in_order(
     queries: Iterable[Query],
     waits: Mapping[str, frozenset[str]],
+    after: Mapping[str, frozenset[str]],
     work: Callable[[Query], R],
     skip: Callable[[Query, frozenset[str]], R],
     failed: Callable[[R], bool],
     at_once: int,
     stop: Callable[[], None],
 ) -> dict[str, R]:
-    """Run queries, several at once, each after those that it waits for; skip those that read failed ones.
+    """Run queries, several at once, each after others; skip those that wait for results of failed ones.
 
-    `stop` ends running queries on an interrupt.
+    Queries that come after the same others start in their order. `stop` ends running queries on an interrupt.
     """
     left = {query.name: query for query in queries}
     done: dict[str, R] = {}
@@ -49,7 +50,7 @@ def run_in_order(
         try:
             while left or running:
                 for name in list(left):
-                    if waits[name] & (left.keys() | set(running.values())):
+                    if after[name] & (left.keys() | set(running.values())):
                         continue
                     query = left.pop(name)
                     if causes := waits[name] & bad:
