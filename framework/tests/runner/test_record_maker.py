@@ -132,8 +132,8 @@ def made_by(root, server, spark, monkeypatch, policy, records, *, maker):
     send_at_once(shop.bootstrap, records)
     found = {}
 
-    def of(rows, query, stores):
-        made = RecordMaker.of(rows, query, stores) if maker else None
+    def of(rows, query, stores, shared):
+        made = RecordMaker.of(rows, query, stores, shared) if maker else None
         found[query.name] = made is not None
         return made
 

@@ -214,6 +214,8 @@ def _run(
             outcome = _once(running, query, stages, started, left_out, applied, tried, shared)
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
+            if shared is not None:
+                shared.part()
             if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
                 total, stages = _sum(query, total, tried), resumed(running, query)
                 continue
