@@ -96,12 +96,12 @@ def build(
         def work(query: Query) -> Outcome:
             pair = together.get(query.name)
             try:
-                return tested(query, pair)
+                return run_and_test(query, pair)
             finally:
                 if pair is not None:
                     pair.part()
 
-        def tested(query: Query, pair: SharedRead | None) -> Outcome:
+        def run_and_test(query: Query, pair: SharedRead | None) -> Outcome:
             if causes := sorted(failed.intersection(each.relation for each in query.sources)):
                 return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
             own = chain(deployment, query.name)

@@ -24,7 +24,7 @@ def shared_reads(job: Job, queries: Sequence[Query], spark: SparkSession) -> lis
         return []
     cores = spark.sparkContext.defaultParallelism
     return [
-        SharedRead(guest.sources[0].topic, host.name, guest.name)
+        SharedRead(guest.sources[0].topic, host.name, guest.name, headers=guest.sources[0].headers)
         for guest, host in _pairs(queries)
         if is_worth_it(job, guest, cores)
     ]

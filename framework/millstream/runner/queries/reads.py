@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
@@ -15,6 +15,7 @@ from millstream.plan.durations import milliseconds
 from millstream.project.contents import content_of
 from millstream.project.seed_rows import texts_of
 from millstream.project.values import Project, Seed
+from millstream.runner.queries.shared_reads import SharedRead
 
 Ranges = Mapping[int, tuple[int, int]]
 """The first offset of each partition, and the offset after the last."""
@@ -58,21 +59,20 @@ def records(
     source: SourceRead,
     options: Mapping[str, str],
     trigger: Mapping[str, Any],
-    passed: Callable[[DataFrame], DataFrame] | None = None,
+    host: SharedRead | None = None,
     *,
     timed: bool = False,
 ) -> None:
-    """Read a topic as a stream, whose records are `passed` on.
+    """Read a topic as a stream, perhaps as the host of another query.
 
     `timed` observes when the oldest record of a batch arrived.
     """
     without = _SIZES if source.whole else _ignored_sizes(trigger)
     options = {name: value for name, value in options.items() if name not in without}
-    reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
-    reader = reader.option("includeHeaders", str(source.headers).lower())
-    found = reader.load()
-    if passed is not None:
-        found = passed(found)
+    headers = source.headers or (host is not None and host.headers)
+    reader = session.readStream.options(**options).option("subscribe", source.topic)
+    reader = reader.option("includeHeaders", str(headers).lower())
+    found = reader.format("kafka").load() if host is None else host.load(session, reader, headers=headers)
     if timed:
         oldest = f.unix_micros(f.min("timestamp")).alias("micros")
         # Spark sets the time of a batch once, when it begins.

@@ -13,20 +13,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from millstream.runner.spark.jvm import own_class
 
+_SOURCE = "millstream.spark.HostSource"
+"""Spark's source of a topic, with the work of a guest."""
 EachBatch = Callable[[DataFrame, int], None]
 
 
 class SharedRead:
     """The batches of a host and its guest, in the threads of both."""
 
-    def __init__(self, topic: str, host: str, guest: str) -> None:
+    def __init__(self, topic: str, host: str, guest: str, *, headers: bool = False) -> None:
         self.topic = topic
         self.host = host
         self.guest = guest
+        self.headers = headers
+        """The guest reads the headers of records."""
         self._changed = threading.Condition()
         self._reader: Any = None
         self._waiting: Any = None
@@ -50,10 +55,13 @@ class SharedRead:
             self._waiting = None
             return self._answer is True
 
-    def read(self, records: DataFrame) -> DataFrame:
-        """Return the records that the host reads."""
-        self._reader = own_class(records.sparkSession, "Host").of(records._jdf, self.topic)  # noqa: SLF001
-        return DataFrame(self._reader.rows(), records.sparkSession)
+    def load(self, session: SparkSession, reader: DataStreamReader, *, headers: bool) -> DataFrame:
+        """Read the topic as the host."""
+        self._reader = own_class(session, "Host")(self.topic, headers)
+        try:
+            return reader.format(_SOURCE).options(**self._reader.open()).load()
+        finally:
+            self._reader.close()
 
     def hosting(self, work: EachBatch) -> EachBatch:
         """Return what does the work of the host's batches, and of the guest's ones with them."""
@@ -80,7 +88,8 @@ class SharedRead:
             yield
             made = True
         finally:
-            self._tell(bool(self._reader.end(guest)) and made)
+            self._reader.end()
+            self._tell(made and bool(guest.isComplete()))
 
     def _next(self) -> Any:
         """Return the next batch of the guest once it is there; None without a guest."""

@@ -273,9 +273,8 @@ def _streamed(
 ) -> Read:
     def read(session: SparkSession, source: SourceRead) -> None:
         if source.topic:
-            passed = host.read if host is not None and host.topic == source.topic else None
-            options = context.sources[source.relation]
-            reading.records(session, source, options, trigger, passed, timed=timed)
+            own = host if host is not None and host.topic == source.topic else None
+            reading.records(session, source, context.sources[source.relation], trigger, own, timed=timed)
         else:
             context.tables.stream(session, source)
 

@@ -1,69 +1,79 @@
 package millstream.spark;
 
+import java.io.Serializable;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec;
 import org.apache.spark.sql.kafka010.KafkaOffsetRange;
-import scala.jdk.javaapi.CollectionConverters;
 
-/** A query with a state whose tasks make the records of another query from what they read: a guest's. */
+/** A query with a state, whose tasks make the records of another query from what they read of a topic: of a guest. */
 public final class Host {
-  private final Dataset<Row> rows;
-  private final String topic;
-  private final Passed.Place place;
+  static final String OPTION = "millstream.host";
+  private static final Map<String, Place> PLACES = new ConcurrentHashMap<>();
+  /** The columns of Spark's source for Kafka; headers are there on request. */
+  private static final List<String> COLUMNS =
+      List.of("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers");
+  static final int HEADERS = COLUMNS.indexOf("headers");
 
-  private Host(Dataset<Row> rows, String topic, Passed.Place place) {
-    this.rows = rows;
-    this.topic = topic;
-    this.place = place;
+  private final String topic;
+  private final boolean headers;
+  private final String name = UUID.randomUUID().toString();
+  private final Place place = new Place();
+
+  /** Where a guest's work is between the start of a batch and its tasks, which have copies of it. */
+  static final class Place implements Serializable {
+    volatile Guest.Work work;
   }
 
-  /** Returns the host that reads the records of a topic. */
-  public static Host of(org.apache.spark.sql.Dataset<Row> records, String topic) {
-    Dataset<Row> given = (Dataset<Row>) records;
-    LogicalPlan plan = given.queryExecution().analyzed();
-    Passed.Place place = new Passed.Place();
-    List<Expression> columns = List.copyOf(CollectionConverters.asJava(plan.output()));
-    Expression passed = V2ExpressionUtils.resolveScalarFunction(new Passed(given.schema(), place), Extensions.seq(columns));
-    return new Host(Dataset.ofRows(given.sparkSession(), new Filter(passed, plan)), topic, place);
+  /** The topic can be read with the headers of records. */
+  public Host(String topic, boolean headers) {
+    this.topic = topic;
+    this.headers = headers;
+  }
+
+  /** Returns the place of an open host. */
+  static Place place(String name) {
+    return PLACES.get(name);
   }
 
   /** Returns where columns are among those of a topic; null if one is none of them. */
   static int[] places(List<Attribute> columns) {
-    int[] found = columns.stream().mapToInt(each -> Passed.COLUMNS.indexOf(each.name())).toArray();
+    int[] found = columns.stream().mapToInt(each -> COLUMNS.indexOf(each.name())).toArray();
     return Arrays.stream(found).anyMatch(each -> each < 0) ? null : found;
   }
 
-  /** Returns the records, of which tasks make those of a guest. */
-  public Dataset<Row> rows() {
-    return rows;
+  /** Returns the option by which `HostSource` finds it, as long as it is open. */
+  public Map<String, String> open() {
+    PLACES.put(name, place);
+    return Map.of(OPTION, name);
   }
 
-  /** Lets the tasks of a batch make the records of a guest, if both read the same; returns whether they will. */
-  public boolean take(Guest guest, org.apache.spark.sql.Dataset<Row> batch) {
-    Set<KafkaOffsetRange> own = KafkaReads.ranges((Dataset<Row>) batch, topic);
-    boolean same = !own.isEmpty() && own.equals(guest.ranges()) && guest.reads() <= rows.schema().length();
-    place.work = same ? guest.work() : null;
-    return same;
+  public void close() {
+    PLACES.remove(name);
   }
 
   /** Returns whether a batch reads records of its topic. */
   public boolean reads(org.apache.spark.sql.Dataset<Row> batch) {
-    return !KafkaReads.ranges((Dataset<Row>) batch, topic).isEmpty();
+    return !KafkaReads.of((Dataset<Row>) batch, topic).isEmpty();
   }
 
-  /** Ends what a batch does for its guest; returns whether all records have been made. */
-  public boolean end(Guest guest) {
-    place.work = null;
-    List<MicroBatchScanExec> scans = KafkaReads.scans(rows.sparkSession(), topic);
-    return scans.size() == 1 && scans.get(0).longMetric("numOutputRows").value() == guest.rows();
+  /** Lets the tasks of a batch make the records of a guest, if both read the same; returns whether they will. */
+  public boolean take(Guest guest, org.apache.spark.sql.Dataset<Row> batch) {
+    List<Set<KafkaOffsetRange>> own = KafkaReads.of((Dataset<Row>) batch, topic);
+    boolean same = own.size() == 1 && own.equals(guest.reads()) && (headers || !guest.needsHeaders());
+    place.work = same ? guest.work() : null;
+    return same;
   }
+
+  /** Ends what a batch does for its guest. */
+  public void end() {
+    place.work = null;
+  }
+
 }

@@ -28,8 +28,8 @@ import scala.jdk.javaapi.CollectionConverters;
 final class KafkaReads {
   private KafkaReads() {}
 
-  /** Returns what a batch reads of a topic; empty if it does not read it, or several times. */
-  static Set<KafkaOffsetRange> ranges(Dataset<Row> batch, String topic) {
+  /** Returns what each read of a topic reads in a batch. */
+  static List<Set<KafkaOffsetRange>> of(Dataset<Row> batch, String topic) {
     List<Set<KafkaOffsetRange>> found = new ArrayList<>();
     if (batch.queryExecution().analyzed() instanceof LogicalRDD rows) {
       Set<Integer> known = new HashSet<>();
@@ -48,7 +48,7 @@ final class KafkaReads {
         }
       }
     }
-    return found.size() == 1 ? found.get(0) : Set.of();
+    return found;
   }
 
   private static Set<KafkaOffsetRange> ranges(Partition[] partitions, String topic) {

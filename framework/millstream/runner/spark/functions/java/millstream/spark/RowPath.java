@@ -77,10 +77,10 @@ final class RowPath {
     }
   }
 
-  /** Runs the steps for a row, whose columns are at some places among others. */
-  void run(Object[] values, int[] places) {
-    for (int each = 0; each < places.length; each++) {
-      frame[each] = values[places[each]];
+  /** Runs the steps for a row that has their columns at some places among others. */
+  void run(InternalRow row, int[] places) {
+    for (int each = 0; each < given.length; each++) {
+      frame[each] = given[each].apply(row, places[each]);
     }
     first.run();
   }
