@@ -48,10 +48,11 @@ def _can_be_guest(query: Query) -> bool:
 
 def is_worth_it(job: Job, guest: Query, cores: int) -> bool:
     """Whether there is enough to read, and all cores have a part of it: two reads have twice the tasks."""
+    if unread(job, [guest]) < ENOUGH:
+        return False
     topic = guest.sources[0].topic
     logs = existing_logs(job.project, {topic})
-    partitions = 0 if logs is None else len(logs.topics.get(topic, ()))
-    return partitions >= cores and unread(job, [guest]) >= ENOUGH
+    return logs is not None and len(logs.topics[topic]) >= cores
 
 
 def side_by_side(
