@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
+from inspect import cleandoc
 from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
 from support.runs import built, create_topics, job_of, problems, queue_record, statuses
-from support.shops import TOTALS, Shop, event
+from support.shops import SOURCES, TOTALS, Shop, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.runner.commands import read_together
@@ -81,7 +82,7 @@ def test_a_build_reads_a_topic_once(shop, first_spark, answers):
     shop.model("twice", TWICE)
     shop.model("counts", COUNTS)
     events = []
-    for turn, number in enumerate([100, 1, 3000]):
+    for turn, number in enumerate([100, 300]):
         events += sent(shop, len(events), number)
         results, _ = built(shop.root, first_spark)
         assert set(statuses(results).values()) == {"success"}
@@ -96,6 +97,7 @@ def test_a_build_reads_a_topic_once(shop, first_spark, answers):
         assert newest(shop, "counts", "kind", "events") == Counter(each["kind"] for each in events)
 
 
+@pytest.mark.long
 def test_each_batch_is_shared(shop, first_spark, answers):
     shop.source(max_rows_per_trigger=50)
     shop.model("twice", TWICE)
@@ -172,6 +174,49 @@ def test_a_host_that_fails_does_not_harm_its_guest(shop, first_spark, answers):
     assert {each["id"] for each in shop.values("twice")} == set(range(25))
 
 
+def test_a_host_that_fails_after_it_has_read_all(shop, first_spark, answers):
+    shop.model("twice", TWICE)
+    counts = COUNTS.replace("kind, count", "if(kind = 'x', null, kind) as kind, count")
+    shop.model("counts", counts.replace("group by kind", "group by 1"))
+    sent(shop, 0, 20)
+    results, _ = built(shop.root, first_spark)
+    assert answers == [True]
+    assert statuses(results) == {"twice": "success", "counts": "error"}
+    assert sorted(each["id"] for each in shop.values("twice")) == list(range(20))
+
+
+def test_a_guest_whose_producer_fails(shop, first_spark, answers):
+    bad = "config(materialized='sink', producer={'partitioner.class': 'no.Such'}"
+    shop.model("twice", TWICE.replace("config(materialized='sink'", bad.removesuffix(")")))
+    shop.model("counts", COUNTS)
+    sent(shop, 0, 20)
+    results, _ = built(shop.root, first_spark)
+    assert answers == [False]
+    assert statuses(results) == {"twice": "error", "counts": "success"}
+
+
+@pytest.mark.long
+def test_a_host_that_reads_no_record(shop, first_spark, answers):
+    """Where Spark does not compile it, a join with no rows does not ask for those of the other side."""
+    wide = [f"c{n}" for n in range(110)]
+    (shop.root / "models/sources.yml").write_text(
+        cleandoc(SOURCES).replace(
+            "- {name: id, type: int}",
+            "\n          ".join(f"- {{name: {name}, type: int}}" for name in ("id", *wide)),
+        )
+        + USERS
+    )
+    create_topics(shop.bootstrap, "users")
+    shop.model("twice", TWICE)
+    sums = ", ".join(f"sum(events.{name}) as {name}" for name in wide)
+    shop.model("names", NAMES.replace("count(*) as events", sums))
+    sent(shop, 0, 20)
+    built(shop.root, first_spark)
+    assert answers == [False]
+    assert sorted(each["id"] for each in shop.values("twice")) == list(range(20))
+
+
+@pytest.mark.long
 def test_a_host_of_several_states(shop, first_spark, answers):
     shop.model("twice", TWICE)
     shop.model("counts", COUNTS)
@@ -208,6 +253,7 @@ def test_a_query_that_reads_a_topic_twice_has_no_guest(shop, first_spark, answer
     assert newest(shop, "counts", "kind", "events") == expected
 
 
+@pytest.mark.long
 def test_exactly_once_is_not_shared(shop, first_spark, answers):
     shop.model("twice", TWICE)
     shop.model("counts", COUNTS)

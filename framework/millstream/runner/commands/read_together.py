@@ -33,9 +33,10 @@ def shared_reads(job: Job, queries: Sequence[Query], spark: SparkSession) -> lis
 def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
     hosts = [query for query in queries if query.signature.stateful]
     for guest in filter(_can_be_guest, queries):
-        relation = guest.sources[0].relation
+        (source,) = guest.sources
         for host in hosts:
-            if [each.relation for each in host.sources].count(relation) == 1:
+            # A topic can have several names.
+            if [each.relation for each in host.sources if each.topic == source.topic] == [source.relation]:
                 hosts.remove(host)
                 yield guest, host
                 break

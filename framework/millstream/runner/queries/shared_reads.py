@@ -76,20 +76,16 @@ class SharedRead:
     def _with_guest(self, batch: DataFrame) -> Iterator[None]:
         rows = batch._jdf  # noqa: SLF001
         guest = self._next() if self._reader.reads(rows) else None
-        if guest is None:
-            yield
-            return
-        if not self._reader.take(guest, rows):
+        if guest is None or not self._reader.take(guest, rows):
             self.part()
             yield
             return
-        made = False
         try:
             yield
-            made = True
         finally:
             self._reader.end()
-            self._tell(made and bool(guest.isComplete()))
+            # A host that fails may have read all records before.
+            self._tell(bool(guest.isComplete()))
 
     def _next(self) -> Any:
         """Return the next batch of the guest once it is there; None without a guest."""
