@@ -72,7 +72,7 @@ def test_what_no_version_needs_is_removed(made, tmp_path, monkeypatch):
     assert rows(store)["a"] == 7
 
 
-@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize("changes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_files_of_the_last_hour_are_kept(made, tmp_path, monkeypatch, changes):
     monkeypatch.setattr(old_files, "EVERY", 2)
     store = made(None, changes=changes)
@@ -90,16 +90,17 @@ def test_files_of_the_last_hour_are_kept(made, tmp_path, monkeypatch, changes):
 
 
 def test_many_small_files_become_few(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 25)
+    monkeypatch.setattr(old_files, "EVERY", 8)
+    monkeypatch.setattr(old_files, "_MANY", 5)
     store = made(None, changes=True)
-    for number in range(25):
+    for number in range(8):
         batch(store, number, {f"k{number}": number})
     before = needed(tmp_path)
-    assert len(before) > 20
+    assert len(before) > 5
     version = DeltaTable(place(tmp_path)).version()
-    batch(store, 25, {"k0": 100})
+    batch(store, 8, {"k0": 100})
     assert len(needed(tmp_path)) <= 2
-    assert rows(store) == {f"k{number}": number for number in range(25)} | {"k0": 100}
+    assert rows(store) == {f"k{number}": number for number in range(8)} | {"k0": 100}
     # Readers of the changes see that one row changed, not that files were replaced.
     changed = store.changed_rows(store.spark, "model.t", version, DeltaTable(place(tmp_path)).version())
     found = sorted((row.k, row.n, row._change_type) for row in changed.collect())
