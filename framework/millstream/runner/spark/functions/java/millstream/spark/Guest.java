@@ -8,16 +8,12 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.kafka010.KafkaOffsetRange;
-import org.apache.spark.sql.kafka010.KafkaSourceProvider$;
 import org.apache.spark.sql.kafka010.producer.CachedKafkaProducer;
 import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
 import org.apache.spark.util.LongAccumulator;
-import scala.collection.immutable.Map$;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** A batch of a query without a state, whose records the tasks of another query make while they read them: its host. */
 public final class Guest {
@@ -27,15 +23,13 @@ public final class Guest {
   private final Work work;
 
   Guest(
-      RecordMaker.Made made, int[] places, Map<String, String> options, Dataset<Row> batch, String topic, SparkSession session) {
+      RecordMaker.Made made, int[] places, HashMap<String, Object> producer, Dataset<Row> batch, String topic, SparkSession session) {
     this.reads = KafkaReads.of(batch, topic);
     this.topic = topic;
     this.session = session;
     LongAccumulator partitions = session.sparkContext().longAccumulator("partitions of a guest");
     LongAccumulator rows = session.sparkContext().longAccumulator("records of a guest");
-    scala.collection.immutable.Map<String, String> given = Map$.MODULE$.from(CollectionConverters.asScala(options));
-    Map<String, Object> producer = KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(CaseInsensitiveMap$.MODULE$.apply(given));
-    this.work = new Work(made, places, new HashMap<>(producer), partitions, rows);
+    this.work = new Work(made, places, producer, partitions, rows);
   }
 
   /** Returns what each read of the topic reads in the batch. */
@@ -99,8 +93,11 @@ public final class Guest {
       tried(() -> making.path().run(record, work.places));
     }
 
-    /** Waits until Kafka has all records; only what a task has done to its end counts. */
+    /** Waits until Kafka has all records, once; only what a task has done to its end counts. */
     void end() {
+      if (producer == null) {
+        return;
+      }
       tried(() -> {
         several.send();
         sending.finish();

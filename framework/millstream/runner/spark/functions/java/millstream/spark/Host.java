@@ -75,5 +75,4 @@ public final class Host {
   public void end() {
     place.work = null;
   }
-
 }

@@ -143,18 +143,22 @@ public final class RecordMaker {
 
   /** Returns a batch whose records the tasks of another query can make; null if the rows are not the records of a topic. */
   public Guest guest(org.apache.spark.sql.Dataset<Row> batch, String topic, Map<String, String> options) {
-    return places == null ? null : new Guest(made(options), places, options, (Dataset<Row>) batch, topic, rows.sparkSession());
+    return places == null ? null : new Guest(
+        made(options), places, RecordSink.producer(inScala(options)), (Dataset<Row>) batch, topic, rows.sparkSession());
   }
 
   private Map<String, Row> send(org.apache.spark.sql.Dataset<Row> batch, boolean inTransaction, Map<String, String> options) {
     Made made = made(options);
-    scala.collection.immutable.Map<String, String> given = Map$.MODULE$.from(CollectionConverters.asScala(options));
     if (inTransaction) {
-      TransactionalSink.send(batch, made, given);
+      TransactionalSink.send(batch, made, inScala(options));
     } else {
-      RecordSink.send(batch, made, given);
+      RecordSink.send(batch, made, inScala(options));
     }
     return made.found();
+  }
+
+  private static scala.collection.immutable.Map<String, String> inScala(Map<String, String> options) {
+    return Map$.MODULE$.from(CollectionConverters.asScala(options));
   }
 
   private Made made(Map<String, String> options) {

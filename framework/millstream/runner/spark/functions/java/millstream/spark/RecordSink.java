@@ -2,7 +2,6 @@ package millstream.spark;
 
 import java.util.HashMap;
 import java.util.Iterator;
-import java.util.Map;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -27,10 +26,13 @@ public final class RecordSink implements CreatableRelationProvider {
   }
 
   static void send(Dataset<Row> data, RecordSource records, scala.collection.immutable.Map<String, String> options) {
-    Map<String, Object> producer =
-        KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(CaseInsensitiveMap$.MODULE$.apply(options));
     ((org.apache.spark.sql.classic.Dataset<Row>) data).queryExecution().toRdd().toJavaRDD()
-        .foreachPartition(new Task(new HashMap<>(producer), records));
+        .foreachPartition(new Task(producer(options), records));
+  }
+
+  /** Returns the settings of the producers that Spark's options for its sink describe. */
+  static HashMap<String, Object> producer(scala.collection.immutable.Map<String, String> options) {
+    return new HashMap<>(KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(CaseInsensitiveMap$.MODULE$.apply(options)));
   }
 
   private record Task(HashMap<String, Object> settings, RecordSource records) implements VoidFunction<Iterator<InternalRow>> {
