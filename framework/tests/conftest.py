@@ -76,7 +76,7 @@ def first_spark(tmp_path_factory):
     os.environ["MILLSTREAM_TESTS_TOKEN"] = "swordfish"
     os.environ["MILLSTREAM_TESTS_REGION"] = "north"
     archive = class_archive(jars)
-    found = archive if archive and archive.file else None
+    found = archive.flag if archive and archive.file else ""
     session = start_spark("tests", target, jars, tmp_path_factory.mktemp("spark"), found)
     yield session
     session.stop()

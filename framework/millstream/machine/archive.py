@@ -52,7 +52,12 @@ def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    return Archive(str(base), written=str(folder / f"{_PREFIX}{secrets.token_hex(8)}"))
+    return unwritten(str(base))
+
+
+def unwritten(name: str) -> Archive:
+    """Return an archive with this name for a JVM to write."""
+    return Archive(name, written=str(Path(name).with_name(f"{_PREFIX}{secrets.token_hex(8)}")))
 
 
 def keep(archive: Archive) -> None:

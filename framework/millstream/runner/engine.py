@@ -363,8 +363,7 @@ def _own_spark(
 ) -> Iterator[SparkSession]:
     tell(Setup("Spark"))
     name = f"millstream {project.settings.name}"
-    caching = Setup("Spark", "caching JVM classes for faster starts")
-    with running_spark(name, project.target, jars, log, lambda: tell(caching), amount=amount) as spark:
+    with running_spark(name, project.target, jars, log, amount=amount) as spark:
         tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         yield spark
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
@@ -23,13 +23,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.machine.archive import Archive, archive_for, drop, keep
+from millstream.machine.archive import Archive, archive_for
 from millstream.machine.java import check_folder, java
 from millstream.project.secrets import Secret
 from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log, worker_daemon
+from millstream.runner.spark.class_archive import archive_maker
 from millstream.runner.spark.functions import EXTENSIONS
 from millstream.runner.spark.jvm import OPTIONS, start_jvm
 from millstream.runner.spark.jvm_process import is_submitted
@@ -78,8 +79,6 @@ By Java's own thresholds, it takes a quarter of the CPU of a build of two millio
 _COLLECTOR = "-XX:+UseParallelGC"
 """The one that takes the least CPU; its pauses are far below a batch."""
 _COLLECTORS = re.compile(r"-XX:\+Use\w+GC\b")
-_LAST = 60
-"""Seconds that the JVM has to write its class archive."""
 
 _LOCAL = {
     "spark.driver.memory": "2g",
@@ -97,17 +96,20 @@ def spark_settings(
     target: Target,
     jars: Sequence[Path],
     folder: Path,
-    archive: Archive | None = None,
+    classes: str = "",
     *,
     amount: Amount = "few",
 ) -> dict[str, str]:
-    """Return Spark's settings: Millstream's own, overridden by the profile; logs go to `folder`."""
+    """Return Spark's settings: Millstream's own, overridden by the profile; logs go to `folder`.
+
+    `classes` is an option of the JVM about archives of classes.
+    """
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
     if local:
         options += f" {_FIRST_COMPILER if amount == 'few' else _BOTH_COMPILERS}"
     # Users don't need the JVM's messages about class archives.
-    options += f" -Xlog:disable {archive.flag}" if archive else ""
+    options += f" -Xlog:disable {classes}" if classes else ""
     settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
     settings |= {
         TIMEZONE: str(target.settings.get("timezone", "UTC")),
@@ -156,35 +158,30 @@ def running_spark(
     target: Target,
     jars: Sequence[Path],
     folder: Path,
-    caching: Callable[[], None] = lambda: None,
     *,
     amount: Amount = "few",
 ) -> Iterator[SparkSession]:
-    """Start Spark, and stop it; on the first start of a machine, the JVM writes an archive of its classes.
-
-    Writing takes a while; `caching` is called before it.
-    """
-    archive = class_archive(jars) if is_local(target) else None
-    if amount == "endless" and archive is not None and not archive.file:
-        archive = None  # stopping a run must not wait until an archive is written
-    spark = start_spark(name, target, jars, folder, archive, amount=amount)
-    try:
-        yield spark
-    except (Py4JError, ConnectionError) as error:
-        if (code := lost(error)) is None:
-            raise
-        raise MillstreamError(jvm_lost(code, folder / "spark.log")) from None
-    finally:
-        if lost() is not None:
-            _forget_jvm()
-        else:
-            stop_spark(spark)
-        if archive is not None and archive.written:
-            caching()
-            if SparkContext._gateway is not None and _end_jvm():  # noqa: SLF001
-                keep(archive)
+    """Start Spark, and stop it; beside it, an archive of its classes is made if this machine has none."""
+    archive = class_archive(jars) if is_local(target) and not is_submitted() else None
+    with archive_maker(archive) as maker:
+        options = [archive.flag] if archive and archive.file else []
+        options += maker.options if maker else []
+        spark = start_spark(name, target, jars, folder, " ".join(options), amount=amount)
+        try:
+            if maker:
+                maker.start(spark)
+            yield spark
+        except (Py4JError, ConnectionError) as error:
+            if (code := lost(error)) is None:
+                raise
+            raise MillstreamError(jvm_lost(code, folder / "spark.log")) from None
+        finally:
+            if ended := lost() is not None:
+                _forget_jvm()
             else:
-                drop(archive)
+                stop_spark(spark)
+            if maker:
+                maker.stop(complete=not ended)
 
 
 def stop_spark(spark: SparkSession) -> None:
@@ -254,27 +251,12 @@ def _forget_jvm() -> None:
     SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
-def _end_jvm() -> bool:
-    """End the JVM by closing its standard input; kill it if that fails."""
-    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- there is no public API for the process
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(_LAST)
-    except subprocess.TimeoutExpired:
-        gateway.proc.kill()
-        gateway.proc.wait()
-        return False
-    return True
-
-
 def start_spark(
     name: str,
     target: Target,
     jars: Sequence[Path],
     folder: Path,
-    archive: Archive | None = None,
+    classes: str = "",
     *,
     amount: Amount = "few",
 ) -> SparkSession:
@@ -282,7 +264,7 @@ def start_spark(
     check_folder(folder)
     # Workers must run the driver's Python, not the first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = spark_settings(target, jars, folder, archive, amount=amount)
+    settings = spark_settings(target, jars, folder, classes, amount=amount)
     settings |= {"spark.app.name": name, "spark.master": str(target.settings.get("master", "local[*]"))}
     # PySpark would import it only after the JVM has started, which takes as long again.
     threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
