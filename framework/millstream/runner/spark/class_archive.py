@@ -1,4 +1,4 @@
-"""Makes the archive of Spark's classes beside commands, which it neither holds up nor outlives.
+"""Makes the archive of Spark's classes while commands run: it neither holds them up nor outlives them.
 
 To write an archive, a JVM stops all its threads, for 15 seconds or more. So a second JVM does, at a low
 priority, and is killed if the command ends earlier. Spark's JVM writes the names of its classes to a file;

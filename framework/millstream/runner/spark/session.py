@@ -161,7 +161,7 @@ def running_spark(
     *,
     amount: Amount = "few",
 ) -> Iterator[SparkSession]:
-    """Start Spark, and stop it; beside it, an archive of its classes is made if this machine has none."""
+    """Start Spark, and stop it; meanwhile, an archive of its classes is made if this machine has none."""
     archive = class_archive(jars) if is_local(target) and not is_submitted() else None
     with archive_maker(archive) as maker:
         options = [archive.flag] if archive and archive.file else []
