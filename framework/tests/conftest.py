@@ -61,6 +61,7 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
+    from millstream.runner.spark.class_archive import archive_maker, class_options
     from millstream.runner.spark.jars import jars_for, jars_of
     from millstream.runner.spark.session import class_archive, start_spark
     from millstream.stores.registry import jar_files
@@ -76,10 +77,16 @@ def first_spark(tmp_path_factory):
     os.environ["MILLSTREAM_TESTS_TOKEN"] = "swordfish"
     os.environ["MILLSTREAM_TESTS_REGION"] = "north"
     archive = class_archive(jars)
-    found = archive.flag if archive and archive.file else ""
-    session = start_spark("tests", target, jars, tmp_path_factory.mktemp("spark"), found)
-    yield session
-    session.stop()
+    # Commands that tests start have no time to make the archive of all classes.
+    with archive_maker(archive) as maker:
+        options = class_options(archive, maker)
+        session = start_spark("tests", target, jars, tmp_path_factory.mktemp("spark"), options)
+        if maker:
+            maker.start(session)
+        yield session
+        session.stop()
+        if maker:
+            maker.stop(complete=True)
 
 
 @pytest.fixture(scope="module")

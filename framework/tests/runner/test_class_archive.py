@@ -80,7 +80,7 @@ def is_alive(process):
 def test_known_names_become_an_archive(first_spark, cache):
     known = names(*NAMES)
     with archive_maker(found()) as maker:
-        assert maker.options == []
+        assert maker.option == ""
         maker.start(first_spark)
         awaited(lambda: maker.is_complete)
         maker.stop(complete=True)
@@ -94,7 +94,7 @@ def test_known_names_become_an_archive(first_spark, cache):
 def test_names_are_followed_while_they_are_written(first_spark, cache, monkeypatch):
     monkeypatch.setattr(class_archive, "_FIRST", 2)
     with archive_maker(found()) as maker:
-        (option,) = maker.options
+        option = maker.option
         with Path(option.partition("=")[2]).open("w") as growing:
             print(*NAMES[:2], sep="\n", file=growing, flush=True)
             maker.start(first_spark)
@@ -111,7 +111,7 @@ def test_names_are_followed_while_they_are_written(first_spark, cache, monkeypat
 
 def test_a_command_that_ends_earlier_keeps_the_names_for_the_next(first_spark, cache):
     with archive_maker(found()) as maker:
-        (option,) = maker.options
+        option = maker.option
         Path(option.partition("=")[2]).write_text("org/apache/avro/Schema\n")
         maker.start(first_spark)
         maker.stop(complete=True)
@@ -126,7 +126,7 @@ def test_a_command_that_ends_earlier_keeps_the_names_for_the_next(first_spark, c
 
 def test_names_of_a_jvm_that_broke_down_are_not_kept(first_spark, cache):
     with archive_maker(found()) as maker:
-        (option,) = maker.options
+        option = maker.option
         Path(option.partition("=")[2]).write_text("org/apache/avro/Schema\n")
         maker.stop(complete=False)
     assert {file.suffix for file in cache.iterdir()} == {".lock"}

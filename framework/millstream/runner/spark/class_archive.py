@@ -55,9 +55,9 @@ class ArchiveMaker:
         self._thread = Thread(target=lambda: None)
 
     @property
-    def options(self) -> list[str]:
-        """The options of Spark's JVM."""
-        return [f"-XX:DumpLoadedClassList={self._names}"] if self._is_new else []
+    def option(self) -> str:
+        """The option for Spark's JVM to write names, if none are known."""
+        return f"-XX:DumpLoadedClassList={self._names}" if self._is_new else ""
 
     def start(self, spark: SparkSession) -> None:
         """Start the second JVM, with the class path of Spark's."""
@@ -107,6 +107,13 @@ def archive_maker(found: Archive | None) -> Iterator[ArchiveMaker | None]:
         except OSError:
             alone = False
         yield ArchiveMaker(found) if alone else None
+
+
+def class_options(found: Archive | None, maker: ArchiveMaker | None) -> str:
+    """Return Java's options for Spark's JVM: to read an archive, or to write the names of its classes."""
+    if found and found.file:
+        return found.flag
+    return maker.option if maker else ""
 
 
 def _names(archive: Archive) -> Path:

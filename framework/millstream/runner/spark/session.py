@@ -30,7 +30,7 @@ from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log, worker_daemon
-from millstream.runner.spark.class_archive import archive_maker
+from millstream.runner.spark.class_archive import archive_maker, class_options
 from millstream.runner.spark.functions import EXTENSIONS
 from millstream.runner.spark.jvm import OPTIONS, start_jvm
 from millstream.runner.spark.jvm_process import is_submitted
@@ -164,9 +164,7 @@ def running_spark(
     """Start Spark, and stop it; meanwhile, an archive of its classes is made if this machine has none."""
     archive = class_archive(jars) if is_local(target) and not is_submitted() else None
     with archive_maker(archive) as maker:
-        options = [archive.flag] if archive and archive.file else []
-        options += maker.options if maker else []
-        spark = start_spark(name, target, jars, folder, " ".join(options), amount=amount)
+        spark = start_spark(name, target, jars, folder, class_options(archive, maker), amount=amount)
         try:
             if maker:
                 maker.start(spark)
