@@ -25,10 +25,16 @@ from millstream.machine.java import java
 from millstream.machine.locks import opened, try_lock
 
 _SHELL = ("/bin/sh", "-c")
-_UNNOTICED = """trap "" INT TERM HUP; exec nice -n 10 "$0" "$@\""""
-"""A script that executes a command which gets what others leave of the CPU, and no signals of a terminal.
+_UNNOTICED = """
+trap "" INT TERM HUP
+[ -w /proc/$$/oom_score_adj ] && echo 1000 > /proc/$$/oom_score_adj
+exec nice -n 10 "$0" "$@"
+"""
+"""A script for a command that nobody should notice.
 
-It stays in the session of Millstream's command: between sessions, Linux shares the CPU out equally.
+It gets no signals of a terminal, little of the CPU if others need that, and is the first to end if there is
+no memory left. It stays in the session of Millstream's command: between sessions, Linux shares the CPU out
+equally.
 """
 _ENDING = """trap "" INT TERM HUP; read -r _; kill -9 "$0\""""
 """A script that kills a process once its standard input ends, even if the command was killed."""
@@ -70,15 +76,17 @@ class ArchiveMaker:
         self._thread.start()
 
     def _make(self, command: Sequence[str]) -> None:
-        for size in self._sizes:
-            archive = unwritten(self._name)
-            program = [_PROGRAM, str(self._names), str(size), *(["grows"] if self._is_new else [])]
-            with _ending_with_command([*command, archive.flag, *program]) as self._process:
-                if self._stopped.is_set() or self._process.wait() != 0:
-                    drop(archive)
-                    return
-            keep(archive)
-        self.is_complete = True
+        # A machine that can start no more processes has no archive.
+        with contextlib.suppress(OSError):
+            self.is_complete = all(self._make_one(command, size) for size in self._sizes)
+
+    def _make_one(self, command: Sequence[str], size: int) -> bool:
+        archive = unwritten(self._name)
+        program = [_PROGRAM, str(self._names), str(size), *(["grows"] if self._is_new else [])]
+        with _ending_with_command([*command, archive.flag, *program]) as self._process:
+            made = not self._stopped.is_set() and self._process.wait() == 0
+        (keep if made else drop)(archive)
+        return made
 
     def stop(self, *, complete: bool) -> None:
         """Stop the second JVM; keep the names, if they are `complete`, until all are in an archive."""
