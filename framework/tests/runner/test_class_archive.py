@@ -7,12 +7,13 @@ import sys
 import time
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from millstream.machine.archive import archive_for
+from millstream.machine.archive import Archive, archive_for
 from millstream.machine.java import java
 from millstream.runner.spark import class_archive
-from millstream.runner.spark.class_archive import archive_maker
+from millstream.runner.spark.class_archive import archive_maker, class_options
 
 NAMES = (
     "java/util/BitSet",
@@ -136,6 +137,26 @@ def test_one_command_at_a_time_makes_it(cache):
     with archive_maker(found()) as first, archive_maker(found()) as second:
         assert first is not None
         assert second is None
+
+
+@pytest.mark.parametrize("folder", ["plain", "two words", 'a "quoted" \\ one'])
+def test_spark_gets_the_option_as_it_is(folder):
+    options = class_options(Archive("spark", file=f"/{folder}/spark.jsa"), None)
+    home = Path(pyspark.__file__).parent
+    launcher = ["-cp", str(home / "jars/*"), "org.apache.spark.launcher.Main"]
+    submit = [
+        "org.apache.spark.deploy.SparkSubmit",
+        "--conf",
+        f"spark.driver.extraJavaOptions=-Da=b {options}",
+    ]
+    made = subprocess.run(
+        [str(java().program), *launcher, *submit, "app.py"],
+        env=os.environ | {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")
+    assert f"-XX:SharedArchiveFile=/{folder}/spark.jsa" in made
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

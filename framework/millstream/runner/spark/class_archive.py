@@ -120,8 +120,14 @@ def archive_maker(found: Archive | None) -> Iterator[ArchiveMaker | None]:
 def class_options(found: Archive | None, maker: ArchiveMaker | None) -> str:
     """Return Java's options for Spark's JVM: to read an archive, or to write the names of its classes."""
     if found and found.file:
-        return found.flag
-    return maker.option if maker else ""
+        return _quoted(found.flag)
+    return _quoted(maker.option) if maker and maker.option else ""
+
+
+def _quoted(option: str) -> str:
+    """Return an option as Spark's launcher reads it, which splits options at spaces."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _names(archive: Archive) -> Path:
