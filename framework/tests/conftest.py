@@ -61,9 +61,9 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
-    from millstream.runner.spark.class_archive import archive_maker, class_options
+    from millstream.runner.spark.class_archive import class_archives
     from millstream.runner.spark.jars import jars_for, jars_of
-    from millstream.runner.spark.session import class_archive, start_spark
+    from millstream.runner.spark.session import start_spark
     from millstream.stores.registry import jar_files
 
     jars = jars_for(Target("tests", "local", {}))
@@ -76,17 +76,12 @@ def first_spark(tmp_path_factory):
     # One that Spark must not see, and one that the project declares.
     os.environ["MILLSTREAM_TESTS_TOKEN"] = "swordfish"
     os.environ["MILLSTREAM_TESTS_REGION"] = "north"
-    archive = class_archive(jars)
     # Commands that tests start have no time to make the archive of all classes.
-    with archive_maker(archive) as maker:
-        options = class_options(archive, maker)
-        session = start_spark("tests", target, jars, tmp_path_factory.mktemp("spark"), options)
-        if maker:
-            maker.start(session)
+    with class_archives(jars) as archives:
+        session = start_spark("tests", target, jars, tmp_path_factory.mktemp("spark"), archives.options)
+        archives.start(session)
         yield session
         session.stop()
-        if maker:
-            maker.stop(complete=True)
 
 
 @pytest.fixture(scope="module")

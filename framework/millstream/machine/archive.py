@@ -52,25 +52,36 @@ def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    return unwritten(str(base))
+    written = folder / f"{_PREFIX}{base.name}-{secrets.token_hex(8)}"
+    return Archive(str(base), written=str(written))
 
 
-def unwritten(name: str) -> Archive:
-    """Return an archive with this name for a JVM to write."""
-    return Archive(name, written=str(Path(name).with_name(f"{_PREFIX}{secrets.token_hex(8)}")))
+def keep(archive: Archive) -> bool:
+    """Give an archive its final name, and remove unused archives, such as those of an older Java.
 
-
-def keep(archive: Archive) -> None:
-    """Give an archive its final name, and remove unused archives, such as those of an older Java."""
+    Return False if the JVM has written none, which its exit code does not say.
+    """
     written = Path(archive.written)
-    with contextlib.suppress(OSError):
+    try:
         file = Path(f"{archive.name}-{written.stat().st_size}.jsa")
         written.replace(file)
+    except OSError:
+        return False
+    with contextlib.suppress(OSError):
         for other in file.parent.iterdir():
             same_program = other.name.startswith(f"{Path(archive.name).name}-")
             old = _LONGEST if other.name.startswith(_PREFIX) else _UNUSED
             if other != file and (same_program or time.time() - other.stat().st_mtime > old):
                 other.unlink()
+    return True
+
+
+def clear(archive: Archive, *, kept: bool = False) -> None:
+    """Remove what JVMs have begun to write, or, with `kept`, the archive; nothing may write it now."""
+    name = Path(archive.name)
+    with contextlib.suppress(OSError):
+        for file in name.parent.glob(f"{name.name}-*.jsa" if kept else f"{_PREFIX}{name.name}-*"):
+            file.unlink(missing_ok=True)
 
 
 def drop(archive: Archive, *, used: bool = False) -> None:

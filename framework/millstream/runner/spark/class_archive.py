@@ -1,127 +1,180 @@
-"""Makes the archive of Spark's classes while commands run: it neither holds them up nor outlives them.
+"""Archives of Spark's classes, made while commands run: they neither hold a command up nor outlive it.
 
-To write an archive, a JVM stops all its threads, for 15 seconds or more. So a second JVM does, at a low
+To write an archive, a JVM stops all its threads, for 15 seconds or more. So a second JVM writes it, at a low
 priority, and is killed if the command ends earlier. Spark's JVM writes the names of its classes to a file;
-the second one reads it. It makes a small archive of what Spark loads first, and then one of all. Until that
-is complete, the names are kept, and the next command goes on with them.
+the second one loads these. It makes a small archive of what Spark loads first, and then one of all. If there
+is no time for that, the names are kept, and another command may have it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Event, Thread
 from typing import Any
 
+import pyspark
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from millstream.machine.archive import Archive, drop, keep, unwritten
+from millstream.machine.archive import Archive, archive_for, clear, drop, keep
 from millstream.machine.environment import for_java
 from millstream.machine.java import java
 from millstream.machine.locks import opened, try_lock
+from millstream.machine.memory import memory_of_machine
 
 _SHELL = ("/bin/sh", "-c")
 _UNNOTICED = """
-trap "" INT TERM HUP
+trap "" INT TERM HUP QUIT
 [ -w /proc/$$/oom_score_adj ] && echo 1000 > /proc/$$/oom_score_adj
 exec nice -n 10 "$0" "$@"
 """
 """A script for a command that nobody should notice.
 
-It gets no signals of a terminal, little of the CPU if others need that, and is the first to end if there is
-no memory left. It stays in the session of Millstream's command: between sessions, Linux shares the CPU out
-equally.
+It gets no signals of a terminal, and little of the CPU if others need that; Linux ends it first if there is
+no memory left. It stays in the session of Millstream's command, since Linux shares the CPU out equally
+between sessions.
 """
-_ENDING = """trap "" INT TERM HUP; read -r _; kill -9 "$0\""""
+_ENDING = """trap "" INT TERM HUP QUIT; read -r _; kill -9 "$0\""""
 """A script that kills a process once its standard input ends, even if the command was killed."""
 _PROGRAM = "millstream.spark.ClassLoading"
-_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable")
+_OPTIONS = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xlog:disable",
+    "-XX:ErrorFile=/dev/null",
+    "-XX:-CreateCoredumpOnCrash",
+)
 _OF_MODULES = ("--add-", "--enable-")
 _FIRST = 9_000
 """The classes of a small archive, which takes 14 seconds of CPU; one of all takes 35."""
+_ENOUGH = 12_000
+"""So many classes only a command has that ran a query: an archive of fewer is not worth its while."""
 _ALL = 1_000_000
+_TRIES = 5
+"""The commands that try it: on a slow machine, none may have the time."""
+_MEMORY = 4 * 1024**3
+"""What a machine has, at least, if a second JVM runs: it takes about one GB."""
 
 
-class ArchiveMaker:
-    """Makes archives while a command runs."""
+class ClassArchives:
+    """The archives of a class path, which are made while a command runs if it has their lock."""
 
-    def __init__(self, found: Archive) -> None:
-        self._name = found.name
-        self._sizes = (_ALL,) if found.file else (_FIRST, _ALL)
-        self._known = _names(found)
-        self._is_new = not self._known.exists()
-        self._names = Path(f"{unwritten(found.name).written}.classes") if self._is_new else self._known
+    def __init__(self, first: Archive, whole: Archive, lock: ExitStack | None = None) -> None:
+        self._first, self._whole, self._lock = first, whole, lock
+        self._known = Path(f"{whole.name}.classes")
+        """The names of an earlier command, until there is an archive of all."""
+        self._new = Path(f"{whole.written}.classes")
         self._process: Popen[bytes] | None = None
         self._stopped = Event()
-        self.is_complete = False
-        self._thread = Thread(target=lambda: None)
+        self._thread: Thread | None = None
 
     @property
-    def option(self) -> str:
-        """The option for Spark's JVM to write names, if none are known."""
-        return f"-XX:DumpLoadedClassList={self._names}" if self._is_new else ""
+    def options(self) -> str:
+        """Java's options for Spark's JVM: to read an archive, to write the names of its classes, or both."""
+        found = [each.flag for each in (self._whole, self._first) if each.file][:1]
+        if self._lock and not self._known.exists():
+            found.append(f"-XX:DumpLoadedClassList={self._new}")
+        return " ".join(map(_quoted, found))
 
     def start(self, spark: SparkSession) -> None:
-        """Start the second JVM, with the class path of Spark's."""
+        """Start the second JVM, with the class path of Spark's, if there is an archive to make."""
+        if self._lock is None:
+            return
         jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
-        path = jvm.java.lang.System.getProperty("java.class.path")
-        given = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
-        modules = [each for each in given if each.startswith(_OF_MODULES)]
-        command = [str(java().program), "-cp", path, *_OPTIONS, *modules]
-        self._thread = Thread(target=self._make, args=(command,), name="class archive", daemon=True)
-        self._thread.start()
+        # If Spark's JVM has ended, the command says so.
+        with contextlib.suppress(Py4JError, ConnectionError):
+            property_of = jvm.java.lang.System.getProperty
+            given = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+            modules = [each for each in given if each.startswith(_OF_MODULES)]
+            program = str(Path(property_of("java.home"), "bin", "java"))
+            command = [program, "-cp", property_of("java.class.path"), *_OPTIONS, *modules]
+            arguments = (self._lock, command, for_java(os.environ))
+            self._thread = Thread(target=self._make, args=arguments, name="class archive", daemon=True)
+            self._thread.start()
 
-    def _make(self, command: Sequence[str]) -> None:
+    def _make(self, lock: ExitStack, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        known = self._known.exists()
+        names = [str(self._known)] if known else [str(self._new), "grows"]
+
+        def made(archive: Archive, least: int, most: int) -> bool:
+            program = [*command, archive.flag, _PROGRAM, str(least), str(most), *names]
+            with _ending_with_command(program, environment) as self._process:
+                ended = not self._stopped.is_set() and self._process.wait() == 0
+            if not ended:
+                drop(archive)
+            return ended and keep(archive)
+
         # A machine that can start no more processes has no archive.
-        with contextlib.suppress(OSError):
-            self.is_complete = all(self._make_one(command, size) for size in self._sizes)
+        with lock, contextlib.suppress(OSError):
+            small = bool(self._first.file) or made(self._first, 0, _FIRST)
+            if small and made(self._whole, 0 if known else _ENOUGH, _ALL):
+                clear(self._first, kept=True)
+                self._known.unlink(missing_ok=True)
+                self._new.unlink(missing_ok=True)
 
-    def _make_one(self, command: Sequence[str], size: int) -> bool:
-        archive = unwritten(self._name)
-        program = [_PROGRAM, str(self._names), str(size), *(["grows"] if self._is_new else [])]
-        with _ending_with_command([*command, archive.flag, *program]) as self._process:
-            made = not self._stopped.is_set() and self._process.wait() == 0
-        (keep if made else drop)(archive)
-        return made
-
-    def stop(self, *, complete: bool) -> None:
-        """Stop the second JVM; keep the names, if they are `complete`, until all are in an archive."""
+    def stop(self) -> None:
+        """Stop the second JVM; keep the names for another command, if they are enough and still needed."""
+        if self._lock is None:
+            return
         self._stopped.set()
         if self._process:
             self._process.kill()
-        if self._thread.ident is not None:
+        if self._thread:
             self._thread.join()
         with contextlib.suppress(OSError):
-            if self.is_complete or not complete:
-                self._names.unlink()
+            if len(self._new.read_bytes().splitlines()) < _ENOUGH:
+                self._new.unlink()
             else:
-                self._names.replace(self._known)
+                self._new.replace(self._known)
 
 
 @contextmanager
-def archive_maker(found: Archive | None) -> Iterator[ArchiveMaker | None]:
-    """Yield what makes the archive, unless this machine has it, or another command is making it."""
-    if found is None or (found.file and not _names(found).exists()):
-        yield None
+def class_archives(jars: Sequence[Path] | None) -> Iterator[ClassArchives]:
+    """Yield the archives of a Spark with these jars; without any, if it does not run here."""
+    if jars is None:
+        yield ClassArchives(Archive(""), Archive(""))
         return
-    with ExitStack() as open_files:
+    with ExitStack() as lock:
+        first, whole = _archives(jars)
+        making = bool(whole.written) and _may_make(whole, lock)
+        if making:
+            first, whole = _archives(jars)  # another command may have made one meanwhile
+            making = bool(whole.written)
+        archives = ClassArchives(first, whole, lock if making else None)
         try:
-            handle = open_files.enter_context(opened(Path(f"{found.name}.lock")))
-            alone = try_lock(handle)
-        except OSError:
-            alone = False
-        yield ArchiveMaker(found) if alone else None
+            yield archives
+        finally:
+            archives.stop()
 
 
-def class_options(found: Archive | None, maker: ArchiveMaker | None) -> str:
-    """Return Java's options for Spark's JVM: to read an archive, or to write the names of its classes."""
-    if found and found.file:
-        return _quoted(found.flag)
-    return _quoted(maker.option) if maker and maker.option else ""
+def _archives(jars: Sequence[Path]) -> tuple[Archive, Archive]:
+    """Return the small archive and that of all classes; without names if the cache can't be used."""
+    class_path = [Path(pyspark.__file__).parent / "jars", *jars]
+    first, whole = (archive_for(name, java(), class_path) or Archive("") for name in ("spark-first", "spark"))
+    return first, whole
+
+
+def _may_make(archive: Archive, lock: ExitStack) -> bool:
+    """Lock an archive; return whether this command should make it."""
+    memory = memory_of_machine()
+    if memory is not None and memory < _MEMORY:
+        return False
+    try:
+        handle = lock.enter_context(opened(Path(f"{archive.name}.lock")))
+        if not try_lock(handle):
+            return False
+        tries = int(os.pread(handle, 9, 0) or b"0") + 1
+        os.pwrite(handle, b"%d" % tries, 0)
+    except OSError:
+        return False
+    clear(archive)
+    return tries <= _TRIES
 
 
 def _quoted(option: str) -> str:
@@ -130,15 +183,10 @@ def _quoted(option: str) -> str:
     return f'"{escaped}"'
 
 
-def _names(archive: Archive) -> Path:
-    """Return the file that has the names of all classes, until these are in an archive."""
-    return Path(f"{archive.name}.classes")
-
-
 @contextmanager
-def _ending_with_command(command: Sequence[str]) -> Iterator[Popen[bytes]]:
+def _ending_with_command(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Popen[bytes]]:
     """Start a process, and kill it in the end."""
-    quiet: dict[str, Any] = {"env": for_java(os.environ), "stdout": DEVNULL, "stderr": DEVNULL}
+    quiet: dict[str, Any] = {"env": environment, "stdout": DEVNULL, "stderr": DEVNULL}
     with Popen([*_SHELL, _UNNOTICED, *command], stdin=DEVNULL, **quiet) as process:  # noqa: S603
         try:
             with Popen([*_SHELL, _ENDING, str(process.pid)], stdin=PIPE, **quiet) as watch:  # noqa: S603

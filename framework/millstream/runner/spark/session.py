@@ -16,21 +16,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-import pyspark
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.machine.archive import Archive, archive_for
-from millstream.machine.java import check_folder, java
+from millstream.machine.java import check_folder
 from millstream.project.secrets import Secret
 from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log, worker_daemon
-from millstream.runner.spark.class_archive import archive_maker, class_options
+from millstream.runner.spark.class_archive import class_archives
 from millstream.runner.spark.functions import EXTENSIONS
 from millstream.runner.spark.jvm import OPTIONS, start_jvm
 from millstream.runner.spark.jvm_process import is_submitted
@@ -162,24 +160,20 @@ def running_spark(
     amount: Amount = "few",
 ) -> Iterator[SparkSession]:
     """Start Spark, and stop it; meanwhile, an archive of its classes is made if this machine has none."""
-    archive = class_archive(jars) if is_local(target) and not is_submitted() else None
-    with archive_maker(archive) as maker:
-        spark = start_spark(name, target, jars, folder, class_options(archive, maker), amount=amount)
+    with class_archives(jars if is_local(target) and not is_submitted() else None) as archives:
+        spark = start_spark(name, target, jars, folder, archives.options, amount=amount)
         try:
-            if maker:
-                maker.start(spark)
+            archives.start(spark)
             yield spark
         except (Py4JError, ConnectionError) as error:
             if (code := lost(error)) is None:
                 raise
             raise MillstreamError(jvm_lost(code, folder / "spark.log")) from None
         finally:
-            if ended := lost() is not None:
+            if lost() is not None:
                 _forget_jvm()
             else:
                 stop_spark(spark)
-            if maker:
-                maker.stop(complete=not ended)
 
 
 def stop_spark(spark: SparkSession) -> None:
@@ -210,11 +204,6 @@ def state_stores(spark: SparkSession) -> Any:
     jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public API for it
     package = jvm.org.apache.spark.sql.execution.streaming.state
     return getattr(getattr(package, "StateStore$"), "MODULE$")
-
-
-def class_archive(jars: Sequence[Path]) -> Archive | None:
-    """Return the archive of the classes of a local Spark with these jars."""
-    return archive_for("spark", java(), [Path(pyspark.__file__).parent / "jars", *jars])
 
 
 _SOON = 10.0
