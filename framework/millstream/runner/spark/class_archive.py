@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from millstream.machine.archive import Archive, archive_for, clear, drop, keep
 from millstream.machine.environment import for_java
-from millstream.machine.java import java
+from millstream.machine.java import Java, java
 from millstream.machine.locks import opened, try_lock
 from millstream.machine.memory import memory_of_machine
 
@@ -140,11 +140,12 @@ def class_archives(jars: Sequence[Path] | None) -> Iterator[ClassArchives]:
     if jars is None:
         yield ClassArchives(Archive(""), Archive(""))
         return
+    found_java = java()
     with ExitStack() as lock:
-        first, whole = _archives(jars)
+        first, whole = _archives(found_java, jars)
         making = bool(whole.written) and _may_make(whole, lock)
         if making:
-            first, whole = _archives(jars)  # another command may have made one meanwhile
+            first, whole = _archives(found_java, jars)  # another command may have made one meanwhile
             making = bool(whole.written)
         archives = ClassArchives(first, whole, lock if making else None)
         try:
@@ -153,11 +154,12 @@ def class_archives(jars: Sequence[Path] | None) -> Iterator[ClassArchives]:
             archives.stop()
 
 
-def _archives(jars: Sequence[Path]) -> tuple[Archive, Archive]:
+def _archives(found_java: Java, jars: Sequence[Path]) -> tuple[Archive, Archive]:
     """Return the small archive and that of all classes; without names if the cache can't be used."""
     class_path = [Path(pyspark.__file__).parent / "jars", *jars]
-    first, whole = (archive_for(name, java(), class_path) or Archive("") for name in ("spark-first", "spark"))
-    return first, whole
+    first = archive_for("spark-first", found_java, class_path)
+    whole = archive_for("spark", found_java, class_path)
+    return first or Archive(""), whole or Archive("")
 
 
 def _may_make(archive: Archive, lock: ExitStack) -> bool:
@@ -171,7 +173,7 @@ def _may_make(archive: Archive, lock: ExitStack) -> bool:
             return False
         tries = int(os.pread(handle, 9, 0) or b"0") + 1
         os.pwrite(handle, b"%d" % tries, 0)
-    except OSError:
+    except (OSError, ValueError):
         return False
     clear(archive)
     return tries <= _TRIES
