@@ -100,7 +100,7 @@ def spark_settings(
 ) -> dict[str, str]:
     """Return Spark's settings: Millstream's own, overridden by the profile; logs go to `folder`.
 
-    `classes` is an option of the JVM about archives of classes.
+    `classes` has the JVM's options about archives of classes, if any.
     """
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
