@@ -33,6 +33,16 @@ class Archive(Struct, frozen=True):
     written: str = ""
 
     @property
+    def names(self) -> Path:
+        """The file with the names of the classes that an earlier JVM loaded, until there is an archive."""
+        return Path(f"{self.name}.classes")
+
+    @property
+    def new_names(self) -> Path:
+        """The file that a JVM writes the names of its classes to."""
+        return Path(f"{self.written}.classes")
+
+    @property
     def flag(self) -> str:
         if self.written:
             return f"-XX:ArchiveClassesAtExit={self.written}"

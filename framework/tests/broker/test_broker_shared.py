@@ -11,8 +11,7 @@ from support.kafka import consume, create, pid_told_by, produce, user
 from millstream.broker import broker_folder_of, broker_status, keep_broker, shared_broker, stop_broker
 from millstream.broker.answer import answers
 from millstream.errors import MillstreamError
-from millstream.machine.jars import fetch
-from millstream.machine.server.state import read_pid, read_state
+from millstream.machine.server.state import read_state
 
 
 @pytest.mark.long
@@ -131,26 +130,3 @@ def test_a_broker_that_ends_at_its_start_is_told_with_its_log(tmp_path):
     assert found.code == "MS811"
     assert any("node id 7" in note.message for note in found.notes)
     assert "logs/broker.log" in found.help
-
-
-@pytest.mark.long
-def test_a_broker_that_ends_with_its_archive_of_classes_is_tried_without(tmp_path, monkeypatch):
-    files = fetch(["broker"])["broker"]
-    monkeypatch.setenv("MILLSTREAM_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache/jars").symlink_to(files[0].parent)
-    archives = tmp_path / "cache/archives"
-    for _ in range(5):  # on a busy machine, the first one may be given up
-        with shared_broker(tmp_path) as starting:
-            starting.ready()
-        if archives.is_dir() and any(archives.iterdir()):
-            break
-    (archive,) = archives.iterdir()
-    archive.chmod(0o644)
-    with archive.open("r+b") as file:
-        file.write(b"x" * 10_000_000)
-    with shared_broker(tmp_path) as starting:
-        os.kill(read_pid(broker_folder_of(tmp_path)), signal.SIGKILL)  # as the kernel does for a damaged page
-        starting.ready()
-    (made,) = archives.iterdir()
-    assert not made.read_bytes().startswith(b"x")

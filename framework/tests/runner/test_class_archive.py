@@ -6,11 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyspark
 import pytest
+from support.archives import awaited
 
 from millstream.machine.archive import Archive
 from millstream.machine.java import java
@@ -27,7 +27,7 @@ NAMES = (
 )
 COMMAND = """
 import os, time
-from millstream.runner.spark.class_archive import _ending_with_command
+from millstream.machine.archive_making import _ending_with_command
 with _ending_with_command(["sleep", "600"], os.environ) as process:
     print(process.pid, flush=True)
     time.sleep(600)
@@ -44,14 +44,6 @@ def cache(tmp_path, monkeypatch):
 def enough(monkeypatch):
     monkeypatch.setattr(class_archive, "_FIRST", 2)
     monkeypatch.setattr(class_archive, "_ENOUGH", 5)
-
-
-def awaited(condition):
-    deadline = time.monotonic() + 120
-    while not (value := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return value
 
 
 def kept(cache, kind):

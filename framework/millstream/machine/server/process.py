@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.machine.archive import drop, keep
 from millstream.machine.environment import for_java
 from millstream.machine.java import check_folder
 from millstream.machine.locks import is_locked, lock, opened
+from millstream.machine.server.class_archive import keep_names
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.log import logged
-from millstream.machine.server.program import Installed, Ports, Program
+from millstream.machine.server.program import Installed, Launch, Ports, Program
 from millstream.machine.server.state import State, read_pid, read_state, write_state
 
 _PATIENCE = 15.0
@@ -31,7 +31,7 @@ def is_alive(folder: ServerFolder) -> bool:
 
 def launch(
     program: Program, folder: ServerFolder, installed: Installed, *, kept: bool = False, tries: int = 1
-) -> None:
+) -> Launch:
     """Start the process and return immediately.
 
     A shell starts it in the background and writes its id, so that the file is correct even if this process is
@@ -45,11 +45,12 @@ def launch(
     folder.pid.unlink(missing_ok=True)
     # Reuse the last port, for tools that were configured with it, unless that port just failed.
     ports = _free_ports(before.port if before and tries == 1 else 0)
-    if before and before.archive:
-        drop(before.archive)
+    if before:
+        keep_names(before.archive, complete=False)
     planned = program.launch(folder, installed, ports)
     write_state(folder, State(ports[0], planned.identity, kept, tries, planned.archive))
     _spawn(folder, f"{{ {planned.script}; }} & echo $! > {folder.pid.name}")
+    return planned
 
 
 def _spawn(folder: ServerFolder, script: str) -> None:
@@ -88,22 +89,15 @@ def stop(program: Program, folder: ServerFolder) -> bool:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if _end_by(folder, number):
             folder.pid.unlink(missing_ok=True)
-            _keep_archive(program, folder, complete=number == signal.SIGTERM)
+            if state := read_state(folder):
+                # A server that was ready to serve has loaded all its classes.
+                complete = number == signal.SIGTERM and logged(folder, program.started)
+                keep_names(state.archive, complete=complete)
             return True
     remedy = "end that process, or the container that it runs in"
     process = read_pid(folder) or "unknown"
     message = f"{program.title} of {folder.path} can't be stopped (process {process})"
     raise MillstreamError(Diagnostic("MS815", message, None, remedy))
-
-
-def _keep_archive(program: Program, folder: ServerFolder, *, complete: bool) -> None:
-    """Keep the class archive if the server was ready to serve: then it has loaded all its classes."""
-    state = read_state(folder)
-    if state and state.archive and state.archive.written:
-        if complete and logged(folder, program.started):
-            keep(state.archive)
-        else:
-            drop(state.archive)
 
 
 def _end_by(folder: ServerFolder, number: signal.Signals) -> bool:

@@ -24,6 +24,8 @@ class Launch(Struct, frozen=True):
     """Shell commands; the last one replaces the shell by the server's process."""
     identity: str
     archive: Archive | None = None
+    jvm: tuple[str, ...] = ()
+    """The command of a JVM that writes the archive, without the options for that."""
 
 
 class Program(Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal
 
@@ -18,10 +18,11 @@ from millstream.errors import Diagnostic, MillstreamError, Note, reporting_os_er
 from millstream.machine.archive import drop
 from millstream.machine.jars import Progress
 from millstream.machine.locks import check_system, lock, locked, opened, try_lock
+from millstream.machine.server.class_archive import made_meanwhile
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.log import address_in_use, last_lines
 from millstream.machine.server.process import is_alive, launch, stop
-from millstream.machine.server.program import Installed, Program
+from millstream.machine.server.program import Installed, Launch, Program
 from millstream.machine.server.state import read_pid, read_state, write_state
 
 _START = 180.0  # under load, a JVM takes more than a minute
@@ -85,9 +86,10 @@ def shared(program: Program, root: Path, progress: Progress | None = None) -> It
         folder.path.mkdir(parents=True, exist_ok=True)
     with opened(folder.users_lock) as user:
         with _reporting_write_errors(program, folder):
-            _join(program, folder, user, progress)
+            launched = _join(program, folder, user, progress)
         try:
-            yield Starting(program, folder)
+            with made_meanwhile(launched.archive, launched.jvm) if launched else nullcontext():
+                yield Starting(program, folder)
         finally:
             _leave(program, folder, user)
 
@@ -158,13 +160,15 @@ def _is_in_use(folder: ServerFolder) -> bool:
         return not try_lock(handle)
 
 
-def _join(program: Program, folder: ServerFolder, user: int, progress: Progress | None) -> None:
+def _join(program: Program, folder: ServerFolder, user: int, progress: Progress | None) -> Launch | None:
+    """Join the server, or launch it."""
     # Steps that may take long or fail come before the lock that other commands wait for.
     installed: Installed | None = None if is_alive(folder) else program.install(progress)
     with locked(folder.start_lock, _LOCK):
         lock(user, _LOCK, shared=True)
-        if not is_alive(folder):
-            launch(program, folder, installed or program.install(progress))
+        if is_alive(folder):
+            return None
+        return launch(program, folder, installed or program.install(progress))
 
 
 def _leave(program: Program, folder: ServerFolder, user: int) -> None:
