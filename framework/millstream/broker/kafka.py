@@ -13,7 +13,7 @@ from millstream.broker.settings import LOGGING, server_properties
 from millstream.machine.archive import archive_for
 from millstream.machine.jars import Progress, fetch
 from millstream.machine.java import java
-from millstream.machine.server.class_archive import flags
+from millstream.machine.server.class_archive import archive_options
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.program import Installed, Launch, Ports, Program
 from millstream.project.folders import broker_folder
@@ -37,7 +37,7 @@ def _launch(folder: ServerFolder, installed: Installed, ports: Ports) -> Launch:
     (folder.path / "log4j2.properties").write_text(LOGGING, encoding="ascii")
     jvm = (str(java_.program), *FLAGS, "-cp", os.pathsep.join(map(str, jars)))
     command = (*jvm, "-Dlog4j2.configurationFile=log4j2.properties")
-    server = shlex.join((*command, *flags(archive), "kafka.Kafka", str(properties)))
+    server = shlex.join((*command, *archive_options(archive), "kafka.Kafka", str(properties)))
     format_ = shlex.join((*command, *FORMAT, "-t", cluster, "-c", properties.name))
     return Launch(f"exec {server}" if formatted else f"{format_} && exec {server}", cluster, archive, jvm)
 

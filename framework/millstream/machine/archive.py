@@ -1,13 +1,14 @@
 """Archives of loaded classes (Java's AppCDS): a JVM with one starts in half the time and CPU.
 
-A JVM writes an archive when it ends. The archive gets its final name only when it is known to be complete and
-useful. The JVM itself checks that version and class path match, and otherwise ignores the archive.
+An archive gets its final name only when it is known to be complete and useful. The JVM itself checks that
+version and class path match, and otherwise ignores the archive.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import secrets
 import time
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ _UNUSED = 30 * 86_400.0
 _LONGEST = 3_600.0
 """Seconds after which an archive that is being written is abandoned, since its JVM was killed."""
 _PREFIX = ".writing-"
+NAMES = ".classes"
+"""How files with the names of classes end."""
 
 
 class Archive(Struct, frozen=True):
@@ -35,12 +38,12 @@ class Archive(Struct, frozen=True):
     @property
     def names(self) -> Path:
         """The file with the names of the classes that an earlier JVM loaded, until there is an archive."""
-        return Path(f"{self.name}.classes")
+        return Path(f"{self.name}{NAMES}")
 
     @property
     def new_names(self) -> Path:
         """The file that a JVM writes the names of its classes to."""
-        return Path(f"{self.written}.classes")
+        return Path(f"{self.written}{NAMES}")
 
     @property
     def flag(self) -> str:
@@ -52,7 +55,8 @@ class Archive(Struct, frozen=True):
 def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
     """Return the archive of a program for this Java and class path, or one for the JVM to write."""
     folder = cache_folder() / "archives"
-    inputs = "\n".join((java.version, str(java.program.resolve()), *map(str, jars)))
+    program = java.program.resolve()
+    inputs = "\n".join((java.version, str(program), _build(program), *map(str, jars)))
     base = folder / f"{name}-{hashlib.sha256(inputs.encode()).hexdigest()[:16]}"
     try:
         for file in folder.glob(f"{base.name}-*.jsa"):
@@ -62,8 +66,19 @@ def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return None
     written = folder / f"{_PREFIX}{base.name}-{secrets.token_hex(8)}"
     return Archive(str(base), written=str(written))
+
+
+def _build(program: Path) -> str:
+    """Return what tells builds of one version of Java apart: a JVM ignores the archive of another one."""
+    try:
+        found = program.parent.with_name("lib").joinpath("modules").stat()
+    except OSError:
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def keep(archive: Archive) -> bool:
@@ -80,7 +95,9 @@ def keep(archive: Archive) -> bool:
     with contextlib.suppress(OSError):
         for other in file.parent.iterdir():
             same_program = other.name.startswith(f"{Path(archive.name).name}-")
-            old = _LONGEST if other.name.startswith(_PREFIX) else _UNUSED
+            # A server may write the names of its classes for days.
+            begun = other.name.startswith(_PREFIX) and other.suffix != NAMES
+            old = _LONGEST if begun else _UNUSED
             if other != file and (same_program or time.time() - other.stat().st_mtime > old):
                 other.unlink()
     return True

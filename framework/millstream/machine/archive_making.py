@@ -7,11 +7,11 @@ a low priority, and is killed if the command ends earlier.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 from millstream.machine.archive import Archive, clear, drop, keep
@@ -34,10 +34,6 @@ between sessions.
 """
 _ENDING = """trap "" INT TERM HUP QUIT; read -r _; kill -9 "$0\""""
 """A script that kills a process once its standard input ends, even if the command was killed."""
-_TRIES = 5
-"""The commands that try it: on a slow machine, none may have the time."""
-_MEMORY = 4 * 1024**3
-"""What a machine has, at least, if a second JVM runs: it takes about one GB."""
 
 
 class SecondJvm:
@@ -47,10 +43,14 @@ class SecondJvm:
         self._process: Popen[bytes] | None = None
         self._stopped = Event()
 
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
     def makes(self, archive: Archive, command: Sequence[str], environment: Mapping[str, str]) -> bool:
         """Run a command that writes an archive; return whether it was written and is kept."""
         with _ending_with_command(command, environment) as self._process:
-            ended = not self._stopped.is_set() and self._process.wait() == 0
+            ended = not self.stopped and self._process.wait() == 0
         if not ended:
             drop(archive)
         return ended and keep(archive)
@@ -61,21 +61,35 @@ class SecondJvm:
             self._process.kill()
 
 
-def may_make(archive: Archive, lock: ExitStack) -> bool:
-    """Lock an archive; return whether this command should make it."""
-    memory = memory_of_machine()
-    if memory is not None and memory < _MEMORY:
+def may_make(archive: Archive, lock: ExitStack, *, memory: int, tries: int) -> bool:
+    """Lock an archive; return whether this command should make it.
+
+    The machine has to have so many bytes of memory. So many commands try it: on a slow machine, none may have
+    the time.
+    """
+    has = memory_of_machine()
+    if has is not None and has < memory:
         return False
     try:
         handle = lock.enter_context(opened(Path(f"{archive.name}.lock")))
         if not try_lock(handle):
             return False
-        tries = int(os.pread(handle, 9, 0) or b"0") + 1
-        os.pwrite(handle, b"%d" % tries, 0)
+        tried = int(os.pread(handle, 9, 0) or b"0") + 1
+        os.pwrite(handle, b"%d" % tried, 0)
     except (OSError, ValueError):
         return False
     clear(archive)
-    return tries <= _TRIES
+    return tried <= tries
+
+
+def started(make: Callable[..., None], *arguments: object) -> Thread | None:
+    """Start a thread that makes archives; return None on a machine that can start no more of them."""
+    thread = Thread(target=make, args=arguments, name="class archive", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return None
+    return thread
 
 
 @contextmanager

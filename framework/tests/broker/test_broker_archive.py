@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.archives import awaited
 
-from millstream.broker import broker_folder_of, shared_broker
+from millstream.broker import broker_folder_of, keep_broker, shared_broker, stop_broker
 from millstream.machine.jars import fetch
 from millstream.machine.server.state import read_pid
 
@@ -67,9 +67,18 @@ def test_one_that_is_damaged_is_replaced(archives, tmp_path):
     assert not made.read_bytes().startswith(b"x")
 
 
-def test_a_broker_that_is_killed_leaves_no_names(archives, tmp_path):
-    with shared_broker(tmp_path) as starting:
-        starting.ready()
-        os.kill(read_pid(broker_folder_of(tmp_path)), signal.SIGKILL)
+def test_a_broker_that_ends_before_it_is_ready_leaves_no_names(archives, tmp_path):
+    with shared_broker(tmp_path):
+        pass
+    assert not list(archives.iterdir())
+
+
+def test_commands_that_join_a_broker_make_its_archive_too(archives, tmp_path):
     used(tmp_path)
-    assert kinds(archives) == [".classes"]
+    keep_broker(tmp_path)
+    try:
+        assert kinds(archives)[0] == ".classes"
+        used(tmp_path, until=lambda: own(archives))
+    finally:
+        stop_broker(tmp_path)
+    assert used(tmp_path) & own(archives)

@@ -41,6 +41,17 @@ def test_another_java_or_class_path_has_its_own(java, jars):
     assert archive_for("broker", java, jars).written
 
 
+def test_another_build_of_a_java_has_its_own(tmp_path):
+    (tmp_path / "lib").mkdir()
+    modules = tmp_path / "lib/modules"
+    modules.write_bytes(b"one")
+    build = Java(tmp_path / "bin/java", "21.0.1", 21)
+    keep(written(build))
+    assert archive_for("broker", build, JARS).file
+    modules.write_bytes(b"another")
+    assert archive_for("broker", build, JARS).written
+
+
 def test_one_that_was_cut_short_is_not_used():
     keep(written())
     os.truncate(archive_for("broker", JAVA, JARS).file, 3)

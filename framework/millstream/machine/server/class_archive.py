@@ -6,14 +6,17 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from threading import Thread
 
 from millstream.machine.archive import Archive
-from millstream.machine.archive_making import QUIET, SecondJvm, may_make
+from millstream.machine.archive_making import QUIET, SecondJvm, may_make, started
 from millstream.machine.environment import for_java
 
+_MEMORY = 2 * 1024**3
+_TRIES = 30
+"""Many commands that use a server take only a few seconds."""
 
-def flags(archive: Archive | None) -> tuple[str, ...]:
+
+def archive_options(archive: Archive | None) -> tuple[str, ...]:
     """Return Java's options for the server: to read its archive, or to write the names of its classes."""
     if archive and archive.file:
         return (archive.flag,)
@@ -22,46 +25,50 @@ def flags(archive: Archive | None) -> tuple[str, ...]:
     return ()
 
 
-def keep_names(archive: Archive | None, *, complete: bool) -> None:
-    """Keep the names that a server has written, or remove them if they are not complete."""
-    if archive and archive.written:
+def keep_names(archive: Archive) -> None:
+    """Keep the names that a server has written."""
+    if archive.written:
         with contextlib.suppress(OSError):
-            if complete:
-                archive.new_names.replace(archive.names)
-            else:
-                archive.new_names.unlink()
+            archive.new_names.replace(archive.names)
+
+
+def drop_names(archive: Archive) -> None:
+    """Remove the names that a server has written, if they are not complete."""
+    if archive.written:
+        with contextlib.suppress(OSError):
+            archive.new_names.unlink()
 
 
 @contextmanager
-def made_meanwhile(archive: Archive | None, command: Sequence[str]) -> Iterator[None]:
+def made_meanwhile(archive: Archive | None, jvm: Sequence[str]) -> Iterator[None]:
     """Make an archive in the block, if there is none and the names of its classes are known.
 
-    The command is that of the server, without the server's own arguments.
+    `jvm` is the command of a JVM with the server's class path.
     """
-    if archive is None or archive.file or not archive.names.exists():
+    if archive is None or archive.file or not jvm or not archive.names.exists():
         yield
         return
-    jvm = SecondJvm()
+    second = SecondJvm()
     with ExitStack() as lock:
-        if not may_make(archive, lock):
-            yield
-            return
-        thread = Thread(target=_make, args=(archive, command, jvm), name="class archive", daemon=True)
-        thread.start()
+        thread = None
+        if may_make(archive, lock, memory=_MEMORY, tries=_TRIES):
+            thread = started(_make, lock.pop_all(), archive, jvm, second)
+        else:
+            lock.close()
         try:
             yield
         finally:
-            jvm.stop()
-            thread.join()
+            second.stop()
+            if thread:
+                thread.join()
 
 
-def _make(archive: Archive, command: Sequence[str], jvm: SecondJvm) -> None:
-    options = (
-        "-Xshare:dump",
-        f"-XX:SharedClassListFile={archive.names}",
-        f"-XX:SharedArchiveFile={archive.written}",
-    )
+def _make(lock: ExitStack, archive: Archive, jvm: Sequence[str], second: SecondJvm) -> None:
+    names = f"-XX:SharedClassListFile={archive.names}"
+    command = [*jvm, *QUIET, "-Xshare:dump", names, f"-XX:SharedArchiveFile={archive.written}"]
     # A machine that can start no more processes has no archive.
-    with contextlib.suppress(OSError):
-        if jvm.makes(archive, [*command, *QUIET, *options], for_java(os.environ)):
+    with lock, contextlib.suppress(OSError):
+        made = second.makes(archive, command, for_java(os.environ))
+        # Of names that it can't be made of, it can never be.
+        if made or not second.stopped:
             archive.names.unlink(missing_ok=True)

@@ -14,10 +14,10 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.environment import for_java
 from millstream.machine.java import check_folder
 from millstream.machine.locks import is_locked, lock, opened
-from millstream.machine.server.class_archive import keep_names
+from millstream.machine.server.class_archive import drop_names, keep_names
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.log import logged
-from millstream.machine.server.program import Installed, Launch, Ports, Program
+from millstream.machine.server.program import Installed, Ports, Program
 from millstream.machine.server.state import State, read_pid, read_state, write_state
 
 _PATIENCE = 15.0
@@ -31,7 +31,7 @@ def is_alive(folder: ServerFolder) -> bool:
 
 def launch(
     program: Program, folder: ServerFolder, installed: Installed, *, kept: bool = False, tries: int = 1
-) -> Launch:
+) -> None:
     """Start the process and return immediately.
 
     A shell starts it in the background and writes its id, so that the file is correct even if this process is
@@ -45,12 +45,11 @@ def launch(
     folder.pid.unlink(missing_ok=True)
     # Reuse the last port, for tools that were configured with it, unless that port just failed.
     ports = _free_ports(before.port if before and tries == 1 else 0)
-    if before:
-        keep_names(before.archive, complete=False)
+    if before and before.archive:
+        drop_names(before.archive)
     planned = program.launch(folder, installed, ports)
-    write_state(folder, State(ports[0], planned.identity, kept, tries, planned.archive))
+    write_state(folder, State(ports[0], planned.identity, kept, tries, planned.archive, planned.jvm))
     _spawn(folder, f"{{ {planned.script}; }} & echo $! > {folder.pid.name}")
-    return planned
 
 
 def _spawn(folder: ServerFolder, script: str) -> None:
@@ -89,10 +88,12 @@ def stop(program: Program, folder: ServerFolder) -> bool:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if _end_by(folder, number):
             folder.pid.unlink(missing_ok=True)
-            if state := read_state(folder):
-                # A server that was ready to serve has loaded all its classes.
-                complete = number == signal.SIGTERM and logged(folder, program.started)
-                keep_names(state.archive, complete=complete)
+            state = read_state(folder)
+            # A server that was ready to serve has loaded all its classes.
+            if state and state.archive and logged(folder, program.started):
+                keep_names(state.archive)
+            elif state and state.archive:
+                drop_names(state.archive)
             return True
     remedy = "end that process, or the container that it runs in"
     process = read_pid(folder) or "unknown"

@@ -25,7 +25,7 @@ class Launch(Struct, frozen=True):
     identity: str
     archive: Archive | None = None
     jvm: tuple[str, ...] = ()
-    """The command of a JVM that writes the archive, without the options for that."""
+    """The command of a JVM that can write the archive."""
 
 
 class Program(Struct, frozen=True):

@@ -22,7 +22,7 @@ from millstream.machine.server.class_archive import made_meanwhile
 from millstream.machine.server.folder import ServerFolder
 from millstream.machine.server.log import address_in_use, last_lines
 from millstream.machine.server.process import is_alive, launch, stop
-from millstream.machine.server.program import Installed, Launch, Program
+from millstream.machine.server.program import Installed, Program
 from millstream.machine.server.state import read_pid, read_state, write_state
 
 _START = 180.0  # under load, a JVM takes more than a minute
@@ -86,9 +86,10 @@ def shared(program: Program, root: Path, progress: Progress | None = None) -> It
         folder.path.mkdir(parents=True, exist_ok=True)
     with opened(folder.users_lock) as user:
         with _reporting_write_errors(program, folder):
-            launched = _join(program, folder, user, progress)
+            _join(program, folder, user, progress)
         try:
-            with made_meanwhile(launched.archive, launched.jvm) if launched else nullcontext():
+            state = read_state(folder)
+            with made_meanwhile(state.archive, state.jvm) if state else nullcontext():
                 yield Starting(program, folder)
         finally:
             _leave(program, folder, user)
@@ -114,6 +115,8 @@ def revive(program: Program, root: Path) -> bool:
         if is_alive(folder):
             return False
         state = read_state(folder)
+        if state and state.archive:
+            drop(state.archive, used=True)  # in case it is damaged
         launch(program, folder, installed, kept=state is not None and state.kept)
     _wait(program, folder)
     return True
@@ -160,15 +163,13 @@ def _is_in_use(folder: ServerFolder) -> bool:
         return not try_lock(handle)
 
 
-def _join(program: Program, folder: ServerFolder, user: int, progress: Progress | None) -> Launch | None:
-    """Join the server, or launch it."""
+def _join(program: Program, folder: ServerFolder, user: int, progress: Progress | None) -> None:
     # Steps that may take long or fail come before the lock that other commands wait for.
     installed: Installed | None = None if is_alive(folder) else program.install(progress)
     with locked(folder.start_lock, _LOCK):
         lock(user, _LOCK, shared=True)
-        if is_alive(folder):
-            return None
-        return launch(program, folder, installed or program.install(progress))
+        if not is_alive(folder):
+            launch(program, folder, installed or program.install(progress))
 
 
 def _leave(program: Program, folder: ServerFolder, user: int) -> None:

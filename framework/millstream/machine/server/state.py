@@ -17,6 +17,8 @@ class State(Struct, frozen=True):
     kept: bool = False
     tries: int = 1
     archive: Archive | None = None
+    jvm: tuple[str, ...] = ()
+    """The command of a JVM that can write the archive."""
 
     @property
     def address(self) -> str:

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from millstream.machine.archive import Archive, archive_for, clear
-from millstream.machine.archive_making import QUIET, SecondJvm, may_make
+from millstream.machine.archive_making import QUIET, SecondJvm, may_make, started
 from millstream.machine.environment import for_java
 from millstream.machine.java import Java, java
 
@@ -32,6 +32,9 @@ _FIRST = 9_000
 _ENOUGH = 12_000
 """So many classes only a command has that ran a query: an archive of fewer is not worth its while."""
 _ALL = 1_000_000
+_MEMORY = 4 * 1024**3
+"""What a machine has, at least, if a second JVM runs: it takes about one GB."""
+_TRIES = 5
 
 
 class ClassArchives:
@@ -63,8 +66,7 @@ class ClassArchives:
             program = str(Path(property_of("java.home"), "bin", "java"))
             command = [program, "-cp", property_of("java.class.path"), *_OPTIONS, *modules]
             arguments = (self._lock, command, for_java(os.environ))
-            self._thread = Thread(target=self._make, args=arguments, name="class archive", daemon=True)
-            self._thread.start()
+            self._thread = started(self._make, *arguments)
 
     def _make(self, lock: ExitStack, command: Sequence[str], environment: Mapping[str, str]) -> None:
         known = self._whole.names.exists()
@@ -105,7 +107,7 @@ def class_archives(jars: Sequence[Path] | None) -> Iterator[ClassArchives]:
     found_java = java()
     with ExitStack() as lock:
         first, whole = _archives(found_java, jars)
-        making = bool(whole.written) and may_make(whole, lock)
+        making = bool(whole.written) and may_make(whole, lock, memory=_MEMORY, tries=_TRIES)
         if making:
             first, whole = _archives(found_java, jars)  # another command may have made one meanwhile
             making = bool(whole.written)
