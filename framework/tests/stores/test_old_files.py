@@ -60,47 +60,47 @@ def rows(store):
 
 
 def test_what_no_version_needs_is_removed(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 3)
+    monkeypatch.setattr(old_files, "EVERY", 2)
     store = made("0 hours", changes=True)
-    for number in range(7):
+    for number in range(5):
         batch(store, number, {"a": number, "b": number, f"c{number}": number})
     assert on_disk(tmp_path) == needed(tmp_path)
     assert not list(Path(place(tmp_path)).glob("_change_data/*.parquet"))
-    assert rows(store) == {"a": 6, "b": 6, **{f"c{number}": number for number in range(7)}}
-    batch(store, 7, {"a": 7})
-    assert on_disk(tmp_path) > needed(tmp_path), "only every third batch does that"
-    assert rows(store)["a"] == 7
+    assert rows(store) == {"a": 4, "b": 4, **{f"c{number}": number for number in range(5)}}
+    batch(store, 5, {"a": 5})
+    assert on_disk(tmp_path) > needed(tmp_path), "only every other batch does that"
+    assert rows(store)["a"] == 5
 
 
 @pytest.mark.parametrize("changes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_files_of_the_last_hour_are_kept(made, tmp_path, monkeypatch, changes):
     monkeypatch.setattr(old_files, "EVERY", 2)
     store = made(None, changes=changes)
-    for number in range(6):
+    for number in range(4):
         batch(store, number, {"a": number})
     # Every batch replaced the file of the one before.
-    assert len(on_disk(tmp_path)) == 6
+    assert len(on_disk(tmp_path)) == 4
     assert len(needed(tmp_path)) == 1
     if changes:
         first = DeltaTable(place(tmp_path)).history()[-2]["version"]
         until = DeltaTable(place(tmp_path)).version()
         feed = store.changed_rows(store.spark, "model.t", first, until)
         after = feed.where("_change_type = 'update_postimage'").collect()
-        assert sorted(row.n for row in after) == [1, 2, 3, 4, 5]
+        assert sorted(row.n for row in after) == [1, 2, 3]
 
 
 def test_many_small_files_become_few(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 8)
-    monkeypatch.setattr(old_files, "_MANY", 5)
+    monkeypatch.setattr(old_files, "EVERY", 5)
+    monkeypatch.setattr(old_files, "_MANY", 3)
     store = made(None, changes=True)
-    for number in range(8):
+    for number in range(5):
         batch(store, number, {f"k{number}": number})
     before = needed(tmp_path)
-    assert len(before) > 5
+    assert len(before) > 3
     version = DeltaTable(place(tmp_path)).version()
-    batch(store, 8, {"k0": 100})
+    batch(store, 5, {"k0": 100})
     assert len(needed(tmp_path)) <= 2
-    assert rows(store) == {f"k{number}": number for number in range(8)} | {"k0": 100}
+    assert rows(store) == {f"k{number}": number for number in range(5)} | {"k0": 100}
     # Readers of the changes see that one row changed, not that files were replaced.
     changed = store.changed_rows(store.spark, "model.t", version, DeltaTable(place(tmp_path)).version())
     found = sorted((row.k, row.n, row._change_type) for row in changed.collect())
