@@ -7,6 +7,7 @@ import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.DoubleStream;
 
@@ -268,6 +269,9 @@ public final class PythonTexts {
   }
 
   public static String upper(String text, Map<Integer, String> table) {
+    if (isAscii(text)) {
+      return text.toUpperCase(Locale.ROOT);
+    }
     StringBuilder found = new StringBuilder(text.length());
     text.codePoints().forEach(each -> append(found, each, table));
     return found.toString();
@@ -275,6 +279,9 @@ public final class PythonTexts {
 
   /** {@code text.lower()}: a sigma at the end of a word has a form of its own. The ranges say where words end. */
   public static String lower(String text, Map<Integer, String> table, String cased, String ignored) {
+    if (isAscii(text)) {
+      return text.toLowerCase(Locale.ROOT);
+    }
     int[] characters = text.codePoints().toArray();
     StringBuilder found = new StringBuilder(text.length());
     for (int index = 0; index < characters.length; index++) {
@@ -287,6 +294,15 @@ public final class PythonTexts {
       }
     }
     return found.toString();
+  }
+
+  private static boolean isAscii(String text) {
+    for (int index = 0; index < text.length(); index++) {
+      if (text.charAt(index) >= 0x80) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static void append(StringBuilder found, int character, Map<Integer, String> table) {
