@@ -101,18 +101,17 @@ def main() -> None:
         given_to = {name: (each.path, "auto") for name, each in project.functions.items()}
         if in_python := obstacles(Path(project.root), given_to):
             sys.exit(f"not native: {in_python}")
-        for name, arguments in ARGUMENTS.items():
-            call = f"{name}({arguments})"
+        calls = {name: f"{name}({arguments})" for name, arguments in ARGUMENTS.items()}
+        for call in calls.values():
             few = f"select {call} as result from ({ROWS.format(rows=10_000)})"
             if native.sql(few).collect() != python.sql(few).collect():
                 sys.exit(f"{call} has other results natively than in Python")
         print(
             f"{'CPU s per million calls':26}{'native':>24}{'Python over Arrow':>24}{'ratio':>8}", flush=True
         )
-        for name, arguments in ARGUMENTS.items():
-            call = f"{name}({arguments})"
+        for name, call in calls.items():
             asked = {
-                "no call": (native, f"struct({arguments})"),
+                "no call": (native, f"struct({ARGUMENTS[name]})"),
                 "native": (native, call),
                 "python": (python, call),
             }

@@ -12,6 +12,7 @@ from millstream.machine.archive_making import QUIET, SecondJvm, may_make, starte
 from millstream.machine.environment import for_java
 
 _MEMORY = 2 * 1024**3
+"""What a machine has, at least, if a second JVM runs: it takes half a GB."""
 _TRIES = 30
 """Many commands that use a server take only a few seconds."""
 
