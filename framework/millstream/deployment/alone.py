@@ -79,13 +79,7 @@ def leaving_models(
     rebuilt: set[str] = set()
     match intent:
         case Update(rebuild=requested):
-            # A topic without state has nothing to rebuild.
-            rebuilt.update(
-                model
-                for record in running.records.values()
-                for model in requested.intersection(record.stored)
-                if record.signature.stateful or model in record.tables
-            )
+            rebuilt.update(requested)
         case FullRefresh():
             rebuilt.update(selected or ())
         case Apply():

@@ -149,13 +149,12 @@ def _updated(
     others: Sequence[Query],
     misfits: Mapping[str, Sequence[str]],
 ) -> Iterator[Stage]:
-    # A query that stores nothing, or never ran, has nothing to rebuild.
+    # A query that never ran has nothing to rebuild.
     requested = computing_queries(others, intent.rebuild)
     to_rebuild = [
         query
         for query in queries
         if query in requested
-        and (query.signature.stateful or query.tables)
         and (query.name in deployed.records or taken_over_tables(query, deployed.records))
     ]
     _check_readers(to_rebuild, others)

@@ -129,9 +129,11 @@ def test_models_without_state_leave_and_dead_letters_have_one_sender(shop):
     assert kept.splits == (Split("events_tables", "kind", ("model.kind",)),)
     assert found == {"kind": "rebuild compare swap", "value": "continue start", "sent": "continue start"}
     assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
-    # The topic has nothing to rebuild, so it stays where it is.
-    kept, _, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
+    # A topic without state is sent again.
+    kept, found, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
     assert kept.splits == ()
+    assert found == {"kind": "continue start", "value": "continue start", "sent": "rebuild swap"}
+    assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
 
 
 def running_queries(shop):

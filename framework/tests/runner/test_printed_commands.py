@@ -81,3 +81,15 @@ def test_what_would_count_rows_twice_is_rebuilt_with_its_readers(shop):
     (rebuild,) = refused(shop, "MS882", "--rebuild", "events_of_kinds")
     assert rebuild == "build -t live --rebuild events_of_kinds+"
     run(shop, rebuild)
+
+
+def test_records_of_a_sink_are_sent_again_after_the_broker_was_restarted(shop):
+    shop.model(
+        "events_of_kinds", KINDS.replace(", dedupe={'keys': ['user', 'kind']}, unbounded_state='accept'", "")
+    )
+    run(shop, "build -t live")
+    stop_broker(shop.root, force=True)
+    shop.bootstrap = keep_broker(shop.root).address
+    run(shop, "build -t live --rebuild events_of_kinds")
+    run(shop, "build -t live")
+    assert sorted(row["kind"] for row in shop.values("events_of_kinds")) == ["x", "x", "y", "y"]
