@@ -71,11 +71,12 @@ def _write(target: Path, name: str, compiled: Compiled, node_ids: Collection[str
         replace_file(file, data, mode=0o644)
         changed.append(f"{name}/{path}")
     removed = [f"{name}/{path}" for path in _remove_stale(target, files)] if node_ids is None else []
-    # Last, so that a manifest never names a missing file.
-    target.mkdir(parents=True, exist_ok=True)
-    data = manifest_file(compiled)
-    if _read(target / MANIFEST) != data:
-        replace_file(target / MANIFEST, data, mode=0o644)
+    # Last, so that a manifest never names a missing file; models with errors are not described by one.
+    if not compiled.invalid:
+        target.mkdir(parents=True, exist_ok=True)
+        data = manifest_file(compiled)
+        if _read(target / MANIFEST) != data:
+            replace_file(target / MANIFEST, data, mode=0o644)
     return WrittenFiles(tuple(changed), tuple(removed), len(files) - len(changed))
 
 

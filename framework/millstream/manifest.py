@@ -93,5 +93,9 @@ class Compiled(Struct, frozen=True):
     """The encoded `Catalog` that the plan is built from; empty if there are errors."""
     from_cache: int = 0
     """The number of models taken from the cache."""
+    invalid: frozenset[str] = frozenset()
+    """The ids of models with errors."""
+    errors_elsewhere: bool = False
+    """Whether there are errors that are not those of single models, such as wrong YAML."""
     tests: dict[str, str] = {}
     """Rendered SQL of data tests that are files or macros of the project, by node id."""

@@ -78,7 +78,8 @@ def compiled_job(
         manifest=manifest_file(compiled),
         wait=changes.wait,
     )
-    return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job), *_views_alone(job)]
+    more = (*more, *_also_built(job), *_views_alone(job), *_unsent_letters(job))
+    return compiled, job, [*compiled.diagnostics, *warnings, *more]
 
 
 def _select_models(
@@ -128,6 +129,23 @@ def _views_alone(job: Job) -> Iterator[Diagnostic]:
     yield Diagnostic(
         "MS613", f"{_listed(names)} {are}, so nothing is stored", None, remedy, severity="warning"
     )
+
+
+def _unsent_letters(job: Job) -> Iterator[Diagnostic]:
+    """Yield a warning for each source whose dead letters wait for a query that is not selected."""
+    from millstream.deployment.choosing import choose_queries, senders_of_letters
+
+    if job.models is None:
+        return
+    chosen = choose_queries(job.physical.queries, job.models)
+    for source, query in senders_of_letters(job.physical.queries, chosen).items():
+        names = [name.removeprefix("model.") for name in query.stored if name.startswith("model.")]
+        message = (
+            f"dead letters of {source.removeprefix('source.')} are sent by query {query.name}, which is not "
+            "selected: they are sent when it runs"
+        )
+        remedy = f"to send them now, also select one of its models: --select {names[0]}"
+        yield Diagnostic("MS614", message, None, remedy, severity="warning")
 
 
 def _listed(models: Sequence[str]) -> str:

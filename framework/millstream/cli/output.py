@@ -90,6 +90,31 @@ def finish(
 ) -> int:
     """Print diagnostics, and the result unless there are errors; return the exit code."""
     failed = any(found.severity == "error" for found in diagnostics)
+    return _finish(style, diagnostics, result, None if failed else text, models, failed=failed)
+
+
+def finish_despite_errors(
+    style: OutputStyle,
+    diagnostics: Sequence[Diagnostic],
+    *,
+    result: Mapping[str, Any],
+    text: str | Text | None,
+    models: int,
+    failed: bool,
+) -> int:
+    """Print diagnostics and the result; `failed` says whether one of the errors concerns the result."""
+    return _finish(style, diagnostics, result, text, models, failed=failed)
+
+
+def _finish(
+    style: OutputStyle,
+    diagnostics: Sequence[Diagnostic],
+    result: Mapping[str, Any] | None,
+    text: str | Text | None,
+    models: int | None,
+    *,
+    failed: bool,
+) -> int:
     if style.json:
         from millstream.cli.diagnostics import as_data
 
@@ -101,7 +126,7 @@ def finish(
         print_json(document | dict(result or {}))
     else:
         show(style, diagnostics, models)
-        if text is not None and not failed:
+        if text is not None:
             say(style, text, sys.stdout)
     return 2 if failed else 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,6 +111,50 @@ def compile_valid(
     compiled = compile_for(common, root, use_cache=use_cache, check=check)
     end_if_invalid(common, compiled, result)
     return compiled
+
+
+def compile_despite_errors(
+    common: Common,
+    root: Path,
+    choice: Choice,
+    *,
+    use_cache: bool = True,
+    check: Check | None = None,
+    result: Mapping[str, object] | None = None,
+) -> Compiled:
+    """Compile the project; end the command if an error is not that of a single model.
+
+    `state:` selectors need all models, since they compare plans.
+    """
+    compiled = compile_for(common, root, use_cache=use_cache, check=check)
+    if compiled.errors_elsewhere or choice.state:
+        end_if_invalid(common, compiled, result)
+    return compiled
+
+
+def concerned_by_errors(compiled: Compiled, ids: Collection[str]) -> bool:
+    """Return whether a model with errors is one of these nodes, or one of those that they depend on."""
+    nodes = compiled.manifest.nodes
+    pending, reached = [*ids], set(ids)
+    while pending:
+        id_ = pending.pop()
+        if id_ in compiled.invalid:
+            return True
+        parents = nodes[id_].depends_on if id_ in nodes else ()
+        pending += [parent for parent in parents if parent not in reached]
+        reached.update(parents)
+    return False
+
+
+def select_existing(
+    common: Common, compiled: Compiled, choice: Choice, *, with_tests: bool = False
+) -> Selection:
+    """Select nodes; raise if there are none because of a name that nothing has."""
+    selection = select_nodes(common, compiled, choice, with_tests=with_tests)
+    problems = empty_selection_errors(choice, selection) if selection.diagnostics else []
+    if problems and not selection.ids:
+        raise MillstreamError(*problems)
+    return selection
 
 
 def end_if_invalid(common: Common, compiled: Compiled, result: Mapping[str, object] | None = None) -> None:

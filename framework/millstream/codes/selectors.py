@@ -43,4 +43,9 @@ MS612 A deprecated option
 MS613 Only views are selected
     A view stores nothing: the queries of the models that read it compute it. `build --select name` runs its
     unit tests; `build --select name+` also builds what reads it.
+MS614 Dead letters wait for a query that is not selected
+    One query sends the dead letters of a source: the one that writes the topics of models which read it, or
+    else a query of its own, which runs with every model that reads the source. If the selection leaves out
+    the models of that query, bad records are left out as usual, and their dead letters are counted and sent
+    the next time it runs; none is lost.
 """)

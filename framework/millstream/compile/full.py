@@ -69,6 +69,7 @@ def compile_all(
         {model.id: model.sql for model in models.models.values()},
         catalog,
         sum(1 for model in models.models.values() if model.entry),
+        *_errors_by_model(models, shown),
         tests_sql,
     )
     if check is not None and not any(each.severity == "error" for each in found):
@@ -78,6 +79,18 @@ def compile_all(
         environment |= model.uses.env
     imported = Imported(project.imported, project.libraries)
     return compiled, Cache(models=models.entries(), files=memo.used), environment, imported
+
+
+def _errors_by_model(models: Models, shown: Iterable[Diagnostic]) -> tuple[frozenset[str], bool]:
+    """Return the models with errors, and whether there are errors that are not those of single models."""
+    found = {
+        model.id: {(each.code, each.location) for each in model.diagnostics}
+        for model in models.models.values()
+        if model.diagnostics
+    }
+    of_models = frozenset().union(*found.values())
+    elsewhere = (each for each in shown if each.severity == "error")
+    return frozenset(found), any((each.code, each.location) not in of_models for each in elsewhere)
 
 
 def _by_cause(models: Models, order: list[str]) -> Callable[[Diagnostic], Any]:

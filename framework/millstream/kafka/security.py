@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.kafka.cluster import Cluster, Options, Value, text
 from millstream.kafka.jaas import MODULES, jaas_config, jaas_options
+from millstream.project.logins import (
+    KAFKA,
+    TOKEN_URL,
+    Contradiction,
+    kafka_contradictions,
+    oauth_contradictions,
+)
 from millstream.project.secrets import Secret
 
 _BOTH = {
@@ -108,10 +115,7 @@ def librdkafka_security(cluster: Cluster) -> Options:
             pairs = (("sasl.kerberos.keytab", "keyTab"), ("sasl.kerberos.principal", "principal"))
             found |= {name: given[option] for name, option in pairs if option in given}
         case mechanism:
-            _unfit(
-                f"Millstream's own clients don't support {mechanism}",
-                "use SCRAM-SHA-512 or OAUTHBEARER; a cluster can support several mechanisms",
-            )
+            raise AssertionError(mechanism)
     return found
 
 
@@ -145,17 +149,13 @@ def _stores(cluster: Cluster, found: Options) -> None:
 def _oidc(settings: Mapping[str, Any]) -> Options:
     own = _credentials(settings, "OAUTHBEARER")
     options = [settings.get(client) or {} for client in ("admin", "consumer", "producer")]
-    name = "sasl.oauthbearer.token.endpoint.url"
-    url = next((text(each[name]) for each in options if name in each), None)
-    if url is None:
-        _unfit(
-            f"OAUTHBEARER needs {name}", f"write it in producer:, consumer: and admin: as {name}: https://…"
-        )
+    _refuse(oauth_contradictions(settings))
+    url = next(text(each[TOKEN_URL]) for each in options if TOKEN_URL in each)
     found: Options = {
         "sasl.oauthbearer.method": "oidc",
         "sasl.oauthbearer.client.id": own["clientId"],
         "sasl.oauthbearer.client.secret": Secret(own["clientSecret"]),
-        name: url,
+        TOKEN_URL: url,
     }
     return found | ({"sasl.oauthbearer.scope": own["scope"]} if "scope" in own else {})
 
@@ -183,20 +183,12 @@ def _credentials(settings: Mapping[str, Any], mechanism: str) -> dict[str, str]:
 
 def _check(settings: Mapping[str, Any]) -> None:
     """Refuse settings that Java and librdkafka would interpret differently."""
-    protocol = text(settings.get("security_protocol") or "PLAINTEXT")
-    login_keys = [key for key in settings if key.startswith("sasl_")]
-    if login_keys and not protocol.startswith("SASL_"):
-        _unfit(
-            f"'{login_keys[0]}' has no effect: clients don't log in with security_protocol {protocol}",
-            "write security_protocol: SASL_SSL (or SASL_PLAINTEXT), or remove the option",
-        )
-    if protocol.startswith("SASL_") and not settings.get("sasl_mechanism"):
-        _unfit(f"{protocol} needs sasl_mechanism", "write sasl_mechanism: SCRAM-SHA-512, PLAIN, …")
-    if bool(settings.get("ssl_certificate_location")) != bool(settings.get("ssl_key_location")):
-        _unfit(
-            "a client certificate needs its key, and the key needs its certificate",
-            "write both ssl_certificate_location and ssl_key_location",
-        )
+    _refuse(kafka_contradictions({key: value for key, value in settings.items() if value is not None}))
+
+
+def _refuse(contradictions: Iterator[Contradiction]) -> None:
+    for found in contradictions:
+        _unfit(found.message, found.remedy)
 
 
 def _pem(cluster: Cluster, key: str) -> str:
@@ -227,4 +219,4 @@ def _value(value: Any) -> Value:
 
 
 def _unfit(message: str, remedy: str) -> NoReturn:
-    raise MillstreamError(Diagnostic("MS828", message, None, remedy))
+    raise MillstreamError(Diagnostic(KAFKA, message, None, remedy))

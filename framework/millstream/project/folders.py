@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from millstream.own_folder import OWN
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 
-OWN = ".millstream"
 BROKER = "broker"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,25 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from millstream.errors import Diagnostic, at, did_you_mean
 from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
+from millstream.project.logins import (
+    KAFKA,
+    REGISTRY,
+    Contradiction,
+    kafka_contradictions,
+    oauth_contradictions,
+    registry_contradictions,
+)
 from millstream.project.names import LONGEST, Environment, is_name
 from millstream.project.schema import Reader, Shape
 from millstream.project.secrets import Placeholder, Secret, is_secret_name, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
-from millstream.project.target_shapes import KafkaShape, NotificationShape, TablesShape, TargetShape
+from millstream.project.target_shapes import (
+    KafkaShape,
+    NotificationShape,
+    SchemaRegistryShape,
+    TablesShape,
+    TargetShape,
+)
 from millstream.project.values import Settings, Target
 from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, span
@@ -264,6 +279,9 @@ def _check(reader: Reader, shape: TargetShape) -> None:
         report(shape, "spark", "MS107", message, f"remove it: timezone: {shape.timezone} sets it")
     # With errors, a key may only be missing because it is misspelled.
     readable = all(each.severity == "warning" for each in reader.diagnostics)
+    if readable:
+        for owner, code, contradiction in _contradictions(shape):
+            report(owner, contradiction.key, code, contradiction.message, contradiction.remedy)
     for each in (shape.notifications or []) if readable else []:
         if wrong := _check_notification(each):
             report(each, "command" if each.command else "webhook", *wrong)
@@ -274,6 +292,25 @@ def _check(reader: Reader, shape: TargetShape) -> None:
             if not getattr(tables, key):
                 message = f"tables in {store.title} need '{key}'"
                 report(tables, "store", "MS108", message, f"add {key}: {example}")
+
+
+def _contradictions(shape: TargetShape) -> Iterator[tuple[Shape, str, Contradiction]]:
+    """Yield what contradicts in the logins of a target, with the code."""
+    kafka: Any = shape.kafka
+    if isinstance(kafka, KafkaShape):
+        written = _written(kafka)
+        for wrong in (*kafka_contradictions(written), *oauth_contradictions(written)):
+            yield kafka, KAFKA, wrong
+    registry: Any = shape.schema_registry
+    if isinstance(registry, SchemaRegistryShape):
+        for wrong in registry_contradictions(_written(registry)):
+            message = f"schema_registry: {wrong.message}"
+            yield registry, REGISTRY, replace(wrong, message=message)
+
+
+def _written(shape: Shape) -> dict[str, Any]:
+    """Return the settings that are written, in order, also if their environment variable is not set."""
+    return {key: value for key in shape.locations if (value := getattr(shape, key, None)) is not None}
 
 
 def _check_servers(kafka: Any) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.logins import REGISTRY, registry_contradictions
 from millstream.project.secrets import Secret, secrets_in
 from millstream.project.values import Target
 from millstream.text import Location
@@ -62,11 +63,8 @@ def client_settings(address: Address) -> dict[str, Any]:
         "max.retries": _RETRIES,
         "retries.wait.ms": _PAUSE,
     }
-    if "token" in given and "username" in given:
-        _unfit(address, "'token' and 'username' exclude each other", "keep one of them")
-    if ("username" in given) != ("password" in given):
-        missing = "password" if "username" in given else "username"
-        _unfit(address, f"a login needs '{missing}' too", f"add {missing}: …")
+    for wrong in registry_contradictions(given):
+        _unfit(address, wrong.message, wrong.remedy)
     if "username" in given:
         found["basic.auth.user.info"] = f"{given['username']}:{given['password']}"
     if "token" in given:
@@ -75,8 +73,6 @@ def client_settings(address: Address) -> dict[str, Any]:
             "bearer.auth.token": given["token"],
             "bearer.auth.logical.cluster": given.get("cluster", ""),
         }
-    if "key" in given and "certificate" not in given:
-        _unfit(address, "'key' needs 'certificate' too", "add certificate: …")
     for key, name in (("ca", "ca"), ("certificate", "certificate"), ("key", "key")):
         if key in given:
             found[f"ssl.{name}.location"] = _path(address, key, given[key])
@@ -105,4 +101,4 @@ def without_login(url: str) -> str:
 
 
 def _unfit(address: Address, message: str, remedy: str) -> NoReturn:
-    raise MillstreamError(Diagnostic("MS895", f"schema_registry: {message}", address.location, remedy))
+    raise MillstreamError(Diagnostic(REGISTRY, f"schema_registry: {message}", address.location, remedy))

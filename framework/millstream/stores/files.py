@@ -11,6 +11,7 @@ import msgspec
 
 from millstream.atomic import replace_file
 from millstream.decoding import from_json
+from millstream.own_folder import make_folder
 from millstream.project.folders import local_path
 
 T = TypeVar("T")
@@ -59,7 +60,7 @@ class LocalFiles:
     def write(self, path: str, content: bytes) -> None:
         """Replace a file atomically: concurrent readers see the old or the new content."""
         target = _path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         replace_file(target, content, sync=True)
 
     def remove(self, path: str) -> None:

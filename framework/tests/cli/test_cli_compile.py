@@ -121,10 +121,13 @@ def test_quiet_says_nothing_when_all_is_good(run, shop):
     assert run("compile", "--quiet") == (0, "", "")
 
 
-def test_a_selector_that_means_nothing_is_a_warning(run, shop):
+def test_a_selector_that_means_nothing_is_an_error_where_nothing_else_is_selected(run, shop):
     found = run("compile", "--select", "tag:nothing")
+    assert found.code == 2
+    assert found.err.startswith("error[MS603]")
+    found = run("compile", "--select", "tag:nothing", "totals")
     assert found.code == 0
-    assert found.err.startswith("warning[MS6")
+    assert found.err.startswith("warning[MS603]")
 
 
 def test_project_and_vars_from_options(run, shop, monkeypatch):

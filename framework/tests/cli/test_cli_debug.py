@@ -26,6 +26,7 @@ def test_the_chosen_target_is_shown_without_its_secrets(run, shop, monkeypatch):
     (shop / "profiles.yml").write_text(
         "shop:\n  target: local\n  outputs:\n    local: {}\n    live:\n      kafka:\n"
         "        bootstrap_servers: \"{{ env_var('BROKERS') }}\"\n"
+        "        security_protocol: SASL_SSL\n        sasl_mechanism: PLAIN\n"
         "        sasl_username: ann\n"
         "        sasl_password: \"{{ env_var('KAFKA_PASSWORD') }}\"\n"
         "      spark: {spark.hadoop.fs.s3a.secret.key: hunter2}\n"
@@ -128,6 +129,11 @@ def test_without_java_there_is_a_warning_with_a_remedy(run, shop, monkeypatch, t
     assert found.code == 0
     assert checks(found)["Java"]["state"] == "warning"
     assert "Java 17 or newer" in checks(found)["Java"]["remedy"]
+
+
+def test_options_of_spark_are_named_as_spark_names_them():
+    settings = {"spark": {"spark.driver.host": "h", "driver.memory": "2g"}}
+    assert dict(flat(settings)) == {"spark.driver.host": "h", "spark.driver.memory": "2g"}
 
 
 def test_what_is_named_like_a_secret_is_masked_wherever_it_came_from():

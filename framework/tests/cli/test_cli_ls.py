@@ -102,10 +102,10 @@ def test_an_argument_that_is_no_utf_8_is_told_as_json(run, shop):
     assert [d["code"] for d in found.json["diagnostics"]] == ["MS603"]
 
 
-def test_nothing_selected_is_a_warning(run, shop):
+def test_a_name_that_nothing_has_is_an_error(run, shop):
     found = run("ls", "--select", "totls")
-    assert (found.code, found.out) == (0, "")
-    assert "warning[MS6" in found.err
+    assert (found.code, found.out) == (2, "")
+    assert "error[MS603]" in found.err
     assert "totals" in found.err
 
 
@@ -118,6 +118,7 @@ def test_a_wrong_selector_is_an_error_with_a_caret(run, shop):
 
 def test_nothing_is_listed_of_a_broken_project(run, shop):
     (shop / "models/bad.sql").write_text("select x from {{ ref('nothing') }}")
+    (shop / "models/bad.yml").write_text("models: [")
     found = run("ls")
     assert (found.code, found.out) == (2, "")
     assert "models/bad.sql:1:" in found.err

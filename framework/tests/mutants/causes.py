@@ -15,12 +15,12 @@ _EVERYWHERE = (".toml", "profiles.yml")
 
 
 def unexplained(
-    files: Mapping[str, str], mutated: str, before: str, erring: Collection[str]
+    files: Mapping[str, str], mutated: str, former: str, before: str, erring: Collection[str]
 ) -> frozenset[str]:
     """Return the files whose errors are not explained by a mistake in `mutated`.
 
     If the mutated file has an error itself, that is all there is to say: what reads it is unknown. If it has none, its readers
-    may have errors, and what they pass on without an error of their own.
+    may have errors, and what they pass on without an error of their own. `former` is its path before a mistake that renames it.
     """
     if mutated in erring:
         return frozenset(erring) - {mutated}
@@ -30,7 +30,7 @@ def unexplained(
     while left:
         path = left.pop()
         names = {PurePath(path).stem, *_GIVEN.findall(files[path])}
-        names |= {*_GIVEN.findall(before)} if path == mutated else set()
+        names |= {PurePath(former).stem, *_GIVEN.findall(before)} if path == mutated else set()
         for other, text in files.items():
             if other not in reached and (
                 names & {*re.findall(r"\w+", text)} or PurePath(other).stem in names

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from mutants.everyday import everyday
 from mutants.lines import csv, toml, yaml
 from mutants.python import python
 from mutants.sql import sql
@@ -36,6 +37,8 @@ class Mutant:
     path: str
     mistake: str
     text: str
+    former: str
+    """The path before a mistake that renames the file; otherwise the same path."""
 
 
 def write_project(name: str, folder: Path) -> None:
@@ -70,14 +73,22 @@ def files_of(root: Path) -> list[Path]:
 
 
 def mutant(number: int, roots: dict[str, Path]) -> Mutant:
-    """Return a mutant by its number; each project gets its share, and each language in it."""
+    """Return a mutant by its number; each project gets its share, and each language in it.
+
+    Odd numbers are mistakes that people make as they edit, even ones those of random tokens and characters.
+    """
     random = Random(number)
     project = random.choice(PROJECTS)
     root = roots[project]
     files = files_of(root)
-    suffix = random.choices([".sql", ".yml", ".py", ".toml", ".csv"], [10, 5, 2, 1, 1])[0]
+    shares = [10, 5, 2, 1, 1] if number % 2 == 0 else [8, 8, 4, 1, 2]
+    suffix = random.choices([".sql", ".yml", ".py", ".toml", ".csv"], shares)[0]
     path = random.choice([each for each in files if each.suffix == suffix] or files)
     text = path.read_text(encoding="utf-8")
+    former = path.relative_to(root).as_posix()
+    if number % 2:
+        name, renamed, changed = everyday(former, text, random)
+        return Mutant(number, project, renamed, f"{path.suffix[1:]}_{name}", changed, former)
     if path.suffix == ".toml":
         # What is outside of the project's own tables means nothing to Millstream.
         start = text.index("[tool.millstream")
@@ -85,7 +96,7 @@ def mutant(number: int, roots: dict[str, Path]) -> Mutant:
         changed = text[:start] + changed
     else:
         name, changed = OPERATORS[path.suffix](text, random)
-    return Mutant(number, project, path.relative_to(root).as_posix(), f"{path.suffix[1:]}_{name}", changed)
+    return Mutant(number, project, former, f"{path.suffix[1:]}_{name}", changed, former)
 
 
 def mutants(numbers: range, roots: dict[str, Path]) -> Iterator[Mutant]:

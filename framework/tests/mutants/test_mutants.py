@@ -111,4 +111,4 @@ FILES = {
     ],
 )
 def test_what_explains_an_error(erring, wrong):
-    assert unexplained(FILES, "models/a.sql", FILES["models/a.sql"], erring) == wrong
+    assert unexplained(FILES, "models/a.sql", "models/a.sql", FILES["models/a.sql"], erring) == wrong

@@ -72,6 +72,7 @@ def run_all(numbers: range, folder: Path, output: Path) -> None:
 def attempt(mutant: Mutant, roots: dict[str, Path], root: Path) -> Trial:
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(roots[mutant.project], root)
+    (root / mutant.former).unlink()
     (root / mutant.path).write_text(mutant.text, encoding="utf-8", newline="")
     result = root.with_suffix(".json")
     result.unlink(missing_ok=True)
@@ -94,9 +95,11 @@ def attempt(mutant: Mutant, roots: dict[str, Path], root: Path) -> Trial:
     slow = f"compiling took {answer['seconds']:.1f} s of CPU" if answer["seconds"] > SECONDS else ""
     good = roots[mutant.project]
     files = {path.relative_to(good).as_posix(): path.read_text(encoding="utf-8") for path in files_of(good)}
-    before = files[mutant.path]
+    before = files.pop(mutant.former)
     files[mutant.path] = mutant.text
-    others = unexplained(files, mutant.path, before, {each.path for each in errors if each.path})
+    others = unexplained(
+        files, mutant.path, mutant.former, before, {each.path for each in errors if each.path}
+    )
     return Trial(
         *named,
         ended or slow,

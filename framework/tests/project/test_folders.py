@@ -3,7 +3,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.project.folders import OWN, broker_folder, folder_name, target_folder, target_of_folder
+from millstream.own_folder import OWN
+from millstream.project.folders import broker_folder, folder_name, target_folder, target_of_folder
 from millstream.project.values import Target
 
 NAMES = st.one_of(st.sampled_from(["broker", "Broker", ".", "..", "@62roker", "a/b", "kafka"]), st.text())

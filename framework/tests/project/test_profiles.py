@@ -11,6 +11,7 @@ from millstream.project.secrets import Secret
 from millstream.project.values import Settings, Target
 
 SHOP = Settings("shop", profile="shop")
+LOGIN = "security_protocol: SASL_SSL, sasl_mechanism: PLAIN, sasl_username: ann"
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,7 @@ shop:
       kafka:
         bootstrap_servers: a:9092,b:9092
         security_protocol: SASL_SSL
+        sasl_mechanism: PLAIN
         sasl_username: ann
         sasl_password: "{{ env_var('KAFKA_PASSWORD') }}"
         producer: {linger.ms: 100}
@@ -73,6 +75,7 @@ shop:
         "kafka": {
             "bootstrap_servers": "a:9092,b:9092",
             "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "PLAIN",
             "sasl_username": "ann",
             "sasl_password": Secret("swordfish"),
             "producer": {"linger.ms": 100},
@@ -237,7 +240,7 @@ def test_settings_may_come_from_the_environment(
 @pytest.mark.parametrize(
     "body",
     [
-        "kafka: {bootstrap_servers: 'x:9092', sasl_password: swordfish}",
+        f"kafka: {{bootstrap_servers: 'x:9092', {LOGIN}, sasl_password: swordfish}}",
         "kafka: {bootstrap_servers: 'x:9092', ssl_key_password: swordfish}",
         "spark: {spark.hadoop.fs.s3a.secret.key: swordfish}",
         "tables: {store: postgres, url: 'postgresql://ann:swordfish@db/shop'}",

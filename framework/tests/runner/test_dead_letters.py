@@ -121,3 +121,25 @@ def test_a_run_that_is_started_again_sends_no_letter_again(letters_shop, first_s
         shop.send(bad(6), event(7))
         run.until(lambda: 7 in [row["id"] for row in shop.values("plain")])
     assert letters(shop) == dict.fromkeys((0, 2, 3, 4, 6), 1)
+
+
+def sent(told):
+    """Return how many dead letters each query counted that stores no model."""
+    outcomes = [each.outcome for each in told if hasattr(each, "outcome")]
+    return {o.query: dict(o.counts.dead_letters) for o in outcomes if o.counts.dead_letters}
+
+
+def test_a_selection_sends_the_letters_of_what_it_reads(letters_shop, first_spark):
+    shop, source = letters_shop, "source.web.events"
+    shop.model("totals", TOTALS)
+    shop.send(event(0), bad(1))
+    _, told = built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    assert (letters(shop), sent(told)) == ({1: 1}, {"events_dead_letters": {source: 1}})
+    shop.model("plain", PLAIN)
+    shop.send(bad(2), event(3))
+    _, told = built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    assert (letters(shop), sent(told)) == ({1: 1}, {}), (
+        "the query of 'plain', which is not selected, sends them"
+    )
+    _, told = built(shop.root, first_spark)
+    assert (letters(shop), sent(told)) == ({1: 1, 2: 1}, {"events_topics": {source: 1}})

@@ -22,8 +22,8 @@ from millstream.cli.project import root_of, target_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.holders import Holder, holder_of
 from millstream.machine.locks import is_locked
+from millstream.own_folder import OWN
 from millstream.project.folders import (
-    OWN,
     broker_folder,
     checkpoints_of,
     folder_name,

@@ -11,8 +11,15 @@ from millstream.artifacts import MANIFEST, WrittenFiles, artifact_path, write_ar
 from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, cli_command
-from millstream.cli.output import finish
-from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
+from millstream.cli.output import finish_despite_errors
+from millstream.cli.project import (
+    compile_despite_errors,
+    concerned_by_errors,
+    end_if_invalid,
+    models_in,
+    root_of,
+    select_existing,
+)
 from millstream.collector import collector_paused
 from millstream.manifest import Compiled
 from millstream.project.settings import read_settings
@@ -35,32 +42,38 @@ if TYPE_CHECKING:
 def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     """Check the project and write its SQL and manifest.
 
-    All errors are reported, each with its location and remedy; nothing is written if there are any.
-    --select limits which SQL is written; the SQL of a single selected model is also printed.
+    All errors are reported, each with its location and remedy. --select limits which SQL is written; the SQL
+    of a single selected model is also printed. Nothing is written if a selected model, or one that it reads,
+    has an error. If only other models have errors, the SQL of the selected ones is written, but no manifest,
+    and the exit code is 0.
     """
     start = time.perf_counter()
     root = root_of(common)
-    compiled = compile_valid(
-        common, root, use_cache=not no_cache, check=_of_unit_tests, result={"models": []}
+    compiled = compile_despite_errors(
+        common, root, choice, use_cache=not no_cache, check=_of_unit_tests, result={"models": []}
     )
-    selection = select_nodes(common, compiled, choice)
+    selection = select_existing(common, compiled, choice)
+    diagnostics = [*compiled.diagnostics, *selection.diagnostics]
+    if choice.everything or concerned_by_errors(compiled, selection.ids):
+        end_if_invalid(common, compiled, {"models": []})
     ids = [id_ for id_ in selection.ids if id_ in compiled.sql]
     settings, _ = read_settings(root)
     written = write_artifacts(root, settings.target_path, compiled, None if choice.everything else ids)
-    diagnostics = [*compiled.diagnostics, *selection.diagnostics]
     text: str | None = None
     if len(ids) == 1 and not choice.everything:
         text = compiled.sql[ids[0]].strip("\n")
     elif not common.style.quiet:
         text = _summary(compiled, len(ids), settings.target_path, written, time.perf_counter() - start)
     result = {
-        "manifest": f"{settings.target_path}/{MANIFEST}",
+        "manifest": None if compiled.invalid else f"{settings.target_path}/{MANIFEST}",
         "models": [_model(compiled, id_, settings.target_path) for id_ in ids],
         "written": len(written.changed),
         "removed": list(written.removed),
         "from_cache": compiled.from_cache,
     }
-    return finish(common.style, diagnostics, result=result, text=text, models=models_in(compiled))
+    return finish_despite_errors(
+        common.style, diagnostics, result=result, text=text, models=models_in(compiled), failed=False
+    )
 
 
 def _of_unit_tests(project: Project, compiled: Compiled) -> list[Diagnostic]:

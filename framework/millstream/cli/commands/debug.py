@@ -160,9 +160,12 @@ def _problem(name: str, found: Diagnostic, *, warning: bool = False) -> Check:
 
 
 def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield settings by dotted key; values are masked if their key sounds like a secret."""
+    """Yield settings by dotted key; values are masked if their key sounds like a secret.
+
+    Spark's own options already begin with `spark.`, the key that they are below.
+    """
     for key, value in settings.items():
-        name = f"{above}{key}"
+        name = str(key) if above and str(key).startswith(above) else f"{above}{key}"
         if isinstance(value, dict):
             yield from flat(value, f"{name}.")
         else:

@@ -8,8 +8,14 @@ import click
 
 from millstream.cli.complete import complete_model
 from millstream.cli.options import Choice, Common, choosing, cli_command
-from millstream.cli.output import finish
-from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
+from millstream.cli.output import finish_despite_errors
+from millstream.cli.project import (
+    compile_despite_errors,
+    concerned_by_errors,
+    models_in,
+    root_of,
+    select_existing,
+)
 from millstream.collector import collector_paused
 from millstream.lineage.values import End, Lineage
 from millstream.manifest import Manifest
@@ -38,14 +44,15 @@ def command(
     """Show the lineage of models and columns.
 
     For a column, each dependency has a kind: its value is passed through (direct) or computed; filter, join,
-    group and order determine which rows there are. Without a name, the whole graph is shown.
+    group and order determine which rows there are. Without a name, the whole graph is shown. Errors in the
+    SQL of models are reported; the exit code is 2 only if what is shown depends on such a model.
     """
     from millstream.lineage.draw import as_data
     from millstream.lineage.find import find_end, lineage_of, whole_graph
 
     if name and not choice.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
-    compiled = compile_valid(common, root_of(common))
+    compiled = compile_despite_errors(common, root_of(common), choice)
     diagnostics = compiled.diagnostics
     if name:
         both = upstream == downstream
@@ -54,11 +61,17 @@ def command(
             compiled.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
         )
     else:
-        selection = select_nodes(common, compiled, choice)
+        selection = select_existing(common, compiled, choice)
         lineage = whole_graph(compiled.manifest, selection.ids)
         diagnostics += selection.diagnostics
-    text = _drawn(common.output, lineage, compiled.manifest)
-    return finish(common.style, diagnostics, result=as_data(lineage), text=text, models=models_in(compiled))
+    return finish_despite_errors(
+        common.style,
+        diagnostics,
+        result=as_data(lineage),
+        text=_drawn(common.output, lineage, compiled.manifest),
+        models=models_in(compiled),
+        failed=concerned_by_errors(compiled, {end.node for end in lineage.ends}),
+    )
 
 
 def _drawn(output: str, lineage: Lineage, manifest: Manifest) -> str | Text:

@@ -10,8 +10,14 @@ from msgspec.structs import asdict
 
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, cli_command
-from millstream.cli.output import finish
-from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
+from millstream.cli.output import finish_despite_errors
+from millstream.cli.project import (
+    compile_despite_errors,
+    concerned_by_errors,
+    models_in,
+    root_of,
+    select_existing,
+)
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import ManifestNode
@@ -50,23 +56,25 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_ke
     """List the nodes of the project.
 
     One node per line, in the order of the graph: `project.folder.model`. --output chooses what is printed:
-    the name, the path of the file, or (by default) a selector that selects only this node.
+    the name, the path of the file, or (by default) a selector that selects only this node. Errors in the SQL
+    of models are reported; the exit code is 2 only if such a model, or what reads it, is selected.
     """
     if output_keys and not common.style.json:
         raise click.UsageError("--output-keys needs --output json")
     keys = keys_of(output_keys)
-    compiled = compile_valid(common, root_of(common), result={"nodes": []})
-    selection = select_nodes(common, compiled, choice, with_tests=True)
+    compiled = compile_despite_errors(common, root_of(common), choice, result={"nodes": []})
+    selection = select_existing(common, compiled, choice, with_tests=True)
     nodes = [compiled.manifest.nodes[id_] for id_ in selection.ids]
     if kinds and "all" not in kinds:
         nodes = [node for node in nodes if node.kind in kinds]
     lines = lines_of(nodes, common.output)
-    return finish(
+    return finish_despite_errors(
         common.style,
         [*compiled.diagnostics, *selection.diagnostics],
         result={"nodes": [as_data(node, keys) for node in nodes]},
         text="\n".join(lines) if lines else None,
         models=models_in(compiled),
+        failed=concerned_by_errors(compiled, selection.ids),
     )
 
 

@@ -24,6 +24,7 @@ from millstream.machine.server.log import address_in_use, last_lines
 from millstream.machine.server.process import is_alive, launch, stop
 from millstream.machine.server.program import Installed, Program
 from millstream.machine.server.state import read_pid, read_state, write_state
+from millstream.own_folder import make_folder
 
 _START = 180.0  # under load, a JVM takes more than a minute
 _LOCK = 90.0
@@ -83,7 +84,7 @@ def shared(program: Program, root: Path, progress: Progress | None = None) -> It
     check_system()
     folder = program.folder(root)
     with _reporting_write_errors(program, folder):
-        folder.path.mkdir(parents=True, exist_ok=True)
+        make_folder(folder.path)
     with opened(folder.users_lock) as user:
         with _reporting_write_errors(program, folder):
             _join(program, folder, user, progress)

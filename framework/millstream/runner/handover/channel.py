@@ -22,6 +22,7 @@ from millstream.atomic import replace_file
 from millstream.decoding import from_json
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.locks import is_locked
+from millstream.own_folder import make_folder
 from millstream.project.folders import checkpoints_of, local_path, target_folder
 from millstream.project.values import Target
 from millstream.runner.handover.values import Answer, Finished, Hello, Refused, Request
@@ -83,7 +84,7 @@ def listening(target: Target, root: Path, handle: Handle) -> Iterator[None]:
         content = msgspec.json.encode(_Address(server.getsockname()[1], address))
         files = [folder / _FILE for folder in _folders(target, root)]
         for file in files:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(file.parent)
             replace_file(file, content, mode=0o600)
         ended, requests = threading.Event(), _Requests(handle)
         workers: list[threading.Thread] = []

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from millstream.own_folder import make_folder
+
 _CONFIGURATION = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -26,7 +28,7 @@ appender.file.strategy.max = 3
 
 def configuration(folder: Path) -> Path:
     """Write log4j's configuration; return its file."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     file = folder / "log4j2.properties"
     file.write_text(_CONFIGURATION.format(log=(folder / "spark.log").as_posix()), encoding="utf-8")
     return file
@@ -35,7 +37,7 @@ def configuration(folder: Path) -> Path:
 @contextmanager
 def redirected_stderr(folder: Path) -> Iterator[None]:
     """Redirect standard error of new processes to a file: Java writes to it before log4j is configured."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     terminal = os.dup(2)
     with (folder / "java.log").open("ab") as file:
         os.dup2(file.fileno(), 2)

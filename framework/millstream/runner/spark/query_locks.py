@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from millstream.decoding import from_json
 from millstream.machine.holders import Holder, holder_of, sign
 from millstream.machine.locks import is_locked, opened, try_lock, wait_for_lock
+from millstream.own_folder import make_folder
 from millstream.stores.files import Files, path_in
 
 _log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class LocalLocks:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder / FOLDER
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         self._stack = stack
         self._own: set[str] = set()
 

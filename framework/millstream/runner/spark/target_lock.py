@@ -18,6 +18,7 @@ from pathlib import Path
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.holders import Holder, holder_of, signed, this_process
 from millstream.machine.locks import opened, try_lock, wait_for_lock
+from millstream.own_folder import make_folder
 from millstream.project.folders import local_path
 from millstream.runner.spark.jvm_process import kill_jvm
 from millstream.runner.spark.query_locks import LocalLocks, QueryLocks, Sign, Signs, local_holder
@@ -41,7 +42,7 @@ def target_lock(
     if sys.platform == "win32":
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with opened(folder / LOCK) as handle:
         if not try_lock(handle, shared=shared):
             holder = holder_of(folder / LOCK) or local_holder(folder)
