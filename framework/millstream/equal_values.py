@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from millstream.expressions import Expression, Ref, render
-from millstream.meaning import Depths, function_digests, leaves_of
+from millstream.leaves import leaves_of
+from millstream.meaning import Depths, function_digests
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Node, TableScan
 from millstream.plan.traits import traits_of

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec import Struct
 
 from millstream.expressions import Expression
+from millstream.leaves import Leaves, leaves_of
 from millstream.physical.meanings import Meanings, digest
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import (
@@ -73,7 +74,7 @@ def meanings(
             continue
         model = catalog.models[id_]
         if id_ in edited:
-            ends = Depths({}, {}, {key: name for key, name in names.items() if name != id_}, {})
+            ends = Depths({}, {}, {key: name for key, name in names.items() if name != id_}, None)
             own[id_] = _meaning(ends, root, model)
         whole[id_] = _meaning(deep, root, model)
     return ModelMeanings(own, whole)
@@ -81,16 +82,6 @@ def meanings(
 
 def function_digests(catalog: Catalog) -> dict[str, str]:
     return {name: function.digest for name, function in catalog.functions.items()}
-
-
-def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> dict[str, str]:
-    """Return facts about sources and seeds besides their names; `seeds` has digests of rows by id."""
-    topics = {
-        id_: f"{t.topic} {t.format.identity} {t.key_type} {t.key_format.identity}"
-        + (" versions" if t.versions else "")
-        for id_, t in catalog.topics.items()
-    }
-    return topics | {id_: seeds.get(id_, "") for id_ in catalog.seeds}
 
 
 def _meaning(depths: Depths, root: Node, model: ModelSpec) -> ModelMeaning:
@@ -110,12 +101,12 @@ class Depths(Meanings):
         functions: Mapping[str, str],
         roots: Mapping[str, Node],
         ends: Mapping[int, str],
-        leaves: Mapping[str, str],
+        leaves: Leaves | None,
     ) -> None:
         super().__init__(functions, roots)
         self._ends = ends
         self._leaves = leaves
-        """Facts about sources and seeds besides their names."""
+        """Facts about sources and seeds besides their names; without them, a relation is its name."""
         self._rows: dict[int, str] = dict(ends)
         self._read: dict[int, tuple[str, ...]] = {id_: (name,) for id_, name in ends.items()}
         """The relations that each node reads, sorted."""
@@ -132,11 +123,11 @@ class Depths(Meanings):
             case TableScan() if (root := self._roots.get(below.relation)) is not None:
                 return self.column(root, way)
             case Decode() if self._leaves and way.lower() not in self._made(below):
-                # The declared type decides how a value is read, so another type is another column.
-                return f"{below.relation}.{way.lower()} {below.column(way).type}"
+                return self._leaf(below, way)
+            case TableScan() if self._leaves and below.relation in self._leaves.tables:
+                return self._leaf(below, way)
             case SeedScan():
-                leaf = self._leaves.get(below.relation, "")
-                return f"{below.relation}.{way.lower()} {below.column(way).type} {leaf}"
+                return self._leaf(below, way)
             case Stateful() | Opaque():
                 return f"{self.rows(below)}.{way.lower()}"
             case Union():
@@ -145,6 +136,11 @@ class Depths(Meanings):
                 return f"union({', '.join(sides)})"
             case _:
                 return self._computed_by(below, way)
+
+    def _leaf(self, node: Node, name: str) -> str:
+        """Return a column of a source or seed: its type, and how its values are read, make it another one."""
+        facts = self._leaves.column(node.relation, name) if self._leaves else ""
+        return f"{node.relation}.{name.lower()} {node.column(name).type} {facts}"
 
     def of(self, node: Node, expression: Expression) -> str:
         text = super().of(node, expression)
@@ -159,7 +155,9 @@ class Depths(Meanings):
     def _relation(self, relation: str) -> str:
         """Return the meaning of a whole relation that an expression reads by name."""
         root = self._roots.get(relation)
-        return f"{relation} {self._leaves.get(relation, '')}" if root is None else self._all(root)
+        if root is not None:
+            return self._all(root)
+        return f"{relation} {self._leaves.whole(relation) if self._leaves else ''}"
 
     def _all(self, node: Node) -> str:
         columns = (f"{c.name.lower()} {self.column(node, c.name)}" for c in node.columns)
@@ -215,7 +213,7 @@ class Depths(Meanings):
             case TopicScan() | TableScan() if (root := self._roots.get(node.relation)) is not None:
                 return [self.rows(root), type(node).__name__]
             case TopicScan() | TableScan() | SeedScan():
-                return [node.relation, self._leaves.get(node.relation, "")]
+                return [node.relation, self._leaves.rows_of(node) if self._leaves else ""]
             case Decode():
                 # A record in a model's topic is a row of the model.
                 return below if self._made(node) else [*below, node.on_bad_record, *node.unique_by]

@@ -174,8 +174,10 @@ def physical_of(
     """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
     references = reference_outputs(topology.plan, topology.catalog.references)
     settings = physical_settings(topology.catalog)
+    # Of what an environment reads from production, the definitions count as well.
+    tables = reference_outputs(topology.signed, topology.catalog.topics)
     return physical_plan(
-        topology.plan, settings, lock, references, topology.signed, only, cache=topology.kept
+        topology.plan, settings, lock, references, topology.signed, tables, only, cache=topology.kept
     )
 
 

@@ -9,6 +9,7 @@ from millstream.expressions import Expression
 from millstream.formats import KEY
 from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import (
+    DEFAULT_ISOLATION,
     VERSION_COLUMNS,
     Catalog,
     FunctionSpec,
@@ -28,7 +29,7 @@ from millstream.types import STRING
 
 _PASSED_ON = ("state", "group", "optimize", "on_bad_record")
 """Options that the plan passes on."""
-_ISOLATION, _DEFAULT = "isolation.level", "read_committed"
+_ISOLATION = "isolation.level"
 
 
 def base_catalog(
@@ -76,11 +77,11 @@ def _isolation_levels(project: Project) -> dict[str, str]:
     consumer = dict(kafka.get("consumer") or {}) if isinstance(kafka, Mapping) else {}
     levels = {
         f"source.{topic.id}": str(
-            {**consumer, **(topic.options.get("options") or {})}.get(_ISOLATION, _DEFAULT)
+            {**consumer, **(topic.options.get("options") or {})}.get(_ISOLATION, DEFAULT_ISOLATION)
         )
         for topic in project.sources.values()
     }
-    return {id_: level for id_, level in levels.items() if level != _DEFAULT}
+    return {id_: level for id_, level in levels.items() if level != DEFAULT_ISOLATION}
 
 
 def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expression], ...]) -> TopicSpec:

@@ -11,7 +11,9 @@ from millstream.formats import Encoding, format_of
 from millstream.formats.format import Fields
 
 SCHEMA = "schema"
-"""The fact whose content is a digest, which says nothing to people."""
+PRECEDING = "preceding fields"
+DIGESTS = (SCHEMA, PRECEDING)
+"""The facts whose content is a digest, which says nothing to people."""
 
 
 def reading_of(encoding: Encoding, fields: Fields, column: str) -> Mapping[str, str]:
@@ -21,11 +23,24 @@ def reading_of(encoding: Encoding, fields: Fields, column: str) -> Mapping[str, 
     """
     found = format_of(encoding)
     if encoding.schema and found.schemas is not None and found.schemas.reading is not None:
-        return found.schemas.reading(encoding.schema, encoding.message, column)
+        facts = found.schemas.reading(encoding.schema, encoding.message, column)
+        if only_schema(encoding):
+            return facts
+        # The schema that a value was written with says where its fields are.
+        return {fact: content for fact, content in facts.items() if fact != PRECEDING}
     if found.by_position:
         names = [field.name.lower() for field in fields]
         return {"position": str(names.index(column.lower()) + 1)} if column.lower() in names else {}
     return {}
+
+
+def only_schema(encoding: Encoding) -> str:
+    """Return a digest of the only schema with which values can have been written; empty without one."""
+    language = format_of(encoding).schemas
+    if not encoding.schema or encoding.writers or language is None or not language.by_writer:
+        return ""
+    assert language.reading is not None
+    return language.reading(encoding.schema, encoding.message, "")[SCHEMA]
 
 
 def digest(content: object) -> str:

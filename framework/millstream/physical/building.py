@@ -197,7 +197,7 @@ def build(
     with_headers = frozenset(each.relation for each in dead_letters)
     reads = sources(order, views, with_headers, recipe.good)
     at_rest = static_reads(order, views)
-    maintaining = maintaining_of(order, targets, at_rest, views, settings)
+    maintaining = maintaining_of(order, live, targets, at_rest, views, settings)
     called = maintaining_functions(order)
     decoding, encoding = decoders(order, fails_by), encoders(recipe.outputs)
     functions = _functions(order, decoding)

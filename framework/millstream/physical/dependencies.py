@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from millstream.expressions import Expression
-from millstream.formats.reading import SCHEMA, reading_of
+from millstream.formats.reading import DIGESTS, only_schema, reading_of
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Dependency, PhysicalSettings
+from millstream.plan.from_sql.catalog import DEFAULT_ISOLATION
 from millstream.plan.nodes import (
     Aggregate,
     Binary,
@@ -43,15 +44,19 @@ class Dependencies:
     def __init__(
         self,
         written: Mapping[str, Output],
+        references: Mapping[str, Output],
         passing: Passing,
         meanings: Meanings,
         settings: PhysicalSettings,
     ) -> None:
         self._written = written
+        self._references = references
+        """The tables of reference topics. No model writes their records, so nothing is below them."""
         self._passing = passing
         self._meanings = meanings
         self._seeds = settings.seeds
         self._libraries = settings.libraries
+        self._isolation = settings.isolation
         self._columns: dict[tuple[int, str], Found] = {}
         self._described: set[int] = set()
         self._rows: dict[int, Found] = {}
@@ -116,6 +121,8 @@ class Dependencies:
                 return self.rows(output.input) | self._tests(output, output.input)
             case TableScan(changes=True) if self._is_maintained(node.relation):
                 return _NONE  # after an edit, its differences come as changes
+            case TableScan() if (table := self._references.get(node.relation)) is not None:
+                return self._reference(table)
             case TableScan() | SeedScan():
                 return self._relation(node.relation)
             case Binary():
@@ -150,13 +157,43 @@ class Dependencies:
         """Return what the rows of a relation at rest depend on."""
         if (rows := self._seeds.get(id_)) is not None:
             return frozenset((Dependency("seed", id_.partition(".")[2], rows),))
+        if (reference := self._references.get(id_)) is not None:
+            # An expression that reads a whole relation does not say which columns it needs.
+            names = reference.input.names
+            return self._reference(reference).union(*(self._of_reference(reference, name) for name in names))
         if (output := self._written.get(id_)) is None:
             return _NONE
         root = output.input
         columns = sorted(f"{c.name.lower()} {self._meanings.column(root, c.name)}" for c in root.columns)
         sql = digest("\n".join((self._passing.rows(root), *columns)))
         table = Dependency("table", id_.partition(".")[2], sql)
-        return self.stored(output, root) | {table}
+        return self.stored(output, root).union((table,), self._levels(root))
+
+    def _reference(self, table: Output) -> Found:
+        """Return what decides which rows a reference topic's table has."""
+        found = self.rows(table.input)
+        scans = (each for each in in_order((table.input,)) if isinstance(each, TopicScan))
+        parts = [self._passing.rows(table.input), str(table.materialization), *(each.topic for each in scans)]
+        # Which records are bad is part of it, since a reference topic's query reads all columns.
+        parts += sorted(f"{each.name} {each.content}" for each in found if each.kind == "bad")
+        rows = Dependency("reference", table.model.partition(".")[2], digest("\n".join(parts)))
+        others = (each for each in found if each.kind != "bad")
+        return frozenset(others).union((rows,), self._levels(table.input))
+
+    def _levels(self, root: Node) -> Iterator[Dependency]:
+        """Yield the isolation levels of a table's topics; those of a query's own topics are its settings."""
+        for each in in_order((root,)):
+            if isinstance(each, TopicScan):
+                level = self._isolation.get(each.relation, DEFAULT_ISOLATION)
+                name = f"isolation level of {each.relation.partition('.')[2]}"
+                yield Dependency("reading", name, level)
+
+    def _of_reference(self, table: Output, name: str) -> Found:
+        """Return what a column of a reference topic's table depends on, and how it is calculated."""
+        self._describe(table.input)
+        what = f"{table.model.partition('.')[2]}.{name.lower()}"
+        calculation = Dependency("calculation", what, self._meanings.column(table.input, name))
+        return self._column(table.input, name) | {calculation}
 
     def _by_columns(self, node: Decode) -> Found:
         """Return that bad records are left out by columns, which older records don't say."""
@@ -164,7 +201,7 @@ class Dependencies:
             return _NONE
         key = ("_key",) if node.key else ()
         whole = (*key, *(field.name.lower() for field in node.fields)) if node.unique_by else ()
-        return self._deciding(node, ("", *whole))
+        return self._deciding(node, ("", *whole)).union(_whole_schema(node))
 
     def _bad(self, node: Node, condition: Expression) -> Found:
         """Return what decides which records a filter leaves out because they are bad."""
@@ -231,6 +268,9 @@ class Dependencies:
             output = None
         if output is not None and name.lower() in output.input.by_name:
             return self._column(output.input, name)
+        table = self._references.get(node.relation) if isinstance(node, TableScan) else None
+        if table is not None and name.lower() in table.input.by_name:
+            return self._of_reference(table, name)
         found = node.column(name)
         read = f"{node.relation.partition('.')[2]}.{name.lower()}"
         own = Dependency("type", read, f"{found.type}{'' if found.nullable else ' not null'}")
@@ -254,7 +294,13 @@ def _reading(node: Decode, name: str, read: str) -> Iterator[Dependency]:
             return  # what Kafka adds to a record, such as its offset
         facts = reading_of(node.format, fields, name)
     for fact, content in facts.items():
-        yield Dependency("schema" if fact == SCHEMA else "reading", f"{fact} of {read}", content)
+        yield Dependency("schema" if fact in DIGESTS else "reading", f"{fact} of {read}", content)
+
+
+def _whole_schema(node: Decode) -> Iterator[Dependency]:
+    """Yield the schema of all fields, if a value that was written with another one is bad."""
+    if schema := only_schema(node.format):
+        yield Dependency("schema", f"schema of {node.relation.partition('.')[2]}", schema)
 
 
 def _joined(found: list[Found]) -> Found:

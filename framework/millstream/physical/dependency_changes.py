@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from millstream.physical.differences import code, is_digest, plain
 from millstream.physical.values import Dependency
 
 _Named = Mapping[tuple[str, str], Dependency]
@@ -48,6 +49,13 @@ def _changed(old: Dependency, new: Dependency) -> str:
             return f"the {new.name} changed"
         case "seed":
             return f"the rows of seed {new.name} changed"
+        case "reference":
+            return f"the records of {new.name} are read in another way"
+        case "calculation":
+            before, after = code(plain(old.content)), code(plain(new.content))
+            if before == after or is_digest(old.content + new.content):
+                return f"{new.name} is calculated in another way"
+            return f"{new.name} is calculated as {after} instead of {before}"
         case "table":
             return f"the SQL of table {new.name} changed"
         case "test" | "stop":

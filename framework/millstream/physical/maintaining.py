@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from millstream.expressions import Expression, quoted, render
 from millstream.physical.meanings import digest
 from millstream.physical.values import (
     Maintaining,
@@ -15,11 +16,12 @@ from millstream.physical.values import (
     Target,
 )
 from millstream.physical.view_names import Views
-from millstream.plan.nodes import Maintained, Node
+from millstream.plan.nodes import Maintained, Node, Output
 
 
 def maintaining_of(
     order: Iterable[Node],
+    outputs: Sequence[Output],
     targets: Sequence[Target],
     reads: Iterable[StaticRead],
     views: Views,
@@ -29,7 +31,7 @@ def maintaining_of(
     node = next((each for each in order if isinstance(each, Maintained)), None)
     if node is None:
         return None
-    (target,) = targets
+    ((target, output),) = zip(targets, outputs, strict=True)
     assert isinstance(target, TableOutput)
     by_relation = {read.relation: read for read in reads}
     return Maintaining(
@@ -37,12 +39,17 @@ def maintaining_of(
         target,
         node.maintenance,
         tuple(by_relation[relation] for relation in node.maintenance.relations),
-        _digest(node, target, settings),
+        _digest(node, output, target, settings),
+        " or ".join(f"coalesce({_of_new(check.wrong)}, false)" for check in output.checks if check.keeps_out),
     )
 
 
 def maintaining_functions(order: Iterable[Node]) -> tuple[str, ...]:
     return tuple(name for node in order if isinstance(node, Maintained) for name in node.called)
+
+
+def _of_new(expression: Expression) -> str:
+    return f"({render(expression, lambda ref: f'n.{quoted(ref.column)}')})"
 
 
 def statements(plan: Maintaining) -> Iterator[tuple[str, str]]:
@@ -67,8 +74,9 @@ def statements(plan: Maintaining) -> Iterator[tuple[str, str]]:
     )
 
 
-def _digest(node: Maintained, target: TableOutput, settings: PhysicalSettings) -> str:
+def _digest(node: Maintained, output: Output, target: TableOutput, settings: PhysicalSettings) -> str:
     """Return a digest that changes whenever all rows must be computed again."""
+    checks = (check.wrong for check in output.checks if check.keeps_out)
     parts = [
         node.maintenance.whole,
         *([node.maintenance.weighted] if node.maintenance.weighted else []),
@@ -79,5 +87,7 @@ def _digest(node: Maintained, target: TableOutput, settings: PhysicalSettings) -
         *(settings.seeds.get(relation, "") for relation in node.maintenance.relations),
         *(settings.functions.get(name, "") for name in node.called),
         *(str(sorted(settings.libraries.get(name, {}).items())) for name in node.called),
+        *sorted(f"but not {render(each)}" for each in checks),
+        *(f"{each.name} {render(each.expression)}" for each in output.extras),
     ]
     return digest("\n".join(parts))

@@ -52,6 +52,7 @@ def physical_plan(
     lock: Lock | None = None,
     references: Sequence[Output] = (),
     written: Plan | None = None,
+    tables: Sequence[Output] = (),
     only: Collection[str] | None = None,
     *,
     views: bool = False,
@@ -59,7 +60,8 @@ def physical_plan(
 ) -> Physical:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
 
-    `written` is the plan before any rule; signatures come from it. `only` are names of queries: the others
+    `written` is the plan before any rule; signatures come from it, and from the `tables` of all reference
+    topics that it reads. `only` are names of queries: the others
     are skipped, which saves most of the work. `views` includes views that no model reads. `cache` has
     stateful queries that were planned before; with it, queries have no SQL and can only be compared.
     """
@@ -67,9 +69,11 @@ def physical_plan(
     drafts = _draft(stored, settings, lock)
     recipes = [recipe for recipe in drafts.stateless if only is None or recipe.name in only]
     chosen = [each for each in drafts.assigned if only is None or each.name in only]
-    signatures = Signatures(settings, written or plan)
+    signatures = Signatures(settings, written or plan, tables)
     built = [build(recipe, settings, signatures, sql=cache is None) for recipe in recipes]
-    stateful = _stateful(drafts.stateful, chosen, settings, signatures, cache, written or plan)
+    stateful = _stateful(
+        drafts.stateful, chosen, settings, signatures, cache, Plan((*tables, *(written or plan).outputs))
+    )
     lock_separations = [Separation(model, why) for each in drafts.assigned for model, why in each.why]
     rebuilt = {each.name: replace(each, members=stateful[each.name].members) for each in chosen}
     return Physical(

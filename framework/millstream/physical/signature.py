@@ -43,7 +43,7 @@ class _Upstream(Struct, frozen=True):
 class Signatures:
     """The states of queries over one plan."""
 
-    def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
+    def __init__(self, settings: PhysicalSettings, written: Plan, references: Sequence[Output] = ()) -> None:
         functions = settings.functions
         self._meanings = Meanings(functions)
         self._written = {output.model: output.input for output in written.outputs}
@@ -51,7 +51,8 @@ class Signatures:
         """As written."""
         self._passing = Passing(self._written, self._written_meanings)
         outputs = {output.model: output for output in written.outputs}
-        self._dependencies = Dependencies(outputs, self._passing, self._written_meanings, settings)
+        tables = {output.model: output for output in references}
+        self._dependencies = Dependencies(outputs, tables, self._passing, self._written_meanings, settings)
         self._places = settings.places
         self._retained: list[Sequence[Output]] = []
         """Keeps nodes alive: results are stored by `id`, which Python would reuse for other nodes."""

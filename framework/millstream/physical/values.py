@@ -190,7 +190,9 @@ class PerBatch(Struct, frozen=True, tag="batch"):
     deliveries: tuple[Delivery, ...]
 
 
-DependencyKind = Literal["type", "reading", "schema", "seed", "table", "test", "stop", "library", "bad"]
+DependencyKind = Literal[
+    "type", "reading", "schema", "seed", "table", "test", "stop", "library", "bad", "reference", "calculation"
+]
 """Wrong values of a `bad` column make records bad.
 
 A `test` keeps rows out; a `stop` is one that lets no wrong row be stored, and stops the query."""
@@ -314,7 +316,9 @@ class Maintaining(Struct, frozen=True):
     inputs: tuple[StaticRead, ...]
     """By the order of `maintenance.relations`."""
     digest: str
-    """Of all that decides which rows the SQL gives, besides the rows of tables."""
+    """Of all that decides which rows are stored, besides the rows of tables."""
+    kept_out: str = ""
+    """A condition on the new rows `n` that the table must not have because of a data test; empty if none."""
 
 
 class Query(Struct, frozen=True):

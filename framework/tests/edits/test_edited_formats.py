@@ -23,6 +23,23 @@ def avro(**more):
     return json.dumps({"type": "record", "name": "R", "fields": fields})
 
 
+def ordered(*names):
+    return json.dumps({"type": "record", "name": "R", "fields": [{"name": n, "type": "int"} for n in names]})
+
+
+def nested(*names):
+    inner = {"type": "record", "name": "I", "fields": [{"name": n, "type": "int"} for n in names]}
+    return avro(a={"type": inner})
+
+
+def symbols(*names):
+    return avro(a={"type": {"type": "enum", "name": "E", "symbols": names}})
+
+
+def days(logical):
+    return avro(a={"type": {"type": "long", "logicalType": logical}})
+
+
 def proto(a, b, c=3):
     return f'syntax = "proto3"; message R {{ int32 a = {a}; int32 b = {b}; int32 c = {c}; }}'
 
@@ -37,6 +54,16 @@ def proto(a, b, c=3):
         (avro(), avro(a={"default": 1}), "rebuild", "the default of s.pairs.a is 1 instead of none"),
         (avro(), avro(a={"aliases": ["old"]}), "rebuild", "the aliases of s.pairs.a is old instead of none"),
         (avro(), avro(c={"doc": "other", "default": 5}), "same", ""),
+        (avro(), ordered("b", "a", "c"), "rebuild", "the preceding fields of s.pairs.a changed"),
+        (avro(), ordered("a", "c", "b"), "rebuild", "the preceding fields of s.pairs.b changed"),
+        (avro(), ordered("c", "b", "a"), "rebuild", "the preceding fields of s.pairs.a changed"),
+        (avro(), ordered("a", "b", "d"), "same", ""),
+        (avro(), ordered("a", "b", "c", "d"), "same", ""),
+        (avro(c={"type": "long"}), ordered("c", "a", "b"), "rebuild", "the preceding fields of s.pairs.a changed"),
+        (nested("x", "y"), nested("y", "x"), "rebuild", "key is `a struct<y:int,x:int> not null`"),
+        (symbols("U", "V"), symbols("V", "U"), "rebuild", "the schema of s.pairs.a changed"),
+        (avro(a={"type": ["null", "int"]}), avro(a={"type": ["int", "null"]}), "rebuild", "the schema of s.pairs.a changed"),
+        (days("timestamp-millis"), days("timestamp-micros"), "rebuild", "the schema of s.pairs.a changed"),
         (proto(1, 2), proto(2, 1), "rebuild", "the number of s.pairs.a is 2 instead of 1"),
         (proto(1, 2), proto(1, 2, 4), "same", ""),
     ],
@@ -91,3 +118,23 @@ def test_how_old_keys_are_read(tmp_path, format_, before, after):
         found.append(queries(shop)["model.sums"])
     verdicts = [fit(each, new_record("", found[0], {}), Deployed({})).kind for each in found]
     assert verdicts == ["same", "same", "rebuild"]
+
+
+@pytest.mark.parametrize(
+    ("on_bad", "verdict"), [("fail", "same"), ("skip", "mixed"), ("dead_letter", "mixed")]
+)
+def test_a_field_more_makes_old_records_bad(tmp_path, on_bad, verdict):
+    shop = Shop(tmp_path, "")
+    shop.model(
+        "sums",
+        "{{ config(materialized='table', unique_key='a') }} "
+        "select a, sum(b) as total from {{ source('s', 'pairs') }} group by a",
+    )
+    shop.write(
+        "models/s.yml", SOURCE.format(f"format: avro, schema: schemas/r.avsc, on_bad_record: {on_bad}")
+    )
+    found = []
+    for text in (ordered("a", "b"), ordered("a", "b", "c")):
+        shop.write("schemas/r.avsc", text)
+        found.append(queries(shop)["model.sums"])
+    assert fit(found[1], new_record("", found[0], {}), Deployed({})).kind == verdict

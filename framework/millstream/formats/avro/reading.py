@@ -9,7 +9,7 @@ import msgspec
 
 from millstream.formats.avro.parse import parse_schema
 from millstream.formats.avro.types import AvroType, Dictionary, List, Named, Record, Schema, Union
-from millstream.formats.reading import SCHEMA, digest
+from millstream.formats.reading import PRECEDING, SCHEMA, digest
 
 _parsed = cache(parse_schema)
 
@@ -18,6 +18,7 @@ def reading(text: str, message: str, column: str) -> Mapping[str, str]:  # noqa:
     schema = _parsed(text)
     if not column or not isinstance(schema.root, Record):
         return {SCHEMA: digest(_parts(schema, schema.root))}
+    preceding: list[object] = []
     for field in schema.root.fields:
         if field.name.lower() == column.lower():
             default = msgspec.json.encode(field.default).decode() if field.has_default else "none"
@@ -25,7 +26,9 @@ def reading(text: str, message: str, column: str) -> Mapping[str, str]:  # noqa:
                 "default": default,
                 "aliases": ", ".join(sorted(field.aliases)) or "none",
                 SCHEMA: digest(_parts(schema, field.of)),
+                PRECEDING: digest(preceding),
             }
+        preceding += _parts(schema, field.of)
     return {}
 
 

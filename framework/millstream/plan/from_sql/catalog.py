@@ -28,6 +28,8 @@ from millstream.types import STRING, TIMESTAMP, Type
 
 RELAYS = "_millstream."
 """The prefix of relay topics."""
+DEFAULT_ISOLATION = "read_committed"
+"""The isolation level at which topics are read."""
 
 
 VERSION_COLUMNS = (Column(VALID_FROM, TIMESTAMP), Column(VALID_TO, TIMESTAMP))
