@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
@@ -20,10 +19,10 @@ from millstream.formats.text_values import (
     exact,
     number,
     of_seconds,
+    read_base64,
     read_date,
     read_text,
     read_time,
-    special,
     whole,
 )
 from millstream.formats.values import UnfitError, utf8
@@ -46,6 +45,8 @@ from millstream.types import (
 )
 
 _TEXT_OF_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""What JSON has no numbers for; CSV and XML have more names."""
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
@@ -200,8 +201,8 @@ def _scalar(found: Any, type_: Type) -> Any:
             return _whole(found, type_)
         case _ if type_ in {FLOAT, DOUBLE} and is_number:
             return number(found, type_)
-        case _ if type_ in {FLOAT, DOUBLE} and is_text:
-            return special(found, type_)
+        case _ if type_ in {FLOAT, DOUBLE} and is_text and found in _SPECIAL:
+            return _SPECIAL[found]
         case Decimal() if is_number:
             return exact(found, type_)
         case Decimal() if is_text and _TEXT_OF_NUMBER.fullmatch(found.strip()):
@@ -217,7 +218,7 @@ def _scalar(found: Any, type_: Type) -> Any:
         case _ if type_ in {TIMESTAMP, TIMESTAMP_NTZ} and is_text:
             return read_time(found, type_)
         case _ if type_ == BINARY and is_text:
-            return _base64(found)
+            return read_base64(found)
         case _:
             raise _unexpected(found, a(type_))
 
@@ -227,13 +228,6 @@ def _whole(found: str, type_: Type) -> int:
         return whole(Number(found), found, type_)
     except ArithmeticError:
         raise not_a(found, a(type_)) from None
-
-
-def _base64(found: str) -> bytes:
-    try:
-        return base64.b64decode("".join(found.split()), validate=True)
-    except (binascii.Error, ValueError):
-        raise not_a(found, "base64") from None
 
 
 def raw(found: Any) -> str:

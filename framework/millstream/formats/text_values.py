@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal as Number
@@ -35,6 +36,10 @@ _SPECIAL = {
     **dict.fromkeys(("Infinity", "+Infinity", "Inf", "+INF"), "inf"),
     **dict.fromkeys(("-Infinity", "-Inf", "-INF"), "-inf"),
 }
+_BLANKS = "[\\x00-\\x20]*"
+_BASE64 = re.compile(
+    rf"{_BLANKS}(?:[A-Za-z0-9+/]{{4}}{_BLANKS})*(?:(?:[A-Za-z0-9+/]{{2}}==|[A-Za-z0-9+/]{{3}}=){_BLANKS})?"
+)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
@@ -80,6 +85,21 @@ def read_text(text: str, type_: Type) -> object:
         case _:
             assert type_ == STRING, type_
             return checked(text)
+
+
+def read_base64(text: str) -> bytes:
+    """Return the bytes of base64; raise UnfitError if it is not exactly what bytes are written as.
+
+    There may be blanks between groups of four digits: some writers put them into lines.
+    """
+    digits = re.sub(_BLANKS, "", text)
+    if not _BASE64.fullmatch(text):
+        raise not_a(text, "base64")
+    found = base64.b64decode(digits, validate=True)
+    # Python ignores bits of the last character that belong to no byte: it reads `AAF=` as `AAE=`.
+    if base64.b64encode(found).decode() != digits:
+        raise not_a(text, "base64")
+    return found
 
 
 def checked(text: str) -> str:

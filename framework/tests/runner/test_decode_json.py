@@ -1,8 +1,11 @@
 """The strict decoder of JSON, on Spark."""
 
+import json
 import re
+from base64 import b64encode
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from random import Random
 
 import pytest
 from pyspark.errors import SparkRuntimeException
@@ -89,6 +92,12 @@ BAD = {
     b'{"a": {}}': "field a: an object is not an int",
     b'{"n": {"k": [1, "x"]}}': "field n.k[1]: 'x' is not an int",
     b'{"m": {"q": 1, "r": 2.5}}': "field m.r: '2.5' is not a bigint",
+    b'{"b": "AAF="}': "field b: 'AAF=' is not base64",
+    b'{"b": "AB=="}': "field b: 'AB==' is not base64",
+    b'{"x": "+Infinity"}': "field x: '+Infinity' is not a double",
+    b'{"f": "+INF"}': "field f: '+INF' is not a float",
+    b'{"x": "Inf"}': "field x: 'Inf' is not a double",
+    b'{"x": "-INF"}': "field x: '-INF' is not a double",
     b'{"b": "??"}': "field b: '??' is not base64",
     b'{"a": "' + b"y" * 100 + b'"}': "field a: '" + "y" * 60 + "…' is not an int",
 }
@@ -157,3 +166,49 @@ def test_a_required_field_is_there(first_spark):
     rows = [(row["a"], row["b"], reason_of(row["_bad"])) for row in first_spark.sql(sql).collect()]
     missing = (None, None, "field a: the value is missing")
     assert sorted(rows, key=str) == [(1, None, None), missing, missing]
+
+
+NUMBERS = [
+    "nan",
+    "NAN",
+    "inf",
+    "INF",
+    "infinity",
+    "+NaN",
+    "-NaN",
+    " NaN",
+    "1",
+    "1.5",
+    "0x1p3",
+    "1d",
+    "1f",
+    "",
+]
+
+
+def base64_texts(count=400):
+    """Return texts that look like base64: of its digits, padding and blanks."""
+    random = Random(1)
+    return sorted({"".join(random.choices("AEFgx8+/== \n", k=random.randint(1, 9))) for _ in range(count)})
+
+
+def test_spark_and_python_read_the_same_texts_as_bytes_and_numbers(first_spark):
+    """A text is bytes only if these bytes are written as it, but for blanks."""
+    texts = [*({"b": text} for text in base64_texts()), *({name: text} for text in NUMBERS for name in "xf")]
+    values = [(bytearray(json.dumps(each).encode()),) for each in texts]
+    rows = first_spark.createDataFrame(values, "value binary")
+    rows = rows.selectExpr("value", f"inline(array(decode_json(value, '{FIELDS}', 'plain')))").collect()
+    good = [row for row in rows if row["_bad"] is None]
+    assert 20 < len(good) < len(rows) - 20
+    assert {bytes(row["value"]): read_or_reason(bytes(row["value"])) for row in rows} == {
+        bytes(row["value"]): plain(row.asDict(recursive=True))["_bad"] or bytes(row["b"]) for row in rows
+    }
+    for row in good:
+        assert b64encode(row["b"]).decode() == "".join(json.loads(bytes(row["value"]))["b"].split())
+
+
+def read_or_reason(value):
+    try:
+        return read_object(value, LOCAL)["b"]
+    except UnfitError as error:
+        return str(error)

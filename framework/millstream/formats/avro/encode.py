@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -28,6 +26,7 @@ from millstream.formats.avro.types import (
 from millstream.formats.avro.values import days_of, micros_of, time_of_day, unscaled, uuid_text
 from millstream.formats.json_values import read_json
 from millstream.formats.reasons import not_a, within
+from millstream.formats.text_values import read_base64
 from millstream.formats.values import UnfitError, as_mapping, encoded
 
 _BITS = {"int": 31, "long": 63}
@@ -166,10 +165,7 @@ def _text(value: Any) -> bytes:
 
 def _bytes(value: Any) -> bytes:
     if isinstance(value, str):
-        try:
-            return base64.b64decode(value, validate=True)
-        except (binascii.Error, ValueError):
-            raise not_a(value, "base64") from None
+        return read_base64(value)
     if not isinstance(value, bytes | bytearray | memoryview):
         raise not_a(value, "bytes")
     return bytes(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import typing
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from millstream.formats.python.checks import (
 )
 from millstream.formats.python.codecs import FILES, Codecs, CodeRef
 from millstream.formats.python.wanted import wanted, wanted_fields
+from millstream.formats.text_values import read_base64
 from millstream.formats.values import UnfitError, as_mapping, row
 from millstream.user_code import Source, converter, failure, module_of, plain, struct_of
 
@@ -135,7 +135,7 @@ def _adapted(value: Any, given: Wanted) -> Any:
             case "date", str():
                 return date.fromisoformat(value)
             case "binary", str():
-                return base64.b64decode(value, validate=True)
+                return read_base64(value)
             case "array", list() | tuple():
                 return [_adapted(each, given.inner[0]) for each in value]
             case "map", Mapping():

@@ -186,7 +186,16 @@ interface JsonReader {
 
   private static double special(JsonParser parser, JsonToken token, DataType type) throws IOException, BadValue {
     if (token == JsonToken.VALUE_STRING) {
-      return TextReader.special(parser.getText(), type);
+      switch (parser.getText()) { // as Spark and others write them; CSV and XML have more names
+        case "NaN":
+          return Double.NaN;
+        case "Infinity":
+          return Double.POSITIVE_INFINITY;
+        case "-Infinity":
+          return Double.NEGATIVE_INFINITY;
+        default:
+          break;
+      }
     }
     throw unexpected(parser, type);
   }
@@ -216,14 +225,20 @@ interface JsonReader {
   static Object base64(JsonParser parser, JsonToken token) throws IOException, BadValue {
     String text = string(parser, token, org.apache.spark.sql.types.DataTypes.BinaryType).strip();
     int padding = text.indexOf('=');
-    if (padding >= 0 && padding < text.length() - 2) { // the parser reads on after the end
-      throw BadValue.of(text, "base64");
+    if (padding >= 0 && (padding < text.length() - 2 || !isWhole(text, padding))) { // the parser reads on after the end
+      throw BadValue.of(parser.getText(), "base64");
     }
     try {
       return parser.getBinaryValue();
     } catch (JsonProcessingException error) {
       throw BadValue.of(parser.getText(), "base64");
     }
+  }
+
+  /** Returns whether the last character before the padding has no bits that are not those of a byte. */
+  private static boolean isWhole(String text, int padding) {
+    String last = text.endsWith("==") ? "AQgw" : "AEIMQUYcgkosw048";
+    return padding > 0 && last.indexOf(text.charAt(padding - 1)) >= 0;
   }
 
   static String string(JsonParser parser, JsonToken token, DataType type) throws IOException, BadValue {
