@@ -18,7 +18,8 @@ _TITLES = {
 
 _INTRODUCTION = """\
 An unknown key is an error that suggests the nearest known one. `millstream schema --write DIR` writes JSON
-Schemas of these keys, for editors. In YAML, values may use `{{ var('x') }}` and `{{ env_var('X') }}`."""
+Schemas of these keys, for editors. In YAML, values may use `{{ var('x') }}` and `{{ env_var('X') }}`;
+descriptions, and the rows of unit tests, are taken as they are written."""
 
 
 def configuration_reference(generated: str) -> str:

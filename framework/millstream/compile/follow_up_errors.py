@@ -14,7 +14,7 @@ from millstream.project.settings import FILE as SETTINGS
 
 # A partly unreadable file may declare what is missing elsewhere.
 _MISSING = frozenset(("MS204", "MS117"))
-_FUNCTIONS = frozenset(("MS405", "MS406", "MS407", "MS117"))
+_FUNCTIONS = frozenset(("MS405", "MS406", "MS407", "MS117", "MS129"))
 _FOLLOWING = {".yml": _MISSING, ".yaml": _MISSING, ".py": _FUNCTIONS, ".csv": frozenset(("MS117",))}
 _UNREADABLE = frozenset(("MS102", "MS103"))
 _MALFORMED = _UNREADABLE | {"MS105", "MS106", "MS107", "MS108", "MS109", "MS110", "MS111"}
@@ -31,6 +31,7 @@ _NO_SCHEMA = frozenset(("MS122", "MS123"))
 _OF_SETTINGS = frozenset(("MS112", "MS121", "MS205"))
 """Errors that a project's name, folders' options and variables cause, if they can't be read."""
 _NO_COLUMN = frozenset(("MS117", "MS402"))
+_MISSING_RELATION = re.compile(r"'([^']+)' does not exist")
 _MISSING_COLUMN = re.compile(r"column '([^']+)' does not exist")
 
 
@@ -65,6 +66,7 @@ def without_followups(
     broken = broken_files(found)
     wrong = [(each.code, each.location.path) for each in found if each.severity == "error" and each.location]
     hidden = frozenset().union(*(_FOLLOWING[PurePath(path).suffix] for path in broken))
+    erring_macros = {path for _, path in wrong if path in macros}
     wrong_macros = {path for code, path in wrong if path in macros and code != "MS202"}
     if wrong_macros:
         hidden |= {"MS202"}
@@ -76,7 +78,11 @@ def without_followups(
         for code, path in wrong
         if code in _NO_RELATION and path.endswith((".sql", ".csv"))
     }
-
+    misnamed = [
+        PurePath(path).stem.lower()
+        for code, path in wrong
+        if code == "MS110" and path.endswith((".sql", ".csv"))
+    ]
     unread_schemas = {
         PurePath(path).name for code, path in wrong if code in _NO_RELATION and path.endswith(SCHEMA_SUFFIXES)
     }
@@ -94,8 +100,11 @@ def without_followups(
             return False
         if each.code in hidden:
             return True
-        if each.code == "MS401" and not wrong_macros.isdisjoint((calls or {}).get(path, ())):
+        called = (calls or {}).get(path, ())
+        if each.code == "MS401" and not wrong_macros.isdisjoint(called):
             return True  # what the macro's text leaves open shows where the model's text goes on
+        if each.code == "MS206" and not erring_macros.isdisjoint(called):
+            return True  # the macro may have lost the parameter
         if broken and each.code == "MS203" and "lookup_map" in each.line:
             return True  # it may be a topic
         if each.code == "MS202" and each.message.partition("' is undefined")[0].lstrip("'") in lost:
@@ -108,7 +117,13 @@ def without_followups(
             return True
         if (broken or no_settings) and each.code.startswith("MS5") and each.severity == "error":
             return True  # planned without the options, keys and columns that could not be read
-        return each.code in _NO_SUCH_RELATION and any(f"'{name}'" in each.message for name in not_loaded)
+        if each.code not in _NO_SUCH_RELATION:
+            return False
+        # A file such as `orders.old.sql` or `2orders.sql` was `orders.sql` before.
+        missing = [name.lower() for name in _MISSING_RELATION.findall(each.message)]
+        return any(f"'{name}'" in each.message for name in not_loaded) or any(
+            name in stem for name in missing for stem in misnamed
+        )
 
     return _once([each for each in found if not follows(each)], macros)
 

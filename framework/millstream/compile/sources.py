@@ -71,7 +71,7 @@ def _wrong_type(column: Column, found: str) -> Diagnostic:
 def _located(column: Column, problem: Problem) -> Diagnostic:
     """Convert an error in the generated query to one at the YAML value."""
     location = column.expression_location
-    if location is not None:
+    if location is not None and not column.templated:
         start = max(0, problem.start - len(_BEFORE))
         quoted = location.end - location.column > len(column.expression or "")
         first = location.column + start + (1 if quoted else 0)

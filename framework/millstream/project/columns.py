@@ -77,13 +77,14 @@ class ColumnReader(Reader):
             description=shape.description,
             expression=expression[0] if expression else None,
             expression_location=expression[1] if expression else None,
+            templated=expression[2] if expression else False,
             tests=self.tests(shape.tests, shape.data_tests, column=True),
             tags=names(shape.tags),
             meta=shape.meta | ({"distinct": shape.distinct} if shape.distinct else {}),
         )
 
-    def expression(self, raw: Raw | None) -> tuple[str, Location] | None:
-        """Return SQL with the location of its text inside the quotes."""
+    def expression(self, raw: Raw | None) -> tuple[str, Location, bool] | None:
+        """Return SQL with the location of its text inside the quotes, and whether it was a template."""
         if raw is None:
             return None
         node: Node = raw.node
@@ -93,7 +94,9 @@ class ColumnReader(Reader):
             return None
         start, stop = span(self.text, node)
         first = offset_inside(self.text, node, 0)
-        return str(node.value), self.text.location(first, stop - (first - start) if node.style else stop)
+        location = self.text.location(first, stop - (first - start) if node.style else stop)
+        sql = self.rendered(node, str(node.value))
+        return None if sql is None else (str(sql), location, sql != node.value)
 
     def type(self, raw: Raw | None) -> Type | None:
         if raw is None:

@@ -16,7 +16,7 @@ from millstream.project.shapes import Description, Duration, Names, about
 from millstream.project.values import DataTest, Severity
 from millstream.project.yaml import entries, plain
 
-Sql = Annotated[str, Meta(min_length=1, title="an SQL expression", extra={"verbatim": True})]
+Sql = Annotated[str, Meta(min_length=1, title="an SQL expression")]
 Count = Annotated[int, Meta(ge=0, title="a whole number from 0")]
 Tolerated = Annotated[
     str,
@@ -62,7 +62,7 @@ class AcceptedValuesArguments(RowsArguments, kw_only=True):
 
 
 class RelationshipsArguments(RowsArguments, kw_only=True):
-    to: Annotated[str, about("ref('model') or source('source', 'topic')")]
+    to: Annotated[str, about("ref('model') or source('source', 'topic')", verbatim=True)]
     field: Annotated[str, about("the column of that relation")]
 
 
@@ -115,17 +115,13 @@ _SHORT: dict[str, tuple[str, Callable[[Node], bool]]] = {
 
 
 def read_tests(reader: Reader, node: Node, *, column: bool) -> list[DataTest]:
-    """Read the list of tests of a column or of a relation; it contains no templates."""
+    """Read the list of tests of a column or of a relation."""
     if isinstance(node, ScalarNode) and node.tag.endswith(":null"):
         return []
     if not isinstance(node, SequenceNode):
         reader.report(node, "MS107", "'tests' is a list", "write tests: [not_null]")
         return []
-    render, reader.render = reader.render, None
-    try:
-        return [test for item in node.value if (test := _test(reader, item, column=column))]
-    finally:
-        reader.render = render
+    return [test for item in node.value if (test := _test(reader, item, column=column))]
 
 
 def _test(reader: Reader, node: Node, *, column: bool) -> DataTest | None:
@@ -215,7 +211,7 @@ def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | Non
         reader.report(value, "MS107", message, f"write {name}: {{argument: value}}")
         return None
     pairs = _flat(value)
-    given = {str(argument.value): plain(node) for argument, node in pairs}
+    given = {str(argument.value): reader.rendered(node, plain(node)) for argument, node in pairs}
     severity: Severity = "error"
     for argument, node in pairs:
         if str(argument.value) == "severity":

@@ -180,7 +180,7 @@ class Reader(Struct):
         if wanted is Raw:
             return Raw(node)
         if wanted is Any:
-            return self._rendered(node, plain(node))
+            return self.rendered(node, plain(node))
         if origin in {Union, UnionType}:
             return self._union(node, arguments, name)
         if origin is Literal:
@@ -210,7 +210,7 @@ class Reader(Struct):
         return None
 
     def _rendered_union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
-        found = self._rendered(node, plain(node))
+        found = self.rendered(node, plain(node))
         if found is None or isinstance(found, Secret):
             return found
         for choice in choices:
@@ -226,7 +226,7 @@ class Reader(Struct):
 
     def _literal(self, node: Node, allowed: tuple[Any, ...], name: str) -> Any:
         before = len(self.diagnostics)
-        found = self._rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
+        found = self.rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
         if isinstance(found, Secret) and found.reveal() in allowed:
             return found.reveal()  # a fixed choice is not secret
         if isinstance(found, Placeholder) or found in allowed or len(self.diagnostics) > before:
@@ -247,7 +247,7 @@ class Reader(Struct):
         if _is_null(node):
             return []
         if self._is_template(node):
-            found = self._rendered(node, plain(node))
+            found = self.rendered(node, plain(node))
             if isinstance(found, list | tuple):
                 return list(found)
         if not isinstance(node, SequenceNode):
@@ -270,7 +270,7 @@ class Reader(Struct):
         wanted = parts.wanted
         if isinstance(node, ScalarNode):
             before = len(self.diagnostics)
-            found = self._rendered(node, scalar(node))
+            found = self.rendered(node, scalar(node))
             if type(found) is wanted or isinstance(found, Secret) or len(self.diagnostics) > before:
                 return found
             if wanted is float and type(found) is int:
@@ -287,7 +287,8 @@ class Reader(Struct):
             and ("{{" in node.value or "{%" in node.value)
         )
 
-    def _rendered(self, node: Node, found: Any) -> Any:
+    def rendered(self, node: Node, found: Any) -> Any:
+        """Return a value with its templates rendered; None with a diagnostic if one is wrong."""
         if self.render is None:
             return found
         if isinstance(found, str):
@@ -300,9 +301,9 @@ class Reader(Struct):
                     self.report(node, diagnostic.code, diagnostic.message, diagnostic.help)
                 return None
         if isinstance(found, dict):
-            return {key: self._rendered(node, each) for key, each in found.items()}
+            return {key: self.rendered(node, each) for key, each in found.items()}
         if isinstance(found, list):
-            return [self._rendered(node, each) for each in found]
+            return [self.rendered(node, each) for each in found]
         return found
 
 

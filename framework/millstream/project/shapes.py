@@ -242,9 +242,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 class LogShape(Shape):
     """The rows of a model that `run` writes to its log."""
 
-    when: Annotated[
-        str | None, about("a condition over the model's columns, by default all rows", verbatim=True)
-    ] = None
+    when: Annotated[str | None, about("a condition over the model's columns, by default all rows")] = None
     columns: Annotated[list[str], about("the columns to log, by default all")] = []
     level: Annotated[LogLevel, about("the level of their lines")] = "info"
     sample: Annotated[Share, about("the share of these rows that is logged, chosen at random")] = 1
@@ -338,13 +336,12 @@ class MetricShape(Shape):
         str,
         about(
             "an aggregate of the model's columns; of a histogram or a timer, a number of each row",
-            verbatim=True,
         ),
     ]
     type: Annotated[
         MetricType | None, about("computed while queries run, for Prometheus; without it, for readers only")
     ] = None
-    where: Annotated[str | None, about("with type: the rows that count", verbatim=True)] = None
+    where: Annotated[str | None, about("with type: the rows that count")] = None
     buckets: Annotated[
         list[float], about("histogram and timer: upper bounds, by default from 0.005 to 10 s for a timer")
     ] = []

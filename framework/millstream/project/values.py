@@ -45,6 +45,8 @@ class Column(Struct, frozen=True):
     description: str = ""
     expression: str | None = None
     expression_location: Location | None = None
+    templated: bool = False
+    """Its SQL was rendered, so that only the whole of it has a location."""
     tests: tuple[DataTest, ...] = ()
     tags: tuple[str, ...] = ()
     meta: dict[str, Any] = {}

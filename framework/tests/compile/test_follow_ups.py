@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.dependent_models import FILES
+from support.written import project
 
 from millstream.compile import compile_project
 
@@ -164,3 +165,50 @@ def test_a_sign_that_is_wrong_in_an_argument_is_located_there(
     (found,) = compile_project(tmp_path).diagnostics
     assert (found.code, str(found.location)) == ("MS401", "models/m.sql:1:11")
     assert [note.location and note.location.path for note in found.notes] == ["macros/twice.sql"]
+
+
+def _errors(root: Path) -> list[tuple[str, str]]:
+    found = compile_project(root, use_cache=False).diagnostics
+    return [(each.code, each.location.path) for each in found if each.severity == "error" and each.location]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["stg_events.bak", "2stg_events", "stg_events copy", "stg_events-2", "old.stg_events", "STG_EVENTS.x"],
+)
+def test_a_model_whose_file_has_no_valid_name_is_one_error(tmp_path: Path, name: str) -> None:
+    events = "{{ source('shop', 'events') }}"
+    project(
+        tmp_path,
+        {"stg_events": f"select user_id from {events}", "r": "select * from {{ ref('stg_events') }}"},
+    )
+    (tmp_path / "models/m.yml").write_text(
+        "models: [{name: stg_events, columns: [{name: user_id, tests: [not_null]}]}]"
+    )
+    assert _errors(tmp_path) == []
+    (tmp_path / "models/stg_events.sql").rename(tmp_path / f"models/{name}.sql")
+    assert _errors(tmp_path) == [("MS110", f"models/{name}.sql")]
+
+
+def test_a_macro_that_lost_a_parameter_is_one_error(tmp_path: Path) -> None:
+    """A call without the parameter runs the macro, which then misses it; a call with it is not wrong itself."""
+    events = "{{ source('shop', 'events') }}"
+    calls = {"a": "plus(x='amount', negated=true)", "b": "plus(x='amount')"}
+    project(tmp_path, {name: f"select {{{{ {call} }}}} as n from {events}" for name, call in calls.items()})
+    macro = "{% macro plus(x, negated=false) %}{{ '-' if negated else '' }}{{ x }}{% endmacro %}"
+    (tmp_path / "macros/plus.sql").write_text(macro)
+    assert _errors(tmp_path) == []
+    (tmp_path / "macros/plus.sql").write_text(macro.replace(", negated=false", ""))
+    assert _errors(tmp_path) == [("MS202", "macros/plus.sql")]
+
+
+def test_a_syntax_error_in_a_decoder_is_one_error(tmp_path: Path) -> None:
+    root = project(tmp_path, {"m": "select n from {{ source('own', 'records') }}"})
+    (root / "models/own.yml").write_text(
+        "sources: [{name: own, topics: [{name: records, format: 'python:decode_record'}]}]"
+    )
+    code = "from typing import TypedDict\n\nclass R(TypedDict):\n    n: int\n\ndef decode_record(value: bytes) -> R:\n    return {'n': 1}\n"
+    (root / "macros/records.py").write_text(code)
+    assert _errors(root) == []
+    (root / "macros/records.py").write_text(code.replace("bytes)", "bytes"))
+    assert [path for _, path in _errors(root)] == ["macros/records.py"]

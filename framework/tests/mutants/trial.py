@@ -73,6 +73,7 @@ def attempt(mutant: Mutant, roots: dict[str, Path], root: Path) -> Trial:
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(roots[mutant.project], root)
     (root / mutant.former).unlink()
+    (root / mutant.path).parent.mkdir(exist_ok=True)
     (root / mutant.path).write_text(mutant.text, encoding="utf-8", newline="")
     result = root.with_suffix(".json")
     result.unlink(missing_ok=True)
