@@ -19,6 +19,8 @@ MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))
 """The first of them."""
 FRESH = [int(each) for each in os.environ.get("MILLSTREAM_FRESH", "").split()]
 """Random numbers to try besides the fixed ones: in CI the date, so that each day tries something new."""
+UNITS = int(os.environ.get("MILLSTREAM_UNITS", "2"))
+"""Random sequences of records that builds and unit tests of the same models get."""
 ACCOUNTS = int(os.environ.get("MILLSTREAM_ACCOUNTS", "4"))
 """Builds of random good and bad records in all formats and policies, whose counts must add up."""
 NATIVE = int(os.environ.get("MILLSTREAM_NATIVE_FUNCTIONS", "400"))

@@ -6,13 +6,14 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
@@ -87,6 +88,16 @@ class Trial(Struct, frozen=True):
     settings: Mapping[str, str] = {}
     reached: tuple[int | None, ...] = ()
     """The minimum watermark after each micro-batch, in milliseconds."""
+    later: Mapping[int, tuple[AtRest, ...]] = {}
+    """What is at rest from a micro-batch on, instead of `at_rest`."""
+
+    @property
+    def parts(self) -> Iterator[tuple[range, tuple[AtRest, ...]]]:
+        """The micro-batches with the same rows at rest."""
+        count = max((len(feed.batches) for feed in self.feeds), default=0)
+        starts = sorted({0, *self.later})
+        for start, stop in zip(starts, [*starts[1:], count], strict=True):
+            yield range(start, stop), self.later.get(start, self.at_rest)
 
 
 class BatchOutput(Struct, frozen=True):
@@ -142,10 +153,14 @@ def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFram
 
 
 def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
+    """Run the micro-batches; the query is restarted from its checkpoint where other rows are at rest.
+
+    A streaming query of Spark keeps the local relations that its plan was analyzed with.
+    """
     session = spark.newSession()
     # The test adds empty batches where it expects rows after a batch; Spark must not add its own.
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    writer = streamed_rows(session, trial, folder).writeStream.outputMode(trial.query.output_mode)
+    began = time.time()
     made: list[BatchOutput] = []
     kept: Stored = {}
     started = threading.Event()
@@ -156,14 +171,19 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
         reached = trial.reached[number] if number < len(trial.reached) else None
         if reached is not None:
             started.wait()
-            _advance(running[0], reached)
+            _advance(running[-1], reached)
 
     checkpoint = str(folder / "checkpoint")
-    query = writer.foreachBatch(each_batch).option("checkpointLocation", checkpoint)
-    running.append(query.trigger(availableNow=True).start())
-    started.set()
-    running[0].awaitTermination()
-    states = [state_of(each) for progress in running[0].recentProgress for each in progress.stateOperators]
+    for numbers, at_rest in trial.parts:
+        _stream(session, trial.feeds, folder, numbers, began)
+        rows = _rows(session, replace(trial, at_rest=at_rest))
+        query = rows.writeStream.outputMode(trial.query.output_mode).foreachBatch(each_batch)
+        started.clear()
+        running.append(query.option("checkpointLocation", checkpoint).trigger(availableNow=True).start())
+        started.set()
+        running[-1].awaitTermination()
+    progress = [each for query in running for each in query.recentProgress]
+    states = [state_of(each) for batch in progress for each in batch.stateOperators]
     late, expired = sum(each.late for each in states), sum(each.expired for each in states)
     return TrialResult(tuple(made), late, expired)
 
@@ -206,15 +226,22 @@ def _differences(session: SparkSession, trial: Trial, plan: Maintaining) -> None
         found.rows.localCheckpoint().createOrReplaceTempView(plan.view)
 
 
-def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
-    began = time.time()
+def _stream(
+    session: SparkSession,
+    feeds: Iterable[Feed],
+    folder: Path,
+    numbers: Iterable[int] | None = None,
+    began: float | None = None,
+) -> None:
+    """Create the views of the feeds over files, and write those of some batches; None for all."""
+    began = time.time() if began is None else began
     for index, feed in enumerate(feeds):
         input_folder = folder / f"input-{index}"
-        input_folder.mkdir()
+        input_folder.mkdir(exist_ok=True)
         schema = _arrow(feed.columns)
-        for number, rows in enumerate(feed.batches):
+        for number in range(len(feed.batches)) if numbers is None else numbers:
             file = input_folder / f"{number:06}.parquet"
-            pq.write_table(_table(rows, schema), file)
+            pq.write_table(_table(feed.batches[number], schema), file)
             # Spark reads the oldest file first. None is older than the test: who cleans temporary folders
             # by the dates of files would remove it before Spark reads it.
             os.utime(file, (began + number, began + number))

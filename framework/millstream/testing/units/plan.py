@@ -110,7 +110,7 @@ def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, Manife
                 elif parent not in needed:
                     needed.add(parent)
                     waiting.append(parent)
-            elif not test.chain:
+            else:
                 problems.append(_missing_input(test, model, parent))
     problems += [_unread(test, each) for each in sorted(test.relations - used)]
     if problems:
@@ -123,7 +123,7 @@ def _missing_input(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
     message = f"'{_name(model)}' reads {shown}, but the test gives no rows for it"
     quoted = f'"{shown}"' if "," in shown else shown  # a comma would end the value
     remedy = f"add - {{input: {quoted}, rows: []}}"
-    if parent.startswith("model."):
+    if parent.startswith("model.") and not test.chain:
         remedy += f", or test the chain: model: +{_name(model)}"
     return test.problem("MS653", message, remedy)
 

@@ -58,6 +58,11 @@ class _Reader(RowReader):
         if dead_letters is None and not error and all(step.expect is None for step in steps):
             remedy = "write expect: with rows, or expect: [] for none"
             self.problem(("name",), "MS652", "nothing is expected", remedy)
+        if error and (dead_letters is not None or any(step.expect is not None for step in steps)):
+            message = "an error is expected, so no rows are compared"
+            self.problem(
+                ("expect_error",), "MS656", message, "remove the expected rows, or test them apart", key=True
+            )
         if stepped and (body.get("given") or body.get("expect") is not None or body.get("at")):
             name = next(key for key in ("given", "expect", "at") if key in body)
             message = f"'{name}' can't be combined with steps"

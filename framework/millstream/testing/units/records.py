@@ -126,12 +126,13 @@ def arrow_value(value: Any, type_: Type) -> Any:
 
 
 def decode_record(
-    record: Mapping[str, Any], sink: SinkOutput, columns: Sequence[Column], zone: ZoneInfo
+    record: Mapping[str, Any], sink: SinkOutput, columns: Sequence[Column], zone: ZoneInfo, *, deletes: bool
 ) -> Any:
-    """Return the row of a record; for a tombstone, its keys."""
+    """Return the row of a record. Without a value, its keys are deleted, or its other columns are NULL."""
     keys = [column for column in columns if column.name in sink.keys]
     if record["value"] is None:
-        return _keys(record["key"], keys, sink, zone) | {DELETED: True}
+        others = {DELETED: True} if deletes else {column.name: None for column in columns}
+        return others | _keys(record["key"], keys, sink, zone)
     format_ = format_of(known(sink.format))
     own = [column.name for column in columns if column.name not in sink.key_only]
     in_value = format_.value_columns(own, sink.keys)
@@ -142,6 +143,16 @@ def decode_record(
         row = _keys(record["key"], keys, sink, zone) | row
     folded = {name.lower(): value for name, value in row.items()}
     return {c.name: convert_json(folded.get(c.name.lower()), c.type, zone) for c in columns}
+
+
+def sent_headers(record: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the headers that a model gives a record, without those that Millstream adds."""
+    headers = {each["key"]: each["value"] for each in record.get("headers") or ()}
+    return {
+        name: None if value is None else value.decode(errors="replace")
+        for name, value in headers.items()
+        if not name.startswith("millstream.")
+    }
 
 
 def _keys(key: bytes | None, keys: Sequence[Column], sink: SinkOutput, zone: ZoneInfo) -> dict[str, Any]:

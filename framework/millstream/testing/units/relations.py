@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
-from millstream.testing.units.values import DELETED
+from millstream.testing.units.values import DELETED, HEADERS
 from millstream.types import Type
 
 RECORD = ("_key", "_partition", "_timestamp", "_headers", "_value")
@@ -23,6 +24,8 @@ class Relation(Struct, frozen=True):
     """Columns that are computed when a record is decoded, each with the columns it depends on."""
     metadata: tuple[str, ...] = ()
     """Other names that rows can give."""
+    sent: tuple[str, ...] = ()
+    """Other names that only expected rows can have: parts of a sink's records."""
 
     def column(self, name: str) -> str | None:
         """Return a column by its name in any case."""
@@ -54,7 +57,9 @@ class Relations:
             return Relation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
         if id_ in self.catalog.models:
             metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
-            return Relation(id_, _typed(self.catalog.models[id_].columns), metadata=metadata)
+            spec = self.catalog.models[id_]
+            sent = (HEADERS,) if isinstance(spec.materialization, Sink) else ()
+            return Relation(id_, _typed(spec.columns), metadata=metadata, sent=sent)
         seed = f"seed.{id_.partition('.')[2]}"
         if seed in self.catalog.seeds:
             return Relation(seed, _typed(self.catalog.seeds[seed].columns))

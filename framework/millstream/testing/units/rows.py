@@ -13,7 +13,7 @@ from millstream.project.values import UnitTest
 from millstream.testing.units.convert import WrongValueError, convert, convert_text, to_bytes, to_timestamp
 from millstream.testing.units.files import NodePath, YamlFiles
 from millstream.testing.units.relations import Relation
-from millstream.testing.units.values import DELETED, ExpectedRow, GivenRow
+from millstream.testing.units.values import DELETED, HEADERS, ExpectedRow, GivenRow
 from millstream.text import Location
 
 Row = TypeVar("Row", GivenRow, ExpectedRow)
@@ -130,12 +130,22 @@ class RowReader:
             if name == DELETED and DELETED in relation.metadata:
                 values[DELETED] = value if isinstance(value, bool) else str(value).lower() == "true"
                 continue
+            if name in relation.sent:
+                values[HEADERS] = self._expected_headers(value, (*path, name))
+                good = good and values[HEADERS] is not _WRONG
+                continue
             column, found = self._value(name, value, path, relation, texts=texts)
             good = good and found is not _WRONG
             values[column] = found
         if not row:
             self.problem(path, "MS655", "this row names no column", "write {column: value}")
         return ExpectedRow(values, self._location(path), {} if texts else cells) if good and row else None
+
+    def _expected_headers(self, value: Any, path: NodePath) -> Any:
+        if isinstance(value, Mapping):
+            return {str(name): None if text is None else str(text) for name, text in value.items()}
+        self.problem(path, "MS651", f"'{HEADERS}' can't be {value!r}", "write {name: value}")
+        return _WRONG
 
     def _location(self, path: NodePath) -> Location:
         return self.files.location(self.unit, path)
@@ -154,7 +164,7 @@ class RowReader:
             remedy = f"give the columns it depends on: {inputs}" if inputs else "leave it out"
         else:
             message = f"{shown} has no column '{name}'"
-            known = [*relation.columns, *relation.metadata]
+            known = [*relation.columns, *relation.metadata, *relation.sent]
             remedy = did_you_mean(name, known, f"columns: {', '.join(known[:8])}")
         self.problem((*path, name), "MS650", message, remedy, key=True)
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.plan.nodes import Column
@@ -14,11 +14,12 @@ from millstream.project.values import Project
 from millstream.testing.units.clock import freeze_clock
 from millstream.testing.units.convert import convert
 from millstream.testing.units.plan import UnitTestPlan
-from millstream.testing.units.records import RecordEncoder, arrow_rows, decode_record
+from millstream.testing.units.records import RecordEncoder, arrow_rows, decode_record, sent_headers
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.schedule import Batch, schedule
+from millstream.testing.units.stored_changes import stored_changes
 from millstream.testing.units.streaming_checks import StreamingChecks
-from millstream.testing.units.values import DELETED, GivenRow, UnitTestCase
+from millstream.testing.units.values import DELETED, HEADERS, GivenRow, UnitTestCase
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,8 +65,10 @@ def run_unit_test(
 
     run = UnitTestRun(context, test, plan)
     if plan.stateful:
+        # A window that closes in a later step would look up the rows of that step.
+        each_step = each_step or run.looks_up_later_rows
         scheduled = schedule(batches, test, plan, each_step=each_step)
-        streamed = as_stream(context.spark(), run.trial(scheduled, scheduled), context.log)
+        streamed = as_stream(context.spark(), run.streamed_trial(scheduled), context.log)
         output, late, expired = run.rows(streamed, scheduled), streamed.late, streamed.expired
     else:
         output, late, expired = [], 0, 0
@@ -77,6 +80,8 @@ def run_unit_test(
     if _has_dead_letters(test):
         dead_letters += run.dead_letters_of_others(batches)
     rows = [(step, row) for step, row in output if not row.get(_DEAD_LETTER)]
+    if plan.output.materialization.at_rest:
+        rows = list(stored_changes(rows, plan.output))
     return Outcome(
         plan.output.columns,
         tuple(_newest([row for s, row in rows if s == i], plan) for i in range(len(test.steps))),
@@ -104,6 +109,27 @@ class UnitTestRun:
         self.test = test
         self.plan = plan
         self.encoder = RecordEncoder(test, context.project, context.relations)
+
+    @property
+    def looks_up_later_rows(self) -> bool:
+        """Whether a step after the first one has rows of a relation that is looked up."""
+        read = {each.relation for each in self.plan.query.reads}
+        return any(
+            given.rows and given.relation in read for step in self.test.steps[1:] for given in step.given
+        )
+
+    def streamed_trial(self, batches: Sequence[Batch]) -> Trial:
+        """Return a trial of all batches; lookups of each see the rows up to the end of its step."""
+        read = {each.relation for each in self.plan.query.reads}
+        later = {}
+        for index, batch in enumerate(batches):
+            new = index > 0 and batch.step != batches[index - 1].step
+            step = [each for each in batches if each.step == batch.step]
+            if new and any(each.rows.get(relation) for each in step for relation in read):
+                seen = [each for each in batches if each.step <= batch.step]
+                later[index] = self._all_at_rest(self.plan.query, seen)
+        first = [each for each in batches if each.step == batches[0].step]
+        return structs.replace(self.trial(batches, first), later=later)
 
     def trial(self, batches: Sequence[Batch], known: Sequence[Batch], other: Query | None = None) -> Trial:
         """Return a trial of the batches; lookups see the rows of `known`.
@@ -142,10 +168,9 @@ class UnitTestRun:
         return tuple(feeds)
 
     def _all_at_rest(self, query: Query, known: Sequence[Batch]) -> tuple[AtRest, ...]:
-        newest = query.maintaining is not None
-        return tuple(self._at_rest(read.view, read.relation, known, newest=newest) for read in query.reads)
+        return tuple(self._at_rest(read.view, read.relation, known) for read in query.reads)
 
-    def _at_rest(self, view: str, relation: str, known: Sequence[Batch], *, newest: bool) -> AtRest:
+    def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
         from millstream.runner.samples.trial import OwnSeed, Reference, Rows, ddl
 
         rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
@@ -156,9 +181,11 @@ class UnitTestRun:
         if stored is None:
             topic = self.context.relations.catalog.topics[relation].topic
             query = self.plan.references[relation]
-            return Reference(view, self.encoder.records(relation, topic, rows), query)
+            # A record is the same for every batch that reads it.
+            encoder = RecordEncoder(self.test, self.context.project, self.context.relations)
+            return Reference(view, encoder.records(relation, topic, rows), query)
         columns, keys = stored
-        if newest and kind != "seed":
+        if keys:
             rows = _newest_given(rows, keys)
         return Rows(view, ddl(columns), arrow_rows(rows, columns, deletes=False))
 
@@ -179,7 +206,9 @@ class UnitTestRun:
         query, columns = self.plan.query, self.plan.output.columns
         for target in query.outputs:
             if isinstance(target, SinkOutput) and target.topic == record["topic"]:
-                return decode_record(record, target, columns, self.context.zone)  # type: ignore[no-any-return]
+                deletes = self.plan.traits.mode == "upsert"
+                row: Row = decode_record(record, target, columns, self.context.zone, deletes=deletes)
+                return row | {HEADERS: sent_headers(record)} if self.test.names_headers else row
         return _dead_letter(record)
 
     def _typed(self, row: Row) -> Row:

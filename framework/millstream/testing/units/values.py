@@ -12,6 +12,8 @@ from millstream.text import Location
 
 DELETED = "_deleted"
 """True in a row whose key is deleted."""
+HEADERS = "_headers"
+"""The headers of a record; of an expected one, without those of Millstream."""
 
 
 class GivenRow(Struct, frozen=True):
@@ -82,6 +84,11 @@ class UnitTestCase(Struct, frozen=True):
     @property
     def relations(self) -> frozenset[str]:
         return frozenset(given.relation for step in self.steps for given in step.given)
+
+    @property
+    def names_headers(self) -> bool:
+        """Whether an expected row names the headers of its record."""
+        return any(HEADERS in row.values for step in self.steps for row in step.expect or ())
 
     def problem(self, code: str, message: str, remedy: str) -> Diagnostic:
         return Diagnostic(code, f"unit test '{self.name}': {message}", self.location, remedy)

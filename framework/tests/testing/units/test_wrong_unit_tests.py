@@ -28,6 +28,8 @@ def of_passed(row="{id: 3}", expect="expect: [{id: 3}]", **more):
         (of_passed(overrides="{functions: {double: 3}}"), "MS656", "double", "did you mean 'doubled'?"),
         (of_passed(overrides="{functions: {doubled: x}}"), "MS651", "x", "write a number"),
         (of_passed(steps="[{expect: [{id: 3}]}]"), "MS656", "given", "move it into a step"),
+        (of_passed(expect_error="wrong"), "MS656", "expect_error", "remove the expected rows, or test them apart"),
+        (of_passed(expect="expect: [{id: 3, _headers: {a: b}}]"), "MS650", "_headers", "columns: id, user, kind, value, at"),
     ],
 )  # fmt: skip
 def test_diagnostics(shop, text, code, under, remedy):
@@ -45,6 +47,15 @@ def test_a_model_above_that_is_not_given(shop):
     )
     assert found[:2] == ("MS653", "t")
     assert found[2].endswith("or test the chain: model: +named")
+
+
+@pytest.mark.parametrize("missing", ["events", "users"])
+def test_a_source_that_a_chain_reads_and_that_is_not_given(shop, missing):
+    given = next(each for each in ("events", "users") if each != missing)
+    (found,) = shop.wrong(
+        f"- {{name: t, model: +named, given: [{{input: source.web.{given}, rows: []}}], expect: []}}"
+    )
+    assert found == ("MS653", "t", f"add - {{input: \"source('web', '{missing}')\", rows: []}}")
 
 
 def test_an_input_that_the_model_does_not_read(shop):
