@@ -25,6 +25,11 @@ A repeated batch has the same value, and a rebuild another checkpoint. The posit
 those of one query and checkpoint in a topic.
 """
 DEAD_LETTER_SUFFIX = ".dead_letter"
+PROCESSING_TIME = "processing_time"
+"""As `timestamp` of a sink: records have the time at which they are sent."""
+KEEP = "keep"
+"""As `headers` of a sink, or for its header `*`: records have the headers of those that they come from."""
+EVERY_HEADER = "*"
 HANDLED_SUFFIX = ".handled"
 """Of the topic, next to one with dead letters, that records which of them were replayed or dropped."""
 LONGEST_TOPIC = 249
@@ -138,9 +143,10 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     partitions: int | None = None
     replication: int | None = None
     topic_config: dict[str, Any] = {}
-    headers: dict[str, str] = {}
+    headers: dict[str, str] | str = {}
     """SQL expressions by name."""
     timestamp: str | None = None
+    """The SQL of the time of its records; None: that of the records that they come from."""
     producer: dict[str, Any] = {}
     guarantee: str | None = None
     """By default, that of the target."""
@@ -161,6 +167,10 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     def settings(self) -> dict[str, Any]:
         """Return the options that define how records are sent, and how a topic is created."""
         return self._given("partitions", "replication", "topic_config", "producer", "timestamp", "guarantee")
+
+    @property
+    def keep_headers(self) -> bool:
+        return self.headers == KEEP or (isinstance(self.headers, dict) and EVERY_HEADER in self.headers)
 
     @property
     def value_subject(self) -> str:

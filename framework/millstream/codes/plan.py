@@ -6,9 +6,10 @@ CODES = read_codes("""
 MS520 Unknown optimizer rule
     `optimization` of a target and `optimize` of a model are `all`, `none` or names of rules; `millstream
     explain` shows which rules changed something.
-MS521 A table's retention needs a time
+MS521 An option needs a time
     `retention` keeps a row while its `order_by` is within that time of the newest one, so `order_by` must be
-    a timestamp or date. Convert a number of milliseconds with `timestamp_millis(...)` in the model.
+    a timestamp or date. Convert a number of milliseconds with `timestamp_millis(...)` in the model. The same
+    holds for `timestamp` of a sink, the time of its records.
 MS522 A state option has no effect here
     `state: {ttl}` is how long a Python function with keyed state remembers a key that does not come again,
     and how far apart by event time two rows of a join may be; such a function keeps its state in RocksDB.
@@ -181,6 +182,6 @@ MS693 The end of a version in a stream
     A version ends when the next one begins, which may be after the row has left the join. So `valid_to` can't
     be read there. `valid_from` can.
 MS519 An option names a column that the model does not have
-    `key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` must be
+    `key`, `unique_key`, `order_by`, the keys of `dedupe` and the column of `watermark` must be
     columns of the model's own SELECT.
 """)

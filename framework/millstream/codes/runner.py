@@ -134,10 +134,11 @@ MS849 A record without a key in a compacted topic
     and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in
     `where user_id is not null`, or give them a key with `coalesce`.
 MS858 Kafka refuses the time of a record
-    A sink with `timestamp: column` sends each record with its event time, and Kafka refuses times that are
-    more than an hour ahead, or what `message.timestamp.after.max.ms` and `…before.max.ms` of the topic allow.
-    Topics that Millstream creates for such sinks have no limit ahead. For another topic, raise the limit with
-    `kafka-configs.sh`, which the query then needs no restart for, or leave out such rows in the model.
+    A sink sends each record with the time of the record that it comes from, or with that of `timestamp`, and
+    Kafka refuses times that are more than an hour ahead, or what `message.timestamp.after.max.ms` and
+    `…before.max.ms` of the topic allow. Topics that Millstream creates for sinks have no limit ahead. For
+    another topic, raise the limit with `kafka-configs.sh`, which the query then needs no restart for, or
+    leave out such rows in the model.
 MS859 A file of a table no longer exists
     Something else than Millstream removed a file that the newest version of a Delta table consists of.
     Restore it. If it is lost, `millstream build --full-refresh` with the model removes its rows and state,

@@ -31,9 +31,11 @@ MS555 Kafka rejects the topic's name
 MS556 Two topics differ only in `.` and `_`
     Kafka names its metrics after topics with `_` in place of `.`, so `shop.events` and `shop_events` collide:
     the broker refuses to create the second one.
-MS557 The header's name is reserved
+MS557 The headers of a sink are wrong
     Headers that start with `millstream.` are written by Millstream itself: the position or batch of a record,
-    and the origin of a dead letter. A header of a model can't have such a name.
+    and the origin of a dead letter. A header of a model can't have such a name. `headers: keep` passes on the
+    headers of the record that a row comes from, so it needs rows that come from one record each: not those of
+    groups, joins of streams, Python functions with state, and tables.
 MS688 The row before a change is unknown
     With `emit='changes'`, each record of a sink has the row before and after a change. Both are computed from
     the row of the table that the sink selects from. So it selects from one table, looks up nothing but seeds,

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from millstream.errors import did_you_mean
-from millstream.expressions import Expression, replace_columns
+from millstream.expressions import Expression, joined, replace_columns
 from millstream.expressions import column as column_of
 from millstream.materialization import (
+    EVERY_HEADER,
+    KEEP,
     OWN_HEADERS,
+    PROCESSING_TIME,
     VALID_FROM,
     VALID_TO,
     Table,
     columns_named,
     materialization_of,
 )
+from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.nodes import Join, Node, Stateful, TemporalJoin
 from millstream.plan.nodes.order import in_order
@@ -99,7 +105,7 @@ def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[P
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for option in ("key", "unique_key", "order_by", "timestamp"):
+    for option in ("key", "unique_key", "order_by"):
         yield from ((option, name) for name in columns_named(config.get(option)))
     yield from (("dedupe", name) for name in columns_named((config.get("dedupe") or {}).get("keys")))
     yield from (("watermark", name) for name in columns_named((config.get("watermark") or {}).get("column")))
@@ -115,18 +121,15 @@ def unknown_rules(setting: object) -> list[tuple[str, str]]:
 def option_expressions(
     config: Mapping[str, Any], relation: InputRelation, analyse: Callable[[str, InputRelation], Analysis]
 ) -> tuple[tuple[tuple[str, Expression], ...], list[PlanProblem]]:
-    """Return `delete_when` and headers as expressions over the model's columns."""
+    """Return `delete_when`, `timestamp` and headers as expressions over the model's columns."""
     written: list[tuple[str, str, str]] = []
     if config.get("delete_when"):
         written.append(("delete_when", "delete_when", config["delete_when"]))
-    written += [("headers", f"headers.{name}", sql) for name, sql in (config.get("headers") or {}).items()]
+    if (time := config.get("timestamp")) and time != PROCESSING_TIME:
+        written.append((TIMESTAMP_OPTION, TIMESTAMP_OPTION, time))
+    written += [("headers", f"headers.{name}", sql) for name, sql in _own_headers(config).items()]
     found: list[tuple[str, Expression]] = []
-    problems: list[PlanProblem] = []
-    problems += [
-        PlanProblem(relation.id, "MS557", f"the header '{name}' is reserved", _RESERVED, option="headers")
-        for name in config.get("headers") or {}
-        if name.startswith(OWN_HEADERS)
-    ]
+    problems = _wrong_headers(config, relation)
     for option, name, sql in written:
         analysis = analyse(f"{_BEFORE}{sql} as option from this", relation)
         problems += [
@@ -134,8 +137,49 @@ def option_expressions(
             for p in analysis.problems
         ]
         if (expression := only_expression(analysis)) is not None:
+            if option == TIMESTAMP_OPTION:
+                problems += _wrong_time(relation, sql, expression)
+                expression = _as_time(expression)
             found.append((name, expression))
     return tuple(found), problems
+
+
+def _own_headers(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a sink that are SQL, by name."""
+    headers = config.get("headers") or {}
+    return {} if headers == KEEP else {name: sql for name, sql in headers.items() if name != EVERY_HEADER}
+
+
+def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+    headers = config.get("headers") or {}
+    problems = [
+        PlanProblem(relation.id, "MS557", f"the header '{name}' is reserved", _RESERVED, option="headers")
+        for name in _own_headers(config)
+        if name.startswith(OWN_HEADERS)
+    ]
+    text = headers if isinstance(headers, str) else headers.get(EVERY_HEADER, KEEP)
+    if text != KEEP:
+        what = f"the header '{EVERY_HEADER}'" if isinstance(headers, dict) else "'headers'"
+        remedy = f"write '{KEEP}', or headers by name: {{kind: upper(kind)}}"
+        message = f"{what} can only be '{KEEP}', not '{text}'"
+        problems.append(PlanProblem(relation.id, "MS557", message, remedy, option="headers"))
+    return problems
+
+
+def _wrong_time(relation: InputRelation, sql: str, time: Expression) -> list[PlanProblem]:
+    if time.type in {*_TIMES, UNKNOWN}:
+        return []
+    message = f"'timestamp' is the time of a record, and '{sql}' is {time.type}"
+    number = time.type in {BIGINT, INT}
+    converted = f"timestamp_millis({sql})" if number else f"cast({sql} as timestamp)"
+    return [PlanProblem(relation.id, "MS521", message, f"write {converted}", option=TIMESTAMP_OPTION)]
+
+
+def _as_time(time: Expression) -> Expression:
+    if time.type == TIMESTAMP:
+        return time
+    pieces = joined(("cast(", *time.pieces, " as timestamp)"))
+    return replace(time, pieces=pieces, type=TIMESTAMP, atomic=True)
 
 
 def only_expression(analysis: Analysis) -> Expression | None:

@@ -108,10 +108,8 @@ def _delivery(
     stored = output.materialization
     if output.checks or output.observed or (isinstance(stored, Sink) and needs_columns(draft, output)):
         draft = as_cte(draft, output.label or node_name(output), ctes, views)
-    headers = any(item.name.startswith("headers.") for item in output.extras)
-    look = RecordColumns(
-        headers or sends_dead_letters([output]), isinstance(stored, Sink) and bool(stored.timestamp)
-    )
+    headers = output.keeps_headers or any(item.name.startswith("headers.") for item in output.extras)
+    look = RecordColumns(headers or sends_dead_letters([output]), output.timed)
     rows, counts_sql, dead_letters = draft, "", ""
     if output.checks or output.observed:
         found = check_rows(draft, output, look)

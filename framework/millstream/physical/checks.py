@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, any_of, joined, literal, replace_columns
-from millstream.physical.dead_letters import MODEL, REASON, skipped_row
+from millstream.physical.dead_letters import MODEL, REASON, TIMESTAMP_HEADER, skipped_row
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
 from millstream.physical.measures import measured
@@ -131,8 +131,9 @@ def _dead_letter(
     reason = ("cast(concat(", model, ", concat_ws(', '", *names, ")) as binary)")
     before = rejected.items["headers"]
     headers = (
-        *("concat(coalesce(", *before.pieces, f", cast(array() as {HEADERS})), "),
-        *(f"array(named_struct('key', '{MODEL}', 'value', cast({name} as binary)), "),
+        *("concat(coalesce(", *before.pieces, f", cast(array() as {HEADERS})), array("),
+        *_time_header(rejected),
+        *(f"named_struct('key', '{MODEL}', 'value', cast({name} as binary)), "),
         *(f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"),
     )
     items = {
@@ -140,8 +141,19 @@ def _dead_letter(
         "topic": Expression((literal(dead_letter_topic(output)),), STRING, nullable=False, atomic=True),
         "headers": replace(before, pieces=joined(headers), atomic=True),
     }
+    # A dead letter has the time at which it is sent.
+    items.pop("timestamp", None)
     failed = any_of([[wrong] for _, wrong in sent], BOOLEAN)
     return replace(rejected, items=items, where=(*rows.where, failed))
+
+
+def _time_header(record_rows: Draft) -> tuple[Piece, ...]:
+    """Return the header with the time that the record of a row would have had."""
+    time = record_rows.items.get("timestamp")
+    if time is None:
+        return ()
+    text = ("cast(cast(", *time.pieces, " as string) as binary)")
+    return (f"named_struct('key', '{TIMESTAMP_HEADER}', 'value', ", *text, "), ")
 
 
 def _stop(wrong: Expression, check: Check, model: str, place: str | None) -> Expression:

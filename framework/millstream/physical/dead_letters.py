@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined, literal
 from millstream.formats.sql import BAD
-from millstream.materialization import OWN_HEADERS
 from millstream.physical.emit.draft import RECORD, Draft
-from millstream.physical.records import HEADERS
+from millstream.physical.records import HEADERS, foreign_headers
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 
 TOPIC, PARTITION, OFFSET = "millstream.topic", "millstream.partition", "millstream.offset"
@@ -56,9 +55,7 @@ def _dead_letter(
     Headers of the record that have names of Millstream's are left out: they would say another origin.
     """
     origin = ("topic", "partition", "offset", "timestamp")
-    foreign = f"header -> not startswith(header.key, '{OWN_HEADERS}')"
-    pieces: list[Piece] = ["concat(filter(coalesce(", record, f".headers, cast(array() as {HEADERS})), "]
-    pieces.append(f"{foreign}), array(")
+    pieces: list[Piece] = ["concat(", *foreign_headers((record, ".headers")), ", array("]
     for name in origin:
         pieces += [f"named_struct('key', 'millstream.{name}', 'value', cast(cast(", record]
         pieces.append(f".{name} as string) as binary)), ")

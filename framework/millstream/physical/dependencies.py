@@ -14,6 +14,7 @@ from millstream.physical.passing import Passing
 from millstream.physical.values import Dependency, PhysicalSettings
 from millstream.plan.from_sql.catalog import DEFAULT_ISOLATION
 from millstream.plan.nodes import (
+    CARRIED,
     Aggregate,
     Binary,
     Decode,
@@ -78,7 +79,8 @@ class Dependencies:
             case Dedupe():
                 return self._all(node.input, node.keys)
             case Stateful():
-                return self._all(node.input, node.input.names) | self._called((node.function,))
+                names = [name for name in node.input.names if name not in CARRIED]
+                return self._all(node.input, names) | self._called((node.function,))
             case _:
                 own = self.expressions(node, node.expressions)
                 return own.union(*(self._all(each, each.names) for each in node.inputs))
@@ -87,7 +89,7 @@ class Dependencies:
         """Return what the stored rows of a model depend on."""
         self._describe(root)
         own = [
-            self._all(root, root.names),
+            self._all(root, output.names),
             self.expressions(root, (item.expression for item in output.extras)),
         ]
         found = self.rows(root).union(*own, self._tests(output, root))

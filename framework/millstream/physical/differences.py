@@ -24,11 +24,13 @@ _NOUNS = {
     "gives": "its result",
     "kind": "the kind of join",
     "left": "the left side",
+    "record time": "the time of its records (none with timestamp='processing_time')",
     "right": "the right side",
     "row": "its input",
     "ttl": "the time to live",
 }
 """What users call a fact, where that is not its name."""
+_PLACE = re.compile(r" \d+$")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 _HIDING = re.compile(rf"{_QUOTED.pattern}| [<>=!]+ ")
 """Texts and comparisons, whose signs open and close nothing."""
@@ -48,13 +50,17 @@ def differences(was: Facts, now: Facts) -> Iterator[str]:
             if _contents(was, "measure") == _contents(now, "measure"):
                 yield "its aggregates are selected in a different order"
         elif name not in before:
-            yield f"with {_NOUNS.get(name, name)} {_shown(after[name])}"
+            yield f"with {_noun(name)} {_shown(after[name])}"
         elif name not in after:
-            yield f"without {_NOUNS.get(name, name)} {_shown(before[name])}"
+            yield f"without {_noun(name)} {_shown(before[name])}"
         elif name in _LISTS:
             yield _columns(_NOUNS[name], before[name], after[name])
         else:
-            yield _instead(_NOUNS.get(name, name), before[name], after[name])
+            yield _instead(_noun(name), before[name], after[name])
+
+
+def _noun(name: str) -> str:
+    return _NOUNS.get(_PLACE.sub("", name), name)
 
 
 def _contents(facts: Facts, kind: str) -> list[str]:

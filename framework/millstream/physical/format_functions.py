@@ -16,7 +16,7 @@ from millstream.formats.format import DecodingCall, Format
 from millstream.materialization import Sink
 from millstream.physical.emit.bad_records import DecodedPart, key_of, read_value_of, value_of
 from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE
-from millstream.plan.nodes import Decode, Item, Node, Output, Project, ReadColumns
+from millstream.plan.nodes import CARRIED, Decode, Item, Node, Output, Project, ReadColumns
 from millstream.types import BINARY
 
 
@@ -55,10 +55,10 @@ def with_encoded(output: Output) -> Output:
     if not isinstance(sink, Sink) or not encoders_of(sink):
         return output
     columns = {column.name: column.expression for column in output.input.columns}
-    encoded = list(_encoded(sink, columns))
+    encoded = list(_encoded(sink, {name: each for name, each in columns.items() if name not in CARRIED}))
     by_value = any(item.name == ENCODED_VALUE for item in encoded)
     used = {*output.keys, *(name for each in output.expressions for name in each.columns)}
-    used |= {name for name in (sink.timestamp,) if name}
+    used |= CARRIED
     kept = [
         Item(name, each)
         for name, each in columns.items()

@@ -7,6 +7,8 @@ from hashlib import blake2b
 
 from millstream.expressions import Expression, Ref, render
 from millstream.plan.nodes import (
+    CARRIED,
+    RECORD_TIME,
     Aggregate,
     Decode,
     Dedupe,
@@ -72,8 +74,11 @@ class Meanings:
                     ("kept", kept),
                 ]
             case Stateful():
-                row = ", ".join(self._typed(node.input, column.name) for column in node.input.columns)
-                made = ", ".join(f"{c.name} {c.type}" for c in node.made)
+                # The time of records passes by the function and its state.
+                row = ", ".join(
+                    self._typed(node.input, name) for name in node.input.names if name not in CARRIED
+                )
+                made = ", ".join(f"{c.name} {c.type}" for c in node.made if c.name not in CARRIED)
                 called = f"{node.function} {self.functions.get(node.function, '')}"
                 facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", made)]
                 # With a time to live, Spark uses another state layout.
@@ -97,7 +102,8 @@ class Meanings:
             facts.append((what, typed(key.expression)))
         for index, measure in enumerate(node.measures, 1):
             where = f" where {self.of(node.input, measure.condition)}" if measure.condition else ""
-            facts.append((f"measure {index}", f"{typed(measure.call)}{where}"))
+            what = "record time" if RECORD_TIME in measure.name else "measure"
+            facts.append((f"{what} {index}", f"{typed(measure.call)}{where}"))
         return [*facts, ("emit", node.emit), *self._times(node.input)]
 
     def _above(self, node: Aggregate, readers: Mapping[int, list[Node]]) -> Facts:

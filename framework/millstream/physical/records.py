@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -9,10 +11,10 @@ from millstream.expressions import Expression, Piece, Ref, all_of, literal, repl
 from millstream.formats import format_of
 from millstream.formats.changes import encode_row
 from millstream.formats.keys import written_key
-from millstream.materialization import Sink
+from millstream.materialization import OWN_HEADERS, Sink
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import ENCODED_KEY, ENCODED_VALUE, PLACED, RECORD, Draft, composed
-from millstream.plan.nodes import Output
+from millstream.plan.nodes import RECORD_HEADERS, RECORD_TIME, Output
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Row, Type
 
 HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
@@ -23,7 +25,6 @@ def needs_columns(draft: Draft, output: Output) -> bool:
     if draft.freely:
         return False
     used = {*output.keys, *(name for item in output.extras for name in item.expression.columns)}
-    used |= {name for name in (output.options.get("timestamp"),) if name}
     return any(not is_free(draft.items[name]) for name in used if name in draft.items) or (
         draft.deleted is not None and any(not e.deterministic or e.functions for e in draft.items.values())
     )
@@ -49,7 +50,7 @@ def record(draft: Draft, output: Output, look: RecordColumns, place: str | None 
     if look.headers:
         items["headers"] = _headers(draft, output, place)
     if look.timestamp:
-        items["timestamp"] = _timestamp(draft, output)
+        items["timestamp"] = _timestamp(draft)
     return replace(draft, items=items, deleted=None)
 
 
@@ -113,19 +114,34 @@ def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
         name = literal(item.name.removeprefix("headers."))
         pieces += [", " if pieces else "", f"named_struct('key', {name}, 'value', "]
         pieces += ["cast(cast(", *found.pieces, " as string) as binary))"]
-    own = ("array(", *pieces, ")")
-    if place is None:
-        return composed(parts, own, HEADERS) if pieces else _text(f"cast(null as {HEADERS})", HEADERS)
-    placed: tuple[Piece, ...] = (Ref(RECORD, place), f".{PLACED}")
-    return composed(parts, ("concat(", *placed, ", ", *own, ")") if pieces else placed, HEADERS)
+    arrays: list[Sequence[Piece]] = []
+    if (source := draft.items.get(RECORD_HEADERS)) is not None:
+        parts.append(source)
+        arrays.append(foreign_headers(source.pieces))
+    if place is not None:
+        arrays.append((Ref(RECORD, place), f".{PLACED}"))
+    if pieces:
+        arrays.append(("array(", *pieces, ")"))
+    if not arrays:
+        return _text(f"cast(null as {HEADERS})", HEADERS)
+    return composed(parts, _concatenated(arrays), HEADERS)
 
 
-def _timestamp(draft: Draft, output: Output) -> Expression:
-    name = sink_of(output).timestamp
-    if not name:
-        return _text("cast(null as timestamp)", TIMESTAMP)
-    found = draft.items[name]
-    return composed([found], ("cast(", *found.pieces, " as timestamp)"), TIMESTAMP)
+def _concatenated(arrays: Sequence[Sequence[Piece]]) -> list[Piece]:
+    if len(arrays) == 1:
+        return list(arrays[0])
+    listed = [piece for each in arrays for piece in (", ", *each)]
+    return ["concat(", *listed[1:], ")"]
+
+
+def foreign_headers(record_headers: Sequence[Piece]) -> list[Piece]:
+    """Return the headers of a record without those of Millstream, which would say another origin."""
+    foreign = f"header -> not startswith(header.key, '{OWN_HEADERS}')"
+    return ["filter(coalesce(", *record_headers, f", cast(array() as {HEADERS})), {foreign})"]
+
+
+def _timestamp(draft: Draft) -> Expression:
+    return draft.items.get(RECORD_TIME) or _text("cast(null as timestamp)", TIMESTAMP)
 
 
 def fan_out(drafts: list[Draft]) -> Expression:

@@ -120,7 +120,7 @@ class Signatures:
     def _rows(self, output: Output, root: Node) -> str:
         parts = [self._passing.rows(root)]
         parts += sorted(
-            f"{c.name.lower()} {self._written_meanings.column(root, c.name)}" for c in root.columns
+            f"{c.name.lower()} {self._written_meanings.column(root, c.name)}" for c in output.columns
         )
         parts += [f"{each.name} {self._written_meanings.of(root, each.expression)}" for each in output.extras]
         stored = output.materialization

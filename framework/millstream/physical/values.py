@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
+from millstream.materialization import PROCESSING_TIME
 from millstream.physical.emit.steps import Step
 from millstream.plan.nodes import Column, Good, Maintenance, Meter, RowLog
 from millstream.types import STRING, Type
@@ -164,8 +165,9 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
 
     @property
     def timed(self) -> bool:
-        """Whether records have their own timestamp."""
-        return any(isinstance(each, SinkOutput) and each.options.get("timestamp") for each in self.outputs)
+        """Whether an option sets the time of records."""
+        times = (each.options.get("timestamp") for each in self.outputs if isinstance(each, SinkOutput))
+        return any(time and time != PROCESSING_TIME for time in times)
 
 
 class Delivery(Struct, frozen=True):

@@ -8,7 +8,6 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.materialization import Sink
 from millstream.physical.checks import check_rows, failure_markers, has_markers, stop_conditions
 from millstream.physical.dead_letters import (
     dead_letter,
@@ -179,8 +178,9 @@ def _look(parts: Sequence[Part], planning: QueryPlanning) -> RecordColumns:
         headers=bool(dead_letter_sources(parts, planning))
         or any(part.placed for part in parts)
         or has_markers(outputs)
-        or any(name.startswith("headers.") for name in extras),
-        timestamp=any(isinstance(o.materialization, Sink) and o.materialization.timestamp for o in outputs),
+        or any(name.startswith("headers.") for name in extras)
+        or any(output.keeps_headers for output in outputs),
+        timestamp=any(output.timed for output in outputs),
     )
 
 

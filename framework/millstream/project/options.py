@@ -104,8 +104,20 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     partitions: Annotated[Positive | None, about("sink: partitions of a new topic")] = None
     replication: Annotated[Positive | None, about("sink: replication factor of a new topic")] = None
     topic_config: Annotated[dict[str, Any] | None, about("sink: settings of a new topic")] = None
-    headers: Annotated[dict[str, str] | None, about("sink: record headers, name to SQL expression")] = None
-    timestamp: Annotated[str | None, about("sink: the column that becomes the record's timestamp")] = None
+    headers: Annotated[
+        dict[str, str] | str | None,
+        about(
+            "sink: record headers, name to SQL expression; keep, or '*': keep, passes on those of the "
+            "records that its rows come from"
+        ),
+    ] = None
+    timestamp: Annotated[
+        str | None,
+        about(
+            "sink: SQL of the record's timestamp; by default that of the records that its rows come from; "
+            "processing_time: when it is sent"
+        ),
+    ] = None
     producer: Annotated[dict[str, Any] | None, about("sink: options of the Kafka producer")] = None
     guarantee: Annotated[
         Guarantee | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from millstream.kafka.topics import Topic, source_topic
+from millstream.materialization import PROCESSING_TIME
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.project.values import Project
 
@@ -23,7 +24,8 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
                     if query.output_mode == "update" and not target.changes:
                         # Only the newest record of a key counts.
                         config = {"cleanup.policy": "compact"} | config
-                    defaults = _ANY_TIME if options.get("timestamp") else {}
+                    sent_now = options.get("timestamp") == PROCESSING_TIME
+                    defaults = {} if sent_now else _ANY_TIME
                     found[topic] = Topic(
                         topic, options.get("partitions"), options.get("replication"), config, defaults
                     )

@@ -59,7 +59,7 @@ def test_a_row_waits_for_the_longer_delay_and_versions_are_kept_that_much_longer
 
 def test_only_the_columns_that_are_read_are_part_of_the_state(tmp_path):
     (step,) = joins(query_of(written(tmp_path)))
-    assert [name for name, _ in step.left] == ["user_id", "amount", "at"]
+    assert [name for name, _ in step.left] == ["user_id", "amount", "at", "_timestamp"]
     assert [name for name, _ in step.right] == ["user", "price", "valid_from"]
 
 

@@ -169,7 +169,7 @@ def test_a_view_is_one_node_for_all_that_read_it():
 
 def test_a_topic_of_another_model_is_read_back():
     text = plan_text(plan_of(a=f"sink: select type from {EVENTS}", b="sink: select type from {{ ref('a') }}"))
-    assert "decode json: type\n" in text
+    assert "decode json: type, _timestamp\n" in text
     assert "topic a\n" in text
 
 

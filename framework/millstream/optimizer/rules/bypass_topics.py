@@ -12,17 +12,19 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, joined
+from millstream.expressions import Expression, Ref, joined
 from millstream.formats import format_of
 from millstream.materialization import Sink
 from millstream.optimizer.context import Change, Context, Result
 from millstream.plan.from_sql.topics import without_watermarks
-from millstream.plan.nodes import Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
+from millstream.plan.nodes import RECORD_TIME, Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
 from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
+from millstream.types import TIMESTAMP
 
 _NAME = "bypass_topics"
+_TIMESTAMP, _TYPE = "_timestamp", "message.timestamp.type"
 
 
 def bypass_topics(plan: Plan, context: Context) -> Result:
@@ -138,10 +140,13 @@ def _passed(wrong: Expression) -> Expression:
 def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     """Return the reader's columns over the rows that are written; empty if they could differ."""
     readers = context.consumers[id(node)]
-    if node.metadata or node.key is not None or not context.allows(_NAME, node, output, *readers):
+    if node.key is not None or not context.allows(_NAME, node, output, *readers):
         return ()
     stored = output.materialization
-    if not isinstance(stored, Sink) or stored.encoding != node.format or not _keeps_values(node):
+    if not isinstance(stored, Sink):
+        return ()
+    time = _time_as_read(node, output, stored)
+    if time is None or stored.encoding != node.format or not _keeps_values(node):
         return ()
     read, made = traits_of(node), traits_of(output.input)
     if (read.mode, read.keys) != (made.mode, made.keys):
@@ -152,11 +157,28 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     own = {c.name.lower(): c for c in output.input.columns}
     items: list[Item] = []
     for wanted in node.columns:
+        if wanted.name == _TIMESTAMP:
+            items += time
+            continue
         found = own.get(wanted.name.lower())
         if found is None or found.type != wanted.type or (found.nullable and not wanted.nullable):
             return ()
         items.append(Item(wanted.name, found.expression))
     return tuple(items)
+
+
+def _time_as_read(node: Decode, output: Output, sink: Sink) -> tuple[Item, ...] | None:
+    """Return the time of records as a reader needs it, in milliseconds; None if only the topic has it."""
+    if not node.metadata:
+        return ()
+    broker = str((sink.topic_config or {}).get(_TYPE, "CreateTime")) != "CreateTime"
+    if node.metadata != (_TIMESTAMP,) or broker or not output.timed:
+        return None
+    time = output.input.column(RECORD_TIME)
+    if time.nullable:
+        return None
+    pieces = ("timestamp_millis(unix_millis(", Ref(time.name), "))")
+    return (Item(_TIMESTAMP, Expression(pieces, TIMESTAMP, nullable=False, atomic=True)),)
 
 
 def _keeps_values(node: Decode) -> bool:

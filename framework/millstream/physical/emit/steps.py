@@ -60,6 +60,8 @@ class StatefulView(Struct, frozen=True, tag="stateful"):
     """How long the state of a key is kept after its last row."""
     time: str | None = None
     """The event time by which it expires; None: the clock."""
+    times: str = ""
+    """The column of `of` with the time of a row's record; the last one of `made` is then the newest."""
 
 
 class TemporalView(Struct, frozen=True, tag="temporal"):
@@ -187,7 +189,9 @@ def _step(node: Dedupe | Stateful | TemporalJoin | Watermark, name: str, of: str
         case Dedupe():
             return DedupeView(name, of, node.keys, node.within, node.by_position)
         case Stateful():
-            return StatefulView(name, of, node.function, node.keys, node.made, node.ttl, node.time)
+            return StatefulView(
+                name, of, node.function, node.keys, node.made, node.ttl, node.time, node.times
+            )
 
 
 def _temporal(node: TemporalJoin, name: str, of: str, versions: str) -> TemporalView:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec.structs import replace
 
 from millstream.expressions import Read
-from millstream.materialization import Table
+from millstream.materialization import KEEP, Sink, Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
@@ -83,6 +83,10 @@ def _streamed(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Buil
     return BuiltModel(root, again.problems, tuple(again.relays), tuple(again.stateful_steps))
 
 
+_OF_ONE_RECORD = frozenset(("watermark", "dedupe", "temporal join"))
+"""The steps above which each row still comes from one record of a stream."""
+
+
 class ModelBuilder:
     """Builds one model; `problems` are errors, `cuts` are steps that can't share a query."""
 
@@ -110,6 +114,8 @@ class ModelBuilder:
             self._check_streams(root)
         if not self.problems:
             root = checked_keys(self, root)
+        if not self.problems:
+            self._check_headers(root)
         return root if self.problems else versioned(self, root)
 
     def _check_streams(self, root: Node) -> None:
@@ -121,6 +127,22 @@ class ModelBuilder:
             message = f"'{self.spec.name}' reads {read}, so there is nothing to store as it arrives"
             remedy = "set materialized='view': models that read it compute its rows"
             self.problem("MS694", message, remedy, option="materialized")
+
+    def _check_headers(self, root: Node) -> None:
+        """Refuse to pass on headers where a row does not come from a single record."""
+        stored = self.spec.materialization
+        if not isinstance(stored, Sink) or not stored.keep_headers:
+            return
+        steps = [kind for kind in self.traits.of(root).below if kind not in _OF_ONE_RECORD]
+        if not steps:
+            return
+        what = "a row of a table" if steps[0] == "table changes" else f"a row above a {steps[0]}"
+        message = f"'headers' can't be '{KEEP}': {what} does not come from a single record"
+        remedy = (
+            "select what readers need of them below that step, such as filter(_headers, h -> h.key = 'trace')"
+            "[0].value as trace, and set headers={'trace': 'trace'}"
+        )
+        self.problem("MS557", message, remedy, option="headers")
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored."""

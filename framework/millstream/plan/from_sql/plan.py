@@ -8,9 +8,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.materialization import Sink
+from millstream.plan.from_sql.carried import (
+    TIMESTAMP_OPTION,
+    relays_with_times,
+    sent,
+    versions_of,
+    with_relayed_time,
+)
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.good_records import with_good_records
 from millstream.plan.from_sql.model import build_model
+from millstream.plan.from_sql.shared_states import with_shared_states
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.from_sql.unchanged import Unchanged
 from millstream.plan.from_sql.values import Surroundings, VersionStream
@@ -151,7 +159,7 @@ class _Building:
         model = self.catalog.models.get(relation)
         if model is None or not model.materialization.inlined or not can_relay(model.columns):
             return None
-        return sink_node(relay_of(model, self.catalog), self.traits.of(self.roots[relation]))
+        return sink_node(relay_of(model, self.catalog), self.traits.of(self.roots[relation]), relay=True)
 
     def _is_inlined(self, relation: str) -> bool:
         model = self.catalog.models.get(relation)
@@ -188,16 +196,32 @@ class _Building:
 
     def plan(self) -> Plan:
         outputs: list[Output] = []
-        for model in self.catalog.models.values():
+        timed: set[str] = set()
+        """The relays of which a reader needs the time of records."""
+        for model in reversed(self.catalog.models.values()):  # each model after those that read it
+            if model.materialization.stored_as or model.id not in self.read | self.relays:
+                outputs.append(self._output(model, self.roots[model.id]))
+                timed |= relays_with_times(outputs[-1])
             if model.id in self.relays:
                 relay = relay_of(model, self.catalog)
-                outputs.append(_output(relay, self.roots[model.id]))
-            if model.materialization.stored_as or model.id not in self.read | self.relays:
-                outputs.append(_output(model, self.roots[model.id]))
+                root = self.roots[model.id]
+                outputs.append(_output(relay, with_relayed_time(root) if model.id in timed else root))
+                timed |= relays_with_times(outputs[-1])
+        outputs.reverse()
         if self.problems:
             return Plan(tuple(outputs))
-        views = [self.roots[model] for model in self.catalog.models if model in self.read]
+        carrying = [self.roots[output.model] for output in outputs if output.timed]
+        outputs = with_shared_states(outputs, carrying)
+        read = (self.roots[model] for model in self.catalog.models if model in self.read)
+        views = [version for root in read for version in versions_of(root)]
         return Plan(with_good_records(outputs, views, self.catalog.topics, self.unchanged.outputs))
+
+    def _output(self, model: ModelSpec, root: Node) -> Output:
+        """Return what stores a model; records of a sink have the time of what they come from."""
+        stored = model.materialization
+        if self.problems or not isinstance(stored, Sink):
+            return _output(model, root)
+        return sent(_output(model, root), dict(model.extras).get(TIMESTAMP_OPTION))
 
 
 def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
@@ -228,7 +252,7 @@ def _output(model: ModelSpec, root: Node) -> Output:
         model=model.id,
         materialization=model.materialization,
         options=model.options,
-        extras=tuple(Item(name, expression) for name, expression in model.extras),
+        extras=tuple(Item(name, e) for name, e in model.extras if name != TIMESTAMP_OPTION),
         checks=model.checks,
         metrics=model.metrics,
         log=model.log,

@@ -143,7 +143,7 @@ def _changes_node(scan: TopicScan, model: ModelSpec, sink: Sink, label: str) -> 
     return Project(input=Filter(input=read, conditions=(exists,)), items=items, keys=model.keys, label=label)
 
 
-def sink_node(model: ModelSpec, written: Traits) -> Node:
+def sink_node(model: ModelSpec, written: Traits, *, relay: bool = False) -> Node:
     """Return the topic that a model writes, as other models read it; times keep their watermarks."""
     assert isinstance(model.materialization, Sink)
     sink = model.materialization
@@ -152,6 +152,7 @@ def sink_node(model: ModelSpec, written: Traits) -> Node:
         relation=model.id,
         topic=sink.topic,
         dead_letters=sink.dead_letter_topic(model.name),
+        relay=relay,
         columns=RAW,
         label=f"{model.name}_records",
     )

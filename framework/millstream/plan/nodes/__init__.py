@@ -8,9 +8,13 @@ from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.leaves import Given, SeedScan, TableScan, TopicScan
 from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
+    CARRIED,
     GOOD_TEXT,
     METADATA,
     RAW,
+    RECORD_HEADERS,
+    RECORD_TIME,
+    RELAYED_TIME,
     Check,
     Column,
     Emit,
@@ -73,9 +77,13 @@ AnyNode = (
 """All kinds of nodes."""
 
 __all__ = [
+    "CARRIED",
     "GOOD_TEXT",
     "METADATA",
     "RAW",
+    "RECORD_HEADERS",
+    "RECORD_TIME",
+    "RELAYED_TIME",
     "VERSION_PLACE",
     "Aggregate",
     "AnyNode",

@@ -29,7 +29,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     not_in_fingerprint: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
     """Fields that a fingerprint ignores: names for display, and derived fields."""
 
-    in_fingerprint_if_set: ClassVar[frozenset[str]] = frozenset(("good", "whole", "reads"))
+    in_fingerprint_if_set: ClassVar[frozenset[str]] = frozenset(("good", "whole", "reads", "times", "relay"))
     """Fields that a fingerprint ignores as long as they are empty: signatures contain fingerprints."""
 
     of_content: ClassVar[tuple[str, ...]] = ("contents", "deterministic", "own")

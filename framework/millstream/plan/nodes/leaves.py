@@ -16,6 +16,8 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
     topic: str
     dead_letters: str
     """The topic for its records that can't be decoded, or on which a function fails."""
+    relay: bool = False
+    """It connects two queries of the project: nobody else reads it."""
 
     operator = "topic"
 

@@ -183,6 +183,12 @@ RAW = (
 )
 """The columns of a TopicScan."""
 
+RECORD_TIME, RECORD_HEADERS = "_millstream_time", "_millstream_headers"
+"""Columns of a sink's rows that are no part of its value: the time of its records, and headers."""
+RELAYED_TIME = "_millstream_record_time"
+"""The column of a topic between two queries with the time of the record that a row comes from."""
+CARRIED = frozenset((RECORD_TIME, RECORD_HEADERS))
+
 METADATA = {f"_{raw.name}": replace(raw, name=f"_{raw.name}") for raw in RAW if raw.name != "value"}
 """The metadata columns of every record."""
 

@@ -82,6 +82,8 @@ class Stateful(Unary, frozen=True, eq=False, kw_only=True):
     """How long the state of a key without new rows is kept; None means forever."""
     time: str | None = None
     """The event time by which it expires; None: the clock."""
+    times: str = ""
+    """The column with the time of the record that a row comes from; rows have the newest of what was read."""
 
     stateful = True
 

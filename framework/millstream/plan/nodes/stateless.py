@@ -12,7 +12,10 @@ from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
+    CARRIED,
     METADATA,
+    RECORD_HEADERS,
+    RECORD_TIME,
     Check,
     Column,
     Good,
@@ -307,6 +310,22 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """What the rows that are stored add to metrics."""
     log: LoggedRows | None = None
     """Which of the rows that are stored are logged."""
+
+    def derived_columns(self) -> tuple[Column, ...]:
+        return tuple(each for each in self.input.columns if each.name not in CARRIED)
+
+    def origin(self, name: str) -> tuple[Node, str] | None:
+        return self.input, name
+
+    @property
+    def timed(self) -> bool:
+        """Whether the time of its records is not just that of sending them."""
+        return RECORD_TIME in self.input.by_name
+
+    @property
+    def keeps_headers(self) -> bool:
+        """Whether its records have the headers of the records that their rows come from."""
+        return RECORD_HEADERS in self.input.by_name
 
     @property
     def operator(self) -> str:

@@ -76,13 +76,14 @@ def yielded_rows(
     columns = dict.fromkeys((*step.keys, *fields.values(), *((step.time,) if step.time else ())))
     assert isinstance(function.returns, Struct)
     yielded = [field.name for field in function.returns.fields]
-    types = [to_arrow_type(DataType.fromDDL(str(column.type)), timezone="UTC") for column in step.made]
+    results = step.made[:-1] if step.times else step.made
+    types = [to_arrow_type(DataType.fromDDL(str(column.type)), timezone="UTC") for column in results]
     ttl = milliseconds(step.ttl) if step.ttl else None
     keyed = (KeyedByEventTime if step.time else Keyed)(
         source_of(project, function),
         function.name,
         {name: [*columns].index(column) for name, column in fields.items()},
-        dict(zip(yielded, (column.name for column in step.made), strict=True)),
+        dict(zip(yielded, (column.name for column in results), strict=True)),
         pa.struct(list(zip(yielded, types, strict=True))),
         ttl,
         log,
@@ -90,13 +91,23 @@ def yielded_rows(
     )
     if isinstance(keyed, KeyedByEventTime):
         keyed.streaming = given.isStreaming
-    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in step.made)
+    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in results)
     selected = [f.col(quoted(name)) for name in columns]
+    if step.times:
+        keyed.times = (len(selected), step.made[-1].name)
+        schema += f", {quoted(step.made[-1].name)} bigint"
+        selected.append(f.unix_micros(quoted(step.times)).alias(unused(_TIMES, columns)))
     if step.time:
         # The event time itself must remain among the columns: Spark drops late rows by it.
         selected.append(f.unix_micros(quoted(step.time)).alias(unused(_MICROS, columns)))
     rows = given.select(*selected).groupBy(*map(quoted, step.keys))
-    return rows.transformWithState(keyed, schema, mode, _time_mode(step, streaming=given.isStreaming))
+    yielded_by_key = rows.transformWithState(
+        keyed, schema, mode, _time_mode(step, streaming=given.isStreaming)
+    )
+    if not step.times:
+        return yielded_by_key
+    time = step.made[-1].name
+    return yielded_by_key.withColumn(time, f.timestamp_micros(quoted(time)))
 
 
 def _time_mode(step: StatefulView, *, streaming: bool) -> str:
@@ -126,7 +137,7 @@ STATE = "state"
 """The variable that has the state of a key, and its column with the bytes."""
 EXPIRES = "expiresAtMicros"
 """The column with the event time at which a state ends; named as that of Spark's dedupe."""
-_MICROS = "_micros"
+_MICROS, _TIMES = "_micros", "_times"
 
 
 class OutputRow(dict[str, Any]):
@@ -142,6 +153,9 @@ class Keyed(StatefulProcessor):
     State is JSON of plain values, since Spark does not preserve structs exactly, timestamps least of all.
     A field that was added to the class later has its default in older state.
     """
+
+    times: tuple[int, str] | None = None
+    """The place of the time of a row's record, and the column for the newest of those that were read."""
 
     def __init__(
         self,
@@ -193,12 +207,16 @@ class Keyed(StatefulProcessor):
         if self.converted_function is None:
             self.converted_function = converted_function(self.source, self.name, self.indexes, self.arrow)
         function, of_key, row_of, state_of, fit = self.converted_function
-        given = (row_of(row) for row in rows)
+        newest = Newest(self.times[0]) if self.times else None
+        given = (row_of(row) for row in (rows if newest is None else newest.of(rows)))
         try:
             state = state_of(state_in(before) if before else {})
             for yielded in function(of_key(key[0]) if key else None, given, state):
                 fit(yielded)
-                yield self._row(plain(yielded))
+                result = self._row(plain(yielded))
+                if newest is not None and self.times is not None:
+                    result[self.times[1]] = newest.time
+                yield result
             return state_bytes(plain(state))
         except GeneratorExit:
             raise
@@ -269,6 +287,21 @@ class KeyedByEventTime(Keyed):
             else:
                 self._set_timer(found[1])
         return iter(())
+
+
+class Newest:
+    """The newest time, in microseconds, of the rows that were read so far; None before the first one."""
+
+    def __init__(self, place: int) -> None:
+        self.time: int | None = None
+        self._place = place
+
+    def of(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            time = row[self._place]
+            if time is not None and (self.time is None or time > self.time):
+                self.time = time
+            yield row
 
 
 def _milliseconds_after(micros: int) -> int:

@@ -34,9 +34,13 @@ record RecordColumns(int topic, int key, int value, int headers, int timestamp) 
     return row.isNullAt(value) ? null : row.getBinary(value);
   }
 
-  /** Returns milliseconds, or null for the time of sending. */
+  /** Returns milliseconds, or null for the time of sending: Kafka has no times before 1970, and -1 for none. */
   Long time(InternalRow row) {
-    return timestamp < 0 || row.isNullAt(timestamp) ? null : Math.floorDiv(row.getLong(timestamp), MICROS);
+    if (timestamp < 0 || row.isNullAt(timestamp)) {
+      return null;
+    }
+    long micros = row.getLong(timestamp);
+    return micros < 0 ? null : micros / MICROS;
   }
 
   ArrayData headers(InternalRow row) {

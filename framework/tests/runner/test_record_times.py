@@ -1,0 +1,202 @@
+"""The records of sinks have the time of what they come from: compared with plain Python."""
+
+import json
+from collections import defaultdict
+from datetime import datetime, timedelta, timezone
+from random import Random
+
+import pytest
+from confluent_kafka import Producer
+from support.runs import built, create_topics, problems, queue_record, received
+from support.shops import PROFILES, UNOPTIMIZED, Shop
+from support.spark import SPARK_WARNINGS
+
+pytestmark = SPARK_WARNINGS
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+MINUTE = 60_000
+CLICKS = """
+      - name: clicks
+        key: {name: user, type: string}
+        columns:
+          - {name: id, type: int}
+          - {name: at, type: timestamp}
+        watermark: {column: at, delay: 1 minute}
+"""
+VISITS = """
+    from collections.abc import Iterator
+    from dataclasses import dataclass
+
+    @dataclass
+    class Event:
+        id: int
+
+    @dataclass
+    class State:
+        seen: int = 0
+
+    @dataclass
+    class Visit:
+        number: int
+        seen: int
+
+    def visits(key: str, rows: Iterator[Event], state: State) -> Iterator[Visit]:
+        for row in rows:
+            state.seen += 1
+            yield Visit(row.id, state.seen)
+"""
+EVENTS = "from {{ source('web', 'events') }}"
+OTHERS = "from {{ source('web', 'clicks') }}"
+MODELS = {
+    "plain": f"{{{{ config(key='id') }}}} select id, kind {EVENTS} where id > 0",
+    "again": "{{ config(key='id') }} select id, upper(kind) as kind from {{ ref('plain') }}",
+    "twice": f"select id, part {EVENTS} lateral view explode(array(1, 2)) p as part",
+    "named": f"""
+        select id, labels.label {EVENTS} as e left join {{{{ ref('labels') }}}} as labels on labels.kind = e.kind
+        """,
+    "timed": f"{{{{ config(timestamp='at') }}}} select id, at {EVENTS}",
+    "moved": f"{{{{ config(timestamp='at + interval 1 hour') }}}} select id, at {EVENTS}",
+    "sent": f"{{{{ config(timestamp='processing_time') }}}} select id {EVENTS}",
+    "exact": f"{{{{ config(guarantee='exactly_once') }}}} select id {EVENTS}",
+    "both": f"select id, 'event' as what {EVENTS} union all select id, 'click' as what {OTHERS}",
+    "totals": f"{{{{ config(key='kind') }}}} select kind, count(*) as n {EVENTS} group by kind",
+    "changes": "{{ config(key='kind', emit='changes') }} select kind, n from {{ ref('stored') }}",
+    "upserts": "{{ config(key='kind') }} select kind, n from {{ ref('stored') }}",
+    "open": f"""
+        {{{{ config(key=['kind', 'minute']) }}}}
+        select kind, window(at, '1 minute').start as minute, count(*) as n {EVENTS}
+        group by kind, window(at, '1 minute')
+        """,
+    "closed": f"""
+        {{{{ config(emit='on_close') }}}}
+        select window.start as minute, count(*) as n {EVENTS} group by window(at, '1 minute')
+        """,
+    "sessions": f"""
+        {{{{ config(emit='on_close') }}}}
+        select kind, session_window.end as ends, count(*) as n {EVENTS}
+        group by kind, session_window(at, '10 seconds')
+        """,
+    "first": f"{{{{ config(dedupe={{'keys': ['name'], 'within': '1 hour'}}) }}}} select id % 7 as name, id, at {EVENTS}",
+    "matched": f"""
+        select e.id, c.id as click {EVENTS} as e
+        join {OTHERS[5:]} as c on c.user = e.user and c.at between e.at - interval 5 minutes and e.at + interval 5 minutes
+        """,
+    "visits": f"select v.number, v.seen {EVENTS} as e lateral view visits(e.user) v as number, seen",
+}
+STORED = f"""
+    {{{{ config(materialized='table', unique_key='kind', unbounded_state='accept') }}}}
+    select kind, count(*) as n {EVENTS} group by kind
+"""
+LABELS = "kind,label\nx,Ex\n"
+
+
+class Traffic:
+    """Random records of both topics, with times and headers that their values don't have."""
+
+    def __init__(self, bootstrap):
+        self.bootstrap = bootstrap
+        self.random = Random(7)
+        self.batches = []
+
+    def more(self, count):
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        records = [self._record(number) for number in range(count)]
+        for record in records:
+            value = {name: record[name] for name in ("id", "kind")} | {"at": record["at"].isoformat()}
+            headers = [("trace", str(record["id"]).encode()), ("trace", b"again"), ("none", None)]
+            queue_record(
+                producer, record["topic"], key=record["user"], value=json.dumps(value), timestamp=record["time"],
+                headers=headers,
+            )  # fmt: skip
+        assert producer.flush(30) == 0
+        self.batches.append(records)
+
+    def _record(self, number):
+        batch = len(self.batches)
+        at = START + timedelta(minutes=10 * batch, seconds=number, milliseconds=self.random.randrange(1000))
+        return {
+            "topic": "events" if number % 2 else "clicks",
+            "user": f"u{number // 2}",
+            "id": 1000 * batch + number + 1,
+            "kind": self.random.choice("xyz"),
+            "at": at,
+            "time": millis(at) + self.random.randrange(-3_600_000, 3_600_000),
+        }
+
+    def of(self, topic):
+        return [record for batch in self.batches for record in batch if record["topic"] == topic]
+
+
+def millis(moment):
+    return round(moment.timestamp() * 1000)
+
+
+def at_of(text):
+    return millis(datetime.fromisoformat(text.replace("Z", "+00:00")))
+
+
+def times(bootstrap, topic, *names):
+    """Return the times of a topic's records, by some of their values."""
+    found = defaultdict(list)
+    for message in received(bootstrap, topic):
+        value = json.loads(message.value())
+        found[tuple(value[name] for name in names)].append(message.timestamp()[1])
+    return found
+
+
+@pytest.mark.parametrize(
+    "profiles",
+    [pytest.param(PROFILES, id="all"), pytest.param(UNOPTIMIZED, id="none", marks=pytest.mark.long)],
+)
+def test_records_have_the_time_of_what_they_come_from(tmp_path, broker, first_spark, profiles):
+    began = millis(datetime.now(timezone.utc))
+    shop = Shop(tmp_path, broker)
+    shop.write("profiles.yml", profiles)
+    shop.more(CLICKS)
+    shop.write("macros/visits.py", VISITS)
+    shop.write("seeds/labels.csv", LABELS)
+    create_topics(broker, "events", "clicks")
+    for name, sql in MODELS.items():
+        options = "{{ config(materialized='sink', unbounded_state='accept') }}"
+        shop.model(name, options + sql)
+    shop.model("stored", STORED)
+    traffic = Traffic(broker)
+    newest, sent = {}, defaultdict(list)
+    for count in (60, 40):
+        traffic.more(count)
+        _, messages = built(tmp_path, first_spark)
+        assert not problems(messages), problems(messages)
+        for record in traffic.batches[-1]:
+            if record["topic"] == "events":
+                newest[record["kind"],] = max(newest.get((record["kind"],), 0), record["time"])
+        for kind in {(r["kind"],) for r in traffic.batches[-1] if r["topic"] == "events"}:
+            sent[kind].append(newest[kind])
+    events, clicks = traffic.of("events"), traffic.of("clicks")
+    own = {(r["id"],): [r["time"]] for r in events}
+    for topic in ("plain", "again", "named", "exact"):
+        assert times(broker, topic, "id") == own, topic
+    assert times(broker, "twice", "id", "part") == {(r["id"], p): [r["time"]] for r in events for p in (1, 2)}
+    assert times(broker, "timed", "id") == {(r["id"],): [millis(r["at"])] for r in events}
+    assert times(broker, "moved", "id") == {(r["id"],): [millis(r["at"]) + 60 * MINUTE] for r in events}
+    assert times(broker, "sent", "id").keys() == own.keys()
+    assert times(broker, "both", "id", "what") == {
+        (r["id"], r["topic"][:-1]): [r["time"]] for r in (*events, *clicks)
+    }
+    assert times(broker, "totals", "kind") == sent
+    for topic in ("changes", "upserts", "sent"):
+        assert min(message.timestamp()[1] for message in received(broker, topic)) >= began, topic
+    for topic in ("open", "closed"):
+        windows = times(broker, topic, "minute")
+        assert windows
+        assert all(set(each) == {at_of(minute) + MINUTE - 1} for (minute,), each in windows.items())
+    sessions = times(broker, "sessions", "ends")
+    assert sessions
+    assert all(set(each) == {at_of(end) - 1} for (end,), each in sessions.items())
+    by_id = {r["id"]: r["time"] for r in (*events, *clicks)}
+    first = times(broker, "first", "id")
+    assert len(first) == 7
+    assert all(each == [by_id[id_]] for (id_,), each in first.items())
+    matched = times(broker, "matched", "id", "click")
+    assert len(matched) == len(events)
+    assert all(each == [max(by_id[id_], by_id[click])] for (id_, click), each in matched.items())
+    assert times(broker, "visits", "number") == own
