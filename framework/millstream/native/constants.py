@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from millstream.native.values import Constant, ObstacleError, is_translatable
 from millstream.project.digests import names_of
 from millstream.project.hints import Hints
-from millstream.project.python_module import Def, Module
+from millstream.project.python_module import Def, Module, is_main_guard
 
 _COLLECTIONS = {"frozenset": frozenset, "set": set, "tuple": tuple, "list": list, "dict": dict}
 _LARGEST = 2**40
@@ -28,6 +29,8 @@ class Names:
                 self._touching[name].append(statement)
 
         self._shared = _possibly_changed(module.body)
+        self.changing = next(filter(_changes_any_name, _running(module)), None)
+        """Code by which a call of another function can change what names stand for."""
 
     def function(self, name: str) -> ast.FunctionDef | None:
         match self._touching.get(name):
@@ -116,6 +119,22 @@ class Names:
                 raise ObstacleError(node, f"`{name}`, which this file does not define")
             case _:
                 raise ObstacleError(node, f"`{name}`, which is not a constant of this file")
+
+
+def _running(module: Module) -> Iterator[ast.AST]:
+    return (node for each in module.body if not is_main_guard(each) for node in ast.walk(each))
+
+
+def _changes_any_name(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="globals" | "exec" | "eval" | "__builtins__"):
+            return True
+        case ast.Attribute(attr="__globals__" | "__builtins__"):
+            return True
+        case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):
+            return True
+        case _:
+            return False
 
 
 def _fields(statement: ast.stmt) -> set[str]:

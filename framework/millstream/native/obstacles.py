@@ -12,6 +12,7 @@ from millstream.errors import Diagnostic, at
 from millstream.native.translate import translate
 from millstream.native.values import Obstacle
 from millstream.project.functions import read_functions
+from millstream.project.imports import with_imports
 from millstream.project.values import Function
 from millstream.text import Text
 
@@ -24,7 +25,8 @@ def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str,
     found: dict[str, Obstacle] = {}
     for path, names in by_file.items():
         text = (root / path).read_text(encoding="utf-8")
-        for each in read_functions(Text(path, text))[0]:
+        read = {each.name: each for each in read_functions(Text(path, text))[0]}
+        for each in with_imports(read, root)[0].values():
             if each.name in names:
                 translated = translate(replace(each, runs=functions[each.name][1]), text)
                 if isinstance(translated, Obstacle):

@@ -37,6 +37,8 @@ def translate(function: Function, text: str) -> Translation | Obstacle:
     """Translate a function of a file, or return what prevents that."""
     if function.runs == "python":
         return Obstacle("`runs: python`", 0)
+    if function.effect:
+        return Obstacle(f"code that may change any name when it is imported, at {function.effect}", 0)
     names = _names(function.path, text)
     if names is None:
         return Obstacle("a file that can't be read", function.location.line)
@@ -55,6 +57,8 @@ def _names(path: str, text: str) -> Names | None:
 
 
 def _translated(names: Names, function: Function) -> Translation:
+    if (changing := names.changing) is not None:
+        raise ObstacleError(changing, f"`{ast.unparse(changing)[:60]}`, with which code can change any name")
     node = names.function(function.name)
     if node is None or function.table or function.keyed:
         raise ObstacleError(

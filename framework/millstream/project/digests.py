@@ -8,7 +8,7 @@ change gives wrong numbers. The canonical text omits what is empty, so that Pyth
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -67,6 +67,16 @@ class Digests:
         whole = set(range(len(self._statements)))
         chosen = set[int]().union(*map(self._reachable, touching)) if touching else whole
         return self._digest(name, chosen)
+
+    def of_statements(self, first: Iterable[ast.stmt]) -> tuple[str, list[ast.stmt]]:
+        """Return the digest of statements and all that they read, and the statements that it covers."""
+        chosen = set[int]().union(*(self._reachable(self._statements.index(each)) for each in first))
+        return self._digest("", chosen)
+
+    @property
+    def statements(self) -> Sequence[ast.stmt]:
+        """The statements that run when the module is imported."""
+        return self._statements
 
     def _digest(self, name: str, reachable: set[int]) -> tuple[str, list[ast.stmt]]:
         chosen = sorted(reachable)

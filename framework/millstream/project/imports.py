@@ -9,13 +9,16 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.project.digests import Digests
-from millstream.project.python_module import parse_module
+from millstream.project.effects import Effect, Effects
+from millstream.project.python_module import Def, parse_module
 from millstream.project.values import Function, Import
 from millstream.project.written_paths import path_of
 from millstream.text import Text
@@ -60,8 +63,20 @@ def imports_of(statements: Iterable[ast.stmt], file: str, package: str = "") -> 
                     parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
                     base = ".".join([*parents, *([module] if module else [])])
                     yield from (Import(base, "" if each.name == "*" else each.name) for each in names)
+                case ast.Call() if (code := _code(node)) is not None:
+                    yield from imports_of(code, file, package)
                 case ast.Call() if (found := _argument(node, file)) is not None:
                     yield found
+
+
+def _code(call: ast.Call) -> list[ast.stmt] | None:
+    """Return the statements that a call runs, if they are written there."""
+    if _name(call.func) not in {"exec", "eval"} or (text := _text(call.args)) is None:
+        return None
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def unknown_in(statements: Iterable[ast.stmt], file: str) -> Iterator[ast.Call]:
@@ -77,7 +92,7 @@ def unknown_in(statements: Iterable[ast.stmt], file: str) -> Iterator[ast.Call]:
 def _argument(call: ast.Call, file: str) -> Import | None:
     """Return the module or the file that a call reads, if it is written there."""
     name, first = _name(call.func), call.args[:1]
-    if name == "import_module":
+    if name in {"import_module", "__import__"}:
         text = _text(first)
         return None if text is None else Import(text)
     if name not in _OPENING:
@@ -114,13 +129,14 @@ def with_imports(functions: Mapping[str, Function], root: Path) -> tuple[dict[st
     files: dict[str, str] = {}
     libraries: dict[str, str] = {}
     found: dict[str, Function] = {}
-    modules = _Modules(root)
+    modules = _Modules(root, {function.path.rpartition("/")[0] for function in functions.values()})
     for name, function in functions.items():
-        reached = modules.reached(function.imports)
+        reached = modules.of_function(function)
         contents = sorted(reached.contents)
         digest = _digest("\n".join([function.digest, *contents]).encode()) if contents else function.digest
         versions = {each: _version(each) for each in sorted(reached.libraries)}
-        found[name] = replace(function, digest=digest, libraries=versions)
+        effect = min(reached.effects, default="")
+        found[name] = replace(function, digest=digest, libraries=versions, effect=effect)
         files |= {path: _digest(_bytes(root / path)) for path in reached.files}
         libraries |= versions
     return found, Imported(files, libraries)
@@ -140,10 +156,10 @@ def paths_reached(root: Path, file: Path) -> Iterator[str]:
             yield from _places(".".join(parts[:end]))
 
 
-def _places(module: str) -> Iterator[str]:
+def _places(module: str, folders: Iterable[str] = _SOURCES) -> Iterator[str]:
     """Yield where a module of the project can be."""
     parts = module.replace(".", "/")
-    for folder in _SOURCES:
+    for folder in folders:
         for file in (f"{parts}.py", f"{parts}/__init__.py"):
             yield f"{folder}/{file}" if folder else file
 
@@ -152,25 +168,72 @@ class _Reached(Struct):
     contents: set[str] = set()
     files: set[str] = set()
     libraries: set[str] = set()
+    effects: set[str] = set()
+    """Where code may change any name when it is imported."""
 
 
 class _Modules:
     """The modules of a project; each is parsed once."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, folders: Iterable[str] = ()) -> None:
         self._root = root
+        self._folders = (*_SOURCES, *sorted(folders))
         self._parsed: dict[str, tuple[Digests | None, str]] = {}
+        self._effects_of: dict[str, list[tuple[ast.stmt, Effect]]] = {}
 
-    def reached(self, imports: Iterable[Import]) -> _Reached:
-        found = _Reached(set(), set(), set())
+    def of_function(self, function: Function) -> _Reached:
+        return self._reached(function.imports, function.path, self._mode(function))
+
+    def _reached(self, imports: Iterable[Import], file: str, runs: Literal["module", "any"]) -> _Reached:
+        found = _Reached(set(), set(), set(), set())
         done: set[Import] = set()
-        waiting = [*imports]
+        waiting = [*imports, *self._run("", file, runs, found)]
+        found.files.discard(file)
         while waiting:
             each = waiting.pop()
             if each not in done:
                 done.add(each)
                 waiting += self._follow(each, found)
         return found
+
+    def _mode(self, function: Function) -> Literal["module", "any"]:
+        """Return what may change what a function reads, of all that runs when its file is imported.
+
+        Attributes of modules are only read by functions that read modules of the project.
+        """
+        reads = any(each.file or self._is_own(each.module) for each in function.imports)
+        return "module" if reads else "any"
+
+    def _is_own(self, module: str) -> bool:
+        top = module.partition(".")[0]
+        return self._path(top) is not None or self._is_folder(top)
+
+    def _run(self, module: str, path: str, runs: Literal["module", "any"], found: _Reached) -> list[Import]:
+        """Add what a module changes elsewhere when it is imported, and return what it imports."""
+        found.files.add(path)
+        digests, content = self._parse(path)
+        if digests is None:
+            found.contents.add(f"{path} {content}")
+            return []
+        package = _package(module, path)
+        imported = list(imports_of(_run_imports(digests.statements), path, package))
+        waiting = [replace(each, name="", runs=runs) for each in imported if not each.file]
+        waiting += [Import(f"{each.module}.{each.name}", runs=runs) for each in imported if each.name]
+        effects = self._effects(path, digests)
+        found.effects |= {f"{path}:{each.lineno}" for each, effect in effects if effect == "any"}
+        counted = [each for each, effect in effects if effect in {"any", runs}]
+        if counted:
+            digest, statements = digests.of_statements(counted)
+            found.contents.add(f"{path} runs {digest}")
+            waiting += imports_of(statements, path, package)
+        return waiting
+
+    def _effects(self, path: str, digests: Digests) -> list[tuple[ast.stmt, Effect]]:
+        if path not in self._effects_of:
+            effects = Effects(digests.statements, self._is_own)
+            listed = [(each, effects.of(each)) for each in digests.statements]
+            self._effects_of[path] = [pair for pair in listed if pair[1]]
+        return self._effects_of[path]
 
     def _follow(self, wanted: Import, found: _Reached) -> list[Import]:
         """Add what an import reads to `found`, and return what that imports."""
@@ -180,6 +243,10 @@ class _Modules:
                 found.contents.add(f"{wanted.module} {_digest(_bytes(self._root / wanted.module))}")
             return []
         path = self._path(wanted.module)
+        if wanted.runs:
+            parent = wanted.module.rpartition(".")[0]
+            above = [Import(parent, runs=wanted.runs)] if parent else []
+            return [*above, *(self._run(wanted.module, path, wanted.runs, found) if path else [])]
         submodule = f"{wanted.module}.{wanted.name}" if wanted.name else ""
         if submodule and self._path(submodule):
             return [Import(submodule), *([Import(wanted.module)] if path else [])]
@@ -195,17 +262,18 @@ class _Modules:
             return []
         digest, statements = digests.of_name(wanted.name)
         found.contents.add(f"{path} {wanted.name} {digest}")
-        package = wanted.module if path.endswith("__init__.py") else wanted.module.rpartition(".")[0]
         parent = wanted.module.rpartition(".")[0]
         above = [Import(parent)] if parent and self._path(parent) else []
-        return [*above, *imports_of(statements, path, package)]
+        run = Import(wanted.module, runs="module")
+        return [*above, run, *imports_of(statements, path, _package(wanted.module, path))]
 
     def _path(self, module: str) -> str | None:
         """Return the file of a module of the project."""
-        return next((path for path in _places(module) if module and _is_file(self._root / path)), None)
+        places = _places(module, self._folders) if module else ()
+        return next((path for path in places if _is_file(self._root / path)), None)
 
     def _is_folder(self, name: str) -> bool:
-        return any((self._root / folder / name).is_dir() for folder in _SOURCES)
+        return bool(name) and any((self._root / folder / name).is_dir() for folder in self._folders)
 
     def _parse(self, path: str) -> tuple[Digests | None, str]:
         if path not in self._parsed:
@@ -213,6 +281,24 @@ class _Modules:
             module, _ = parse_module(Text(path, data.decode(errors="replace")))
             self._parsed[path] = (Digests(module) if module is not None else None, _digest(data))
         return self._parsed[path]
+
+
+def _package(module: str, path: str) -> str:
+    """Return what relative imports of a module start from."""
+    return module if path.endswith("__init__.py") else module.rpartition(".")[0]
+
+
+def _run_imports(statements: Iterable[ast.stmt]) -> list[ast.stmt]:
+    """Return the imports that run with a module, also those under conditions."""
+    found: list[ast.stmt] = []
+    todo: list[ast.AST] = list(statements)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        elif not isinstance(node, Def | ast.Lambda):
+            todo.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def _is_file(path: Path) -> bool:
@@ -240,11 +326,40 @@ def python_version() -> str:
 
 
 def _version(module: str) -> str:
-    """Return the version of the library that has a module; empty if it isn't installed here."""
+    """Return the version of the library that has a module; empty if it isn't installed here.
+
+    The content of one that is not installed, such as from PYTHONPATH, or that is edited in place, counts too.
+    """
     from importlib import metadata
 
     try:
-        return metadata.version(module)
+        names = [metadata.distribution(module).name]
+        version = metadata.version(module)
     except metadata.PackageNotFoundError:
-        names = metadata.packages_distributions().get(module, [])
-        return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(set(names)))
+        names = sorted(set(metadata.packages_distributions().get(module, [])))
+        version = ", ".join(f"{name} {metadata.version(name)}" for name in names)
+    if names and not any(map(_is_edited_in_place, names)):
+        return version
+    return f"{version}+{content}" if (content := _content(module)) else version
+
+
+def _is_edited_in_place(distribution: str) -> bool:
+    from importlib import metadata
+
+    found = metadata.distribution(distribution).read_text("direct_url.json")
+    return found is not None and '"editable"' in found
+
+
+def _content(module: str) -> str:
+    """Return a digest of a module's files, which are not run for that; empty if there are none."""
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        return ""
+    if spec is None:
+        return ""
+    folders = [Path(each) for each in spec.submodule_search_locations or ()]
+    files = [Path(spec.origin)] if spec.origin and not folders else []
+    files += sorted(file for folder in folders for file in folder.rglob("*.py"))
+    contents = [f"{file.name} {_digest(_bytes(file))}" for file in files if _is_file(file)]
+    return _digest("\n".join(contents).encode())[:12] if contents else ""

@@ -242,6 +242,8 @@ class Import(Struct, frozen=True):
     name: str = ""
     file: bool = False
     """`module` is the path of a file."""
+    runs: Literal["", "module", "any"] = ""
+    """If given, only what the module changes elsewhere when it is imported is read: see `effects.Effect`."""
 
 
 class Function(Struct, frozen=True):
@@ -268,6 +270,8 @@ class Function(Struct, frozen=True):
     imports: tuple[Import, ...] = ()
     libraries: dict[str, str] = {}
     """The libraries that it could import, with their versions."""
+    effect: str = ""
+    """Where code that runs on import may change any name that it reads: a file and line, if anywhere."""
 
     @property
     def logs(self) -> bool:

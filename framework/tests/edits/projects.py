@@ -265,4 +265,93 @@ IMPORTED = (
     ),
 )  # fmt: skip
 
-EDITS = (*TYPES, *MATERIALIZED, *TESTED, *READ, *WITH_SUBQUERY, *LET_OUT)
+SETUP = "import RATES\n\nRATES.FACTOR = {}\n"
+RUN = "import setup_{0}\n\nfrom rates.{0} import times\n\n\ndef {0}(value: float) -> float:\n    return times(value)\n"
+SET = "FACTOR = 1\nglobals()['FACTOR'] = {}\n\n\ndef {}(value: float) -> float:\n    return value * FACTOR\n"
+
+
+def of_effect(name, model, verdict, sql):
+    """Return an edit of a module that is imported for what it changes in another one."""
+    function = f"rated_{model}"
+    files = {
+        f"models/{model}.sql": sql.replace("RATED", function),
+        f"rates/{function}.py": RATES.format(1),
+        f"setup_{function}.py": SETUP.replace("RATES", f"rates.{function}").format(2),
+        f"macros/{function}.py": RUN.format(function),
+    }
+    path = f"setup_{function}.py"
+    return ProjectEdit(name, model, verdict, files, {path: files[path].replace("2", "3")})
+
+
+def of_globals(name, model, verdict, sql):
+    """Return an edit of code that sets a name of its own file."""
+    function = f"set_{model}"
+    files = {
+        f"models/{model}.sql": sql.replace("RATED", function),
+        f"macros/{function}.py": SET.format(2, function),
+    }
+    return ProjectEdit(name, model, verdict, files, {f"macros/{function}.py": SET.format(3, function)})
+
+
+EFFECTS = tuple(
+    of(f"{name} in a {what}", f"{model}_{what}", verdict, sql)
+    for name, model, of in (
+        ("a module imported for its effect", "e", of_effect),
+        ("a name set by globals()", "g", of_globals),
+    )
+    for what, verdict, sql in (
+        (
+            "sum",
+            "rebuild",
+            table("user", f"select user, sum(RATED(value)) as total from {EVENTS} group by user"),
+        ),
+        ("row", "stored", table("id", f"select id, RATED(value) as much from {EVENTS}")),
+    )
+)
+
+REFERENCE = """
+sources:
+  - name: {}
+    topics:
+      - name: others
+        table: true
+        key: {{name: user, type: string}}
+        columns: [{{name: id, type: int}}, {{name: value, type: double}}, {{name: twice, type: double, from: value * {}}}]
+"""
+
+
+def of_reference(name, model, verdict, sql):
+    """Return an edit of a computed column of a reference topic."""
+    path = f"models/{model}_source.yml"
+    files = {
+        f"models/{model}.sql": sql.replace("OF", f"{{{{ source('{model}', 'others') }}}}"),
+        path: REFERENCE.format(model, 2),
+    }
+    return ProjectEdit(name, model, verdict, files, {path: REFERENCE.format(model, 3)})
+
+
+JOINED_OF = f"{EVENTS} e join OF p on p.user = e.user"
+REFERENCES = (
+    of_reference(
+        "a computed column of a reference topic in a sum", "p_sum", "rebuild",
+        table("user", f"select e.user, sum(p.twice) as total from {JOINED_OF} group by e.user"),
+    ),
+    of_reference(
+        "a computed column of a reference topic in a row", "p_row", "stored",
+        table("id", f"select e.id, p.twice from {JOINED_OF}"),
+    ),
+    of_reference(
+        "a computed column of a reference topic in a condition", "p_on", "mixed",
+        table("user", f"select e.user, count(*) as n from {JOINED_OF} and p.twice > 9 group by e.user"),
+    ),
+    of_reference(
+        "a computed column of a reference topic in a subquery", "p_in", "mixed",
+        table("user", f"select user, count(*) as n from {EVENTS} where id in (select cast(twice as int) from OF) group by user"),
+    ),
+    of_reference(
+        "a computed column of a reference topic that nobody reads", "p_none", "same",
+        table("user", f"select e.user, count(p.id) as n from {JOINED_OF} group by e.user"),
+    ),
+)  # fmt: skip
+
+EDITS = (*REFERENCES, *TYPES, *MATERIALIZED, *TESTED, *READ, *WITH_SUBQUERY, *LET_OUT)

@@ -7,7 +7,7 @@ import re
 import pytest
 from edits import corpus
 from edits.files import FILES, UNSEEN
-from edits.projects import EDITS, IMPORTED
+from edits.projects import EDITS, EFFECTS, IMPORTED
 from edits.test_edited_states import OTHERS, PROFILES, half
 from support.runs import built, create_topics, job_of, problems, received, send, statuses, table_rows
 from support.shops import Shop
@@ -58,7 +58,7 @@ def told(before, after, model):
 
 
 def test_the_verdict_of_each_edit(tmp_path):
-    shop, edits = Shop(tmp_path, ""), (*EDITS, *FILES, *IMPORTED)
+    shop, edits = Shop(tmp_path, ""), (*EDITS, *FILES, *IMPORTED, *EFFECTS)
     write(shop, edits, "before")
     old = job_of(shop.root)
     write(shop, edits, "after")
@@ -71,7 +71,7 @@ def test_the_verdict_of_each_edit(tmp_path):
 
 
 def test_few_edits_that_change_nothing_ask_for_a_rebuild():
-    listed = {edit.name: edit.verdict for edit in (*corpus.EDITS, *EDITS, *FILES, *IMPORTED)}
+    listed = {edit.name: edit.verdict for edit in (*corpus.EDITS, *EDITS, *FILES, *IMPORTED, *EFFECTS)}
     unseen = UNSEEN | corpus.UNSEEN
     assert {listed[name] for name in unseen} <= {"stored", "mixed", "rebuild"}
     same = sum(verdict == "same" for verdict in listed.values())
