@@ -64,6 +64,20 @@ MS437 Unknown expression
     The expression belongs to another database, such as `at time zone` or `> any (select …)`, or is newer than
     what Millstream supports of Spark SQL. A function usually does the same: `from_utc_timestamp(ts,
     'Europe/Berlin')`.
+MS440 Wrong use of OVER, FILTER or WITHIN GROUP
+    Spark can't compute this call over this window: a rank without an order, a frame that ends before it
+    begins, `distinct` with OVER, FILTER after a function that is no aggregate, and the like.
+MS441 Wrong LIMIT
+    LIMIT and OFFSET take a constant of type `int` that is not negative.
+MS442 Column of the same SELECT not allowed here
+    Later items of a SELECT list can use the names of earlier ones, but not in OVER, in an aggregate or in
+    a function that returns rows.
+MS443 Outer column not allowed here
+    A subquery can read columns of the enclosing query in WHERE and HAVING, but not within an aggregate or a
+    window function, nor in the SELECT list of a query with groups. It can't read columns of a query two
+    levels out.
+MS444 Wrong number of column names
+    `with t(a, b) as (…)` and `(…) as t(a, b)` must name each column of the query.
 MS415 Aggregate not allowed here
     WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate.
 """)

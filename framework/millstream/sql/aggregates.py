@@ -1,21 +1,24 @@
-"""Aggregates, with FILTER, OVER, WITHIN GROUP and IGNORE NULLS."""
+"""Aggregates, and calls with OVER."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.sql.call_clauses import NEEDS_WITHIN_GROUP
 from millstream.sql.coercion import is_numeric
-from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.names import function_name
+from millstream.sql.ordering import check_ordered
+from millstream.sql.over import check_over, definition
 from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
 from millstream.sql.scope import as_kind
 from millstream.sql.spark_functions import Signature
 from millstream.sql.structs import star_columns
 from millstream.sql.value import Value, computed, influences
-from millstream.types import DOUBLE, INTERVAL, NULL, STRING, UNKNOWN, Array, Map, Row, Type
+from millstream.types import INTERVAL, NULL, STRING, UNKNOWN, Array, Map, Row, Type
 
+_COMPARES = {"min": 0, "max": 0, "min_by": 1, "max_by": 1}
+"""Aggregates that compare values, with the position of the argument."""
 _NEEDS_NUMBERS = frozenset(("sum", "avg", "mean", "try_sum", "try_avg"))
 
 
@@ -32,10 +35,18 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
         )
         walk.findings.report(node, "MS415", message, remedy)
     with_star = [argument for argument in node.expressions if isinstance(argument, exp.Star)]
+    if name in NEEDS_WITHIN_GROUP and not isinstance(node.parent, exp.WithinGroup):
+        remedy = f"write {name}(0.5) within group (order by …)"
+        walk.findings.report(node, "MS440", f"{name}() needs WITHIN GROUP", remedy)
     values = walk.values(_plain(node)) if over else _arguments(walk, node, starred=name != "count")
     if with_star and name != "count" and len(values) > (signature.most or len(values)):
         walk.findings.report(node, "MS406", f"{name}(*) is not supported", "name a column")
     types: list[Type] = [value.type for value in values] or [UNKNOWN]
+    if name in _COMPARES and len(types) > _COMPARES[name]:
+        check_ordered(walk, node, types[_COMPARES[name]], f"{name}()")
+    if name in {"listagg", "string_agg"} and any(a.find(exp.Column) for a in _plain(node)[1:]):
+        remedy = "write a text, and add others with concat(…) to the values"
+        walk.findings.report(node, "MS407", f"the delimiter of {name}() must be a literal", remedy)
     if name in _NEEDS_NUMBERS and not _summable(types[0]):
         walk.findings.report(node, "MS407", f"{name}() needs numbers, not {types[0]}", _number_of(types[0]))
     found = result_type(signature.result, name, types, [value.literal for value in values] or [None])
@@ -52,6 +63,13 @@ def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list
     keys, walk.keys = walk.keys, None
     allowed, walk.no_aggregates = walk.no_aggregates, "another aggregate"
     inside, walk.inside_aggregate = walk.inside_aggregate, True
+    with walk.without_aliases("an aggregate"):
+        values = _listed(walk, node, starred=starred)
+    walk.keys, walk.no_aggregates, walk.inside_aggregate = keys, allowed, inside
+    return values
+
+
+def _listed(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Value]:
     values: list[Value] = []
     for argument in node.expressions:
         for inner in argument.expressions if isinstance(argument, exp.Distinct) else [argument]:
@@ -61,7 +79,6 @@ def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list
                 values.append(walk.value(inner))
             elif starred:
                 values += [value for _, value in star]
-    walk.keys, walk.no_aggregates, walk.inside_aggregate = keys, allowed, inside
     return values
 
 
@@ -79,24 +96,15 @@ def _number_of(found: Type) -> str:
     return f"extract a number from the {found}" if nested else "cast the argument to a number"
 
 
-def filtered(walk: Expressions, node: exp.Filter) -> Value:
-    value = walk.value(node.this)
-    keys, walk.keys = walk.keys, None
-    inside, walk.inside_aggregate = walk.inside_aggregate, True
-    found = condition(walk, node.expression.this)
-    walk.keys, walk.inside_aggregate = keys, inside
-    sources = value.sources | as_kind(found.sources, "filter")
-    return Value(value.type, value.nullable, sources, None, aggregate=True)
-
-
 def windowed(walk: Expressions, node: exp.Window) -> Value:
     """Evaluate a call before OVER, which does not group its SELECT; a nested aggregate does."""
-    value = _over(walk, node.this)
-    sources = value.sources
-    partition = walk.values(node.args.get("partition_by") or [])
-    sources |= as_kind(influences(partition), "group")
-    if order := node.args.get("order"):
-        sources |= as_kind(influences([walk.value(part.this) for part in order.expressions]), "order")
+    window = definition(walk, node)
+    with walk.without_aliases("OVER"):
+        value = _over(walk, node.this)
+        partition = walk.values(window.partition)
+        order = [walk.value(part.this) for part in window.order]
+        check_over(walk, node, window, partition, order)
+    sources = value.sources | as_kind(influences(partition), "group") | as_kind(influences(order), "order")
     walk.findings.mark_opaque(node, "a window function: a stream has no end to order by", at_rest=False)
     walk.findings.marks.windowed(node, walk.scope, partition)
     walk.findings.add_form("window function", node.this, walk.scope.reads)
@@ -105,7 +113,7 @@ def windowed(walk: Expressions, node: exp.Window) -> Value:
 
 def _over(walk: Expressions, node: exp.Expr) -> Value:
     call = node
-    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
         call = call.this
     if not isinstance(call, exp.Anonymous):
         return walk.value(node)
@@ -116,22 +124,4 @@ def _over(walk: Expressions, node: exp.Expr) -> Value:
     return value
 
 
-def within_group(walk: Expressions, node: exp.WithinGroup) -> Value:
-    keys, walk.keys = walk.keys, None
-    ordered = walk.values([part.this for part in node.expression.expressions])
-    walk.keys = keys
-    value = walk.value(node.this)
-    found = value.type
-    if str(node.this.this).lower().startswith("percentile"):
-        found = INTERVAL if ordered and ordered[0].type == INTERVAL else DOUBLE
-    result = computed(found, [value, *ordered], nullable=True, aggregate=True)
-    if isinstance(node.this, exp.Anonymous):
-        walk.findings.marks.aggregate(node.this, walk.scope, function_name(node.this), result)
-    return result
-
-
-HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Filter: filtered,
-    exp.Window: windowed,
-    exp.WithinGroup: within_group,
-}
+HANDLERS: dict[type[exp.Expr], Handler] = {exp.Window: windowed}

@@ -16,14 +16,16 @@ from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
 from millstream.sql.froms import Text
-from millstream.sql.grouping import group_keys, quiet_shape
+from millstream.sql.grouping import group_keys, has_aggregate, quiet_shape
 from millstream.sql.handlers import expressions
 from millstream.sql.keywords import keyword_after
+from millstream.sql.limits import check_limit
 from millstream.sql.names import function_name
+from millstream.sql.ordering import check_distinct, check_ordered
 from millstream.sql.parse import Parsed
 from millstream.sql.projection import name_span, project
 from millstream.sql.query import Body, FormKind
-from millstream.sql.relations import Ctes, Inputs, Relations
+from millstream.sql.relations import Ctes, Inputs, Relations, check_names
 from millstream.sql.result import Result, with_names
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind, unused
 from millstream.sql.selects import Keys, select
@@ -79,6 +81,8 @@ class Binder:
                 # It may read itself, so its columns are unknown.
                 self.ctes = {**self.ctes, cte.alias.lower(): Result([], open="?")}
             result = self.query(cte.this, parent)
+            if names and not result.open:
+                check_names(self.findings, cte.args["alias"], names, result.columns)
             if with_.args.get("recursive") and _reads_itself(cte):
                 self.findings.add_form("recursion", cte.args["alias"], result.reads)
             if result.body is not None:
@@ -114,7 +118,7 @@ class Binder:
         walk.spellings |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
             walk.clause = "having"
-            rows |= as_kind(condition(walk, having.this).sources, "filter")
+            rows |= as_kind(condition(walk, having.this, cast=True).sources, "filter")
         rows |= self._after(node, walk, columns)
         return Result(
             columns,
@@ -170,11 +174,23 @@ class Binder:
     def _after(self, node: exp.Select, walk: Expressions, columns: list[Bound]) -> frozenset[Source]:
         rows = NOTHING
         if node.args.get("distinct"):
+            for column in columns:
+                check_distinct(self.findings, node, column.type)
             rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
         if qualify := node.args.get("qualify"):
             walk.clause = "qualify"
+            self._check_qualify(node, qualify.this)
             rows |= as_kind(walk.value(qualify.this).sources, "filter")
         return rows | self._order(node, walk, columns, walk.scope.reads)
+
+    def _check_qualify(self, node: exp.Select, condition: exp.Expr) -> None:
+        parts = [*node.expressions, condition]
+        if not any(part.find(exp.Window) for part in parts):
+            remedy = "filter rows with WHERE, and groups with HAVING"
+            self.findings.report(condition, "MS440", "QUALIFY needs a window function", remedy)
+        elif has_aggregate(condition):
+            remedy = "name it in the SELECT list, and use its name"
+            self.findings.report(condition, "MS440", "QUALIFY can't contain an aggregate", remedy)
 
     def _order(
         self, node: exp.Expr, walk: Expressions, columns: list[Bound], reads: AbstractSet[str]
@@ -187,7 +203,11 @@ class Binder:
                 if isinstance(key, exp.Literal) and key.name.isdigit():
                     rows |= as_kind(self._numbered(key, columns), "order")
                 elif not _is_all(key):
-                    rows |= as_kind(walk.value(key).sources, "order")
+                    value = walk.value(key)
+                    self._check_distinct_order(node, key, walk)
+                    if clause != "distribute":
+                        check_ordered(walk, key, value.type, f"{clause.upper()} BY")
+                    rows |= as_kind(value.sources, "order")
                 else:
                     rows |= frozenset().union(*(as_kind(column.sources, "order") for column in columns))
         for clause in ("order", "sort", "cluster", "limit", "offset"):
@@ -197,7 +217,18 @@ class Binder:
         for clause in ("order", "sort", "limit", "offset"):
             if part := node.args.get(clause):
                 self.findings.mark_opaque(part, f"{clause.upper()} on a stream, which has no end")
+                if clause in {"limit", "offset"} and not _is_no_limit(part):
+                    check_limit(walk, node, clause)
         return rows
+
+    def _check_distinct_order(self, node: exp.Expr, key: exp.Expr, walk: Expressions) -> None:
+        """Report a column that DISTINCT has left out before ORDER BY."""
+        if not (isinstance(node, exp.Select) and node.args.get("distinct")):
+            return
+        for column in key.find_all(exp.Column):
+            if not {part.name.lower() for part in column.parts} & walk.outputs.keys():
+                message = f"ORDER BY can't read '{column.name}', which SELECT DISTINCT leaves out"
+                self.findings.report(column, "MS402", message, "select it, or order by a selected column")
 
     def _numbered(self, key: exp.Literal, columns: list[Bound]) -> frozenset[Source]:
         index = int(key.name) - 1

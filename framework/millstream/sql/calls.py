@@ -8,6 +8,7 @@ from millstream.errors import did_you_mean
 from millstream.sql import aggregates
 from millstream.sql.coercion import common
 from millstream.sql.expressions import Expressions
+from millstream.sql.grouping import quiet_shape
 from millstream.sql.lambdas import LAMBDAS, call_lambda
 from millstream.sql.names import function_name, plural
 from millstream.sql.nullability import call_nullable
@@ -35,7 +36,7 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     signature = signatures().get(name)
     if signature is None:
         return _unknown(walk, node)
-    if not _fits(signature, node.expressions):
+    if not _fits(signature, node):
         given = len(node.expressions)
         message = f"{name}() takes {_arity(signature)}, not {given}"
         remedy = f"write {_arity(signature)}: see https://spark.apache.org/docs/latest/api/sql/#{name}"
@@ -44,6 +45,8 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     if name in _GROUPINGS and not _has_sets(node):
         message = f"{name}() needs ROLLUP, CUBE or GROUPING SETS, which this SELECT does not have"
         walk.findings.report(node, "MS437", message, "remove it: each row has all group keys")
+    elif name in _GROUPINGS:
+        _check_grouping(walk, node, name)
     if signature.aggregate:
         return aggregates.aggregate(walk, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
@@ -62,7 +65,10 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     return _scalar(walk, node, signature)
 
 
-def _fits(signature: Signature, arguments: list[exp.Expr]) -> bool:
+def _fits(signature: Signature, node: exp.Anonymous) -> bool:
+    arguments = node.expressions
+    if signature.name == "mode" and isinstance(node.parent, exp.WithinGroup):
+        return len(arguments) <= 1  # `mode() within group (order by a)`
     if any(argument.is_star for argument in arguments):
         return True
     given = sum(len(a.expressions) if isinstance(a, exp.Distinct) else 1 for a in arguments)
@@ -103,6 +109,22 @@ def _unknown_result(walk: Expressions, node: exp.Anonymous, *, aggregate: bool =
 
 
 _GROUPINGS = frozenset(("grouping", "grouping_id"))
+
+
+def _check_grouping(walk: Expressions, node: exp.Anonymous, name: str) -> None:
+    """Report arguments of `grouping` and `grouping_id` that are not the group keys."""
+    if walk.keys is None or not node.expressions:
+        return
+    keys = list(walk.shapes)
+    shapes = [quiet_shape(walk, argument) for argument in node.expressions]
+    if name == "grouping" and shapes[0] not in keys:
+        walk.findings.report(
+            node, "MS411", "grouping() needs a column of the grouping sets", "name one of them"
+        )
+    elif name == "grouping_id" and shapes != keys:
+        walk.findings.report(
+            node, "MS411", "grouping_id() needs all columns of the grouping sets", "write grouping_id()"
+        )
 
 
 def _has_sets(node: exp.Expr) -> bool:

@@ -76,8 +76,13 @@ def _common_nested(left: Type, right: Type) -> Type | None:
             key, value = common_type(left.key, right.key), common_type(left.value, right.value)
             return Map(key, value) if key and value else None
         case Row(), Row() if len(left.fields) == len(right.fields):
-            types = [common_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
+            pairs = list(zip(left.fields, right.fields, strict=True))
+            types = [common_type(a.type, b.type) for a, b in pairs]
             if any(found is None for found in types):
+                return None
+            # Spark casts fields of structs only if their names are the same.
+            renamed = any(a.name.lower() != b.name.lower() for a, b in pairs)
+            if renamed and any(a.type != b.type and UNKNOWN not in {a.type, b.type} for a, b in pairs):
                 return None
             return Row(tuple(Field(f.name, t) for f, t in zip(left.fields, types, strict=True) if t))
         case _:

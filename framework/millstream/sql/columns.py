@@ -70,12 +70,14 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
     while scope is not None:
         if scope is walk.scope and (alias := walk.aliases.get(first)) and not scope.lists(first):
             # An open relation could have such a column, but what is written here is known.
+            _check_alias(walk, parts[0], names[0])
             _mark(walk, parts[:1], (("", walk.spellings.get(first, first)),))
             return walk.bound(names[0], alias), parts[1:]
         if found := _in_scope(walk, scope, parts, names):
             if scope is not walk.scope:
                 reason = f"a subquery that reads '{names[-1]}' of the enclosing query"
                 walk.findings.marks.not_split(reason, at_rest=scope is not walk.scope.parent)
+                _check_outer(walk, node, names[-1], near=scope is walk.scope.parent)
             if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *found):
                 _not_grouped(walk, node, names[-1])
             return found
@@ -86,6 +88,37 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
         return plain, []
     _unknown(walk, parts, names)
     return Bound(names[-1], UNKNOWN, True, NOTHING), []
+
+
+def _check_outer(walk: Expressions, node: exp.Expr, name: str, *, near: bool) -> None:
+    """Report a column of an enclosing query where Spark does not see it."""
+    if not near:
+        message = f"'{name}' belongs to a query two levels out, which Spark can't read here"
+        remedy = "join the relations in one subquery, so that it is directly within that query"
+        walk.findings.report(node, "MS443", message, remedy)
+        return
+    clause = {"order": "ORDER BY", "qualify": "QUALIFY"}.get(walk.clause, "")
+    if walk.inside_aggregate:
+        clause = "an aggregate"
+    elif walk.aliases_end_at == "OVER":
+        clause = "a window function"
+    elif walk.no_aggregates == "GROUP BY":
+        clause = "GROUP BY"
+    elif walk.keys is not None and not walk.clause:
+        clause = "the SELECT list of an aggregate"
+    if clause:
+        message = f"{clause} of a subquery can't read '{name}' of the enclosing query"
+        remedy = "join the relations, and aggregate the rows of the join"
+        walk.findings.report(node, "MS443", message, remedy)
+
+
+def _check_alias(walk: Expressions, part: exp.Identifier, name: str) -> None:
+    """Report an earlier column of the SELECT where Spark does not see it; `window` is a group key."""
+    if walk.aliases_end_at and not walk.clause and name.lower() not in {"window", "session_window"}:
+        message = f"{walk.aliases_end_at} can't read '{name}' of the same SELECT"
+        walk.findings.report(
+            part, "MS442", message, "repeat its expression, or compute it in a subquery or CTE"
+        )
 
 
 def _reads_output(walk: Expressions, name: str) -> bool:

@@ -7,11 +7,26 @@ from sqlglot import exp
 from millstream.sql.arithmetic import decimal_of
 from millstream.sql.coercion import common, common_type, is_numeric
 from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.names import plural
 from millstream.sql.raising import implicit_cast_raises
+from millstream.sql.result import Result
 from millstream.sql.scope import as_kind
 from millstream.sql.subqueries import check_subquery
 from millstream.sql.value import Value, computed, influences, nullable_as
-from millstream.types import BOOLEAN, DOUBLE, FLOAT, NULL, STRING, UNKNOWN, VARIANT, Decimal, Map
+from millstream.types import (
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    NULL,
+    STRING,
+    UNKNOWN,
+    VARIANT,
+    Decimal,
+    Map,
+    Row,
+    Type,
+    has_equality,
+)  # fmt: skip
 
 
 def comparison(walk: Expressions, node: exp.Binary) -> Value:
@@ -47,19 +62,23 @@ def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bo
     return nullable_as(left, first) or nullable_as(right, second)
 
 
-def condition(walk: Expressions, node: exp.Expr) -> Value:
-    """Evaluate a condition of WHERE, ON, HAVING, FILTER or CASE WHEN."""
+def condition(walk: Expressions, node: exp.Expr, *, cast: bool = False) -> Value:
+    """Evaluate a condition of WHERE, ON, HAVING, FILTER or CASE WHEN.
+
+    With `cast`, as for the sides of AND, a text or NULL becomes a boolean.
+    """
     value = walk.value(node)
-    if value.type not in {BOOLEAN, UNKNOWN, NULL, STRING}:
-        message = f"expected a condition, not a {value.type}"
-        walk.findings.report(node, "MS407", message, "compare it with a value")
+    if value.type not in ({BOOLEAN, UNKNOWN, NULL, STRING} if cast else {BOOLEAN, UNKNOWN}):
+        message = f"expected a condition, not {'NULL' if value.type == NULL else f'a {value.type}'}"
+        remedy = "write cast(… as boolean)" if value.type in {STRING, NULL} else "compare it with a value"
+        walk.findings.report(node, "MS407", message, remedy)
     if value.type in {STRING, UNKNOWN}:
         walk.findings.marks.raises(node)
     return value
 
 
 def logical(walk: Expressions, node: exp.Expr) -> Value:
-    values = [condition(walk, child) for child in node.iter_expressions()]
+    values = [condition(walk, child, cast=True) for child in node.iter_expressions()]
     return computed(BOOLEAN, values, nullable=any(nullable_as(value, BOOLEAN) for value in values))
 
 
@@ -91,6 +110,7 @@ def in_(walk: Expressions, node: exp.In) -> Value:
     value = walk.value(node.this)
     if query := node.args.get("query"):
         result = check_subquery(walk, query, walk.findings.subquery(query, walk.scope), node.this)
+        _check_columns(walk, node, value, result)
         sources = frozenset().union(*(column.sources for column in result.columns), result.rows)
         nullable = value.nullable or any(column.nullable for column in result.columns)
         return computed(
@@ -98,12 +118,30 @@ def in_(walk: Expressions, node: exp.In) -> Value:
         )
     values = [value, *walk.values(node.expressions)]
     found = common([other.type for other in values])
-    if found is None:
+    if found is None or not has_equality(found):
         shown = ", ".join(dict.fromkeys(str(other.type) for other in values))
         walk.findings.report(node, "MS407", f"{shown} can't be compared", "cast them to one type")
     elif implicit_cast_raises(values, found):
         walk.findings.marks.raises(node)
     return computed(BOOLEAN, values, nullable=any(nullable_as(other, found or UNKNOWN) for other in values))
+
+
+def _check_columns(walk: Expressions, node: exp.In, value: Value, result: Result) -> None:
+    """Check that a value, or each of several, can be compared with the columns of a subquery."""
+    left: list[Type] = [value.type]
+    if isinstance(node.this, exp.Tuple) and isinstance(value.type, Row):
+        left = [field.type for field in value.type.fields]
+    if result.open:
+        return
+    if len(left) != len(result.columns):
+        message = f"IN compares {plural(len(left), 'column')} with {len(result.columns)} of the subquery"
+        walk.findings.report(node.args["query"], "MS412", message, "select as many columns as are before IN")
+        return
+    for type_, column in zip(left, result.columns, strict=True):
+        found = common_type(type_, column.type)
+        if found is None or not has_equality(found):
+            message = f"{type_} and {column.type} can't be compared"
+            walk.findings.report(node.args["query"], "MS407", message, "cast one side to the other's type")
 
 
 def exists(walk: Expressions, node: exp.Exists) -> Value:

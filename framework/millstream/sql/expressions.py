@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from sqlglot import exp
@@ -39,6 +40,8 @@ class Expressions:
         self.no_aggregates = ""
         """The current clause, if it can't contain aggregates."""
         self.inside_aggregate = False
+        self.aliases_end_at = ""
+        """What can't use `aliases`: OVER, an aggregate or a generator; '' if they are visible."""
         self._bounds: dict[int, tuple[Value, Bound]] = {}
         self.window_calls: set[int] = set()
         """Calls with OVER, which don't group the SELECT."""
@@ -49,6 +52,13 @@ class Expressions:
         self.shapes = {shape(self, key): value for key, value in keys}
         self._key_types = frozenset(type(key) for key, _ in keys)
         self.keys = keys
+
+    @contextmanager
+    def without_aliases(self, where: str) -> Iterator[None]:
+        """Evaluate expressions that can't use earlier columns of the same SELECT."""
+        before, self.aliases_end_at = self.aliases_end_at, where
+        yield
+        self.aliases_end_at = before
 
     def value(self, node: exp.Expr) -> Value:
         """Evaluate an expression."""

@@ -7,6 +7,7 @@ from sqlglot import exp
 from millstream.sql.columns import resolve
 from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
+from millstream.sql.ordering import check_grouped_type
 from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
 
@@ -42,6 +43,7 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
 def _evaluated(key: exp.Expr, node: exp.Select, walk: Expressions) -> tuple[exp.Expr, Value]:
     found = _key(key, node, walk)
     value = walk.value(found)
+    check_grouped_type(walk, key, value.type)
     # Spark names the column of `window(…)` after the function, even if it is only a group key.
     if (name := function_name(found)) in {"window", "session_window"}:
         walk.aliases[name] = value

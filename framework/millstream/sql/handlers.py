@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.sql import access, aggregates, calls, columns, conditions, literals, operators, subqueries
+from millstream.sql import (
+    access,
+    aggregates,
+    call_clauses,
+    calls,
+    columns,
+    conditions,
+    literals,
+    operators,
+    subqueries,
+)
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.findings import Findings
 from millstream.sql.scope import Scope
@@ -28,10 +38,11 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **conditions.HANDLERS,
     **access.HANDLERS,
     **aggregates.HANDLERS,
+    **call_clauses.HANDLERS,
     **subqueries.HANDLERS,
     exp.Anonymous: calls.call,
     **dict.fromkeys(
         (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.Overlay, exp.Chr), calls.special
     ),
-    **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ, exp.IgnoreNulls, exp.RespectNulls), _inner),
+    **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ), _inner),
 }

@@ -42,8 +42,9 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     except RecursionError:
         return (Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
     statements = [tree for tree in trees if tree is not None]
-    if len(statements) != 1 or ";" in {token.text for token in tokens.tokens}:
-        extra = next((t for t in tokens.tokens if t.text == ";"), tokens.tokens[-1])
+    ends = [token for token in tokens.tokens if token.token_type == TokenType.SEMICOLON]
+    if len(statements) != 1 or ends:
+        extra = ends[0] if ends else tokens.tokens[-1]
         remedy = "remove the ';' and everything after it"
         return (Problem("MS410", "a model is one query", extra.start, extra.end + 1, remedy),)
     tree = statements[0]

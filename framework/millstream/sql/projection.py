@@ -59,7 +59,8 @@ def _generator(node: exp.Expr) -> tuple[exp.Anonymous, list[str]] | None:
 
 def _generated(walk: Expressions, call: exp.Anonymous, names: list[str], index: int) -> list[Bound]:
     """Return the columns of `explode(…)` in a SELECT list, whose rows are joined to the input row."""
-    columns = generator_columns(walk, call, names)
+    with walk.without_aliases(f"{function_name(call)}()"):
+        columns = generator_columns(walk, call, names)
     relation = Relation(function_name(call), columns, call=call)
     walk.scope.join(relation, listed=True)
     walk.scope.outputs += [Output(index, ((relation.key, column.name),)) for column in columns]

@@ -13,9 +13,11 @@ from millstream.errors import did_you_mean
 from millstream.sql import sets
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
+from millstream.sql.findings import Findings
 from millstream.sql.generators import generated_relation
 from millstream.sql.handlers import expressions
 from millstream.sql.joins import join_columns, shared_names
+from millstream.sql.names import plural
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
 from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind, renamed
@@ -97,6 +99,8 @@ class Relations:
             case _:
                 relation = self._derived(self.findings.subquery(node, self.scope.parent), "")
         relation = self._changed(node, relation)
+        if names and not relation.open:
+            check_names(self.findings, node.args["alias"], names, relation.columns)
         return replace(
             relation,
             alias=alias or relation.alias,
@@ -236,6 +240,10 @@ class Relations:
             self.findings.mark_opaque(node, "a LATERAL subquery")
             self.findings.add_form("subquery", node, result.reads)
             relation = self._derived(result, alias)
+            if names and not relation.open:
+                check_names(self.findings, node.args["alias"], names, relation.columns)
+                own = tuple(column.name for column in relation.columns)
+                relation = replace(relation, columns=renamed(relation.columns, names), renamed=own)
         else:
             relation = generated_relation(self.walk, node.this, alias, names)
             relation.call = node.this
@@ -244,6 +252,18 @@ class Relations:
         if node.args.get("outer"):
             self.scope.joined[-1].outer = True
             self.scope.make_nullable([relation])
+
+
+def check_names(findings: Findings, alias: exp.Expr, names: list[str], columns: list[Bound]) -> None:
+    """Report a list of column names that does not name each column: `with t(a, b) as (…)`."""
+    visible = sum(not column.hidden for column in columns)
+    if len(names) != visible:
+        message = f"the list names {plural(len(names), 'column')}, but there {_are(visible)}"
+        findings.report(alias, "MS444", message, "name each column once, or remove the list")
+
+
+def _are(count: int) -> str:
+    return "is 1" if count == 1 else f"are {count}"
 
 
 def bound_columns(found: InputRelation) -> list[Bound]:

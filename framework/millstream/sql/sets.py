@@ -9,11 +9,12 @@ from millstream.sql.coercion import common, common_type
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
 from millstream.sql.keywords import keyword_before
+from millstream.sql.ordering import check_distinct
 from millstream.sql.query import Body
 from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, as_kind
 from millstream.sql.value import Value, nullable_as
-from millstream.types import UNKNOWN
+from millstream.types import NULL, STRING, UNKNOWN
 
 
 def set_operation(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
@@ -35,6 +36,8 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     columns = [_combined(findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
     columns += left.columns[len(columns) :]
     if node.args.get("distinct") or not isinstance(node, exp.Union):
+        for column in columns:
+            check_distinct(findings, node.right, column.type)
         rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
     body: Body | None = None
     if not findings.problems:
@@ -75,11 +78,17 @@ def values(walk: Expressions, node: exp.Values) -> Result:
     lines = [
         walk.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions
     ]
+    if len({len(line) for line in lines}) > 1:
+        shortest, longest = min(map(len, lines)), max(map(len, lines))
+        message = f"rows of VALUES have {shortest} to {longest} columns"
+        walk.findings.report(node, "MS412", message, "write as many values in each row")
     columns: list[Bound] = []
     for index in range(len(lines[0])):
         cells = [line[index] for line in lines if index < len(line)]
         found = common([cell.type for cell in cells])
-        if found is None:
+        kinds = {cell.type for cell in cells} - {NULL, UNKNOWN}
+        # VALUES does not cast texts.
+        if found is None or (STRING in kinds and len(kinds) > 1):
             shown = " and ".join(dict.fromkeys(str(cell.type) for cell in cells))
             message = f"column {index + 1} of VALUES is {shown}"
             walk.findings.report(node, "MS407", message, "cast to one type")

@@ -8,7 +8,9 @@ distinct all from join where having group order with values union except interse
 unnest table partition within interval cast try_cast extract div cube rollup qualify limit offset
 tablesample pivot unpivot
 """
-_PHRASES = frozenset(("grouping sets", "partition by", "order by", "sort by", "distribute by", "cluster by"))
+_PHRASES = frozenset(
+    ("grouping sets", "partition by", "group by", "order by", "sort by", "distribute by", "cluster by")
+)
 KEYWORDS = _PHRASES | frozenset(_SYNTAX.split())
 """Words before a parenthesis that are not calls, or that sqlglot must parse itself."""
 
@@ -30,6 +32,7 @@ NAME_LIKE = frozenset(
 """Words that can begin a clause, or be a column's name."""
 
 _QUERY = frozenset((TokenType.SELECT, TokenType.WITH))
+_BEGINS_QUERY = frozenset((*_QUERY, TokenType.VALUES, TokenType.FROM, TokenType.TABLE, TokenType.L_PAREN))
 _BEFORE_VALUE = frozenset(
     (
         TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.L_PAREN, TokenType.GROUP_BY,
@@ -74,8 +77,10 @@ def is_call(tokens: list[Token], index: int, previous: list[Token]) -> bool:
     ):
         return False
     # A CTE's column list, `with totals (a, b) as (…)`, and an alias's: `as t(a, b)`, `explode(x) t (a)`.
-    if before in {TokenType.WITH, TokenType.RECURSIVE} or (
-        before in {TokenType.R_PAREN, *NAMES} and not _is_infix(previous[-1])
+    if (
+        _names_cte(tokens, index, before)
+        or before in {TokenType.WITH, TokenType.RECURSIVE}
+        or (before in {TokenType.R_PAREN, *NAMES} and not _is_infix(previous[-1]))
     ):
         return False
     if word == "filter" and before == TokenType.R_PAREN:
@@ -92,6 +97,20 @@ def is_call(tokens: list[Token], index: int, previous: list[Token]) -> bool:
             tokens, index + 1, _WITH_SYNTAX[word], "placing" if word == "overlay" else ""
         )
     return True
+
+
+def _names_cte(tokens: list[Token], index: int, before: TokenType | None) -> bool:
+    """Return whether this is `b` of `with a (x) as (…), b (y) as (select …)`."""
+    if before != TokenType.COMMA:
+        return False
+    depth = 0
+    for position in range(index + 1, len(tokens) - 3):
+        depth += (tokens[position].token_type in OPENING) - (tokens[position].token_type in CLOSING)
+        if not depth:
+            kinds = [token.token_type for token in tokens[position + 1 : position + 4]]
+            # `stack(2, a, b) as (x, y)` is a call.
+            return kinds[:2] == [TokenType.ALIAS, TokenType.L_PAREN] and kinds[-1] in _BEGINS_QUERY
+    return False
 
 
 def _is_infix(token: Token) -> bool:

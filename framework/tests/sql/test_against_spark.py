@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from corpus import calls, queries
+from corpus import calls, queries, statements
 from corpus import expressions as plain
 from corpus.pairs import INTERVALS, PAIRS, TYPES
 from corpus.reading import expressions, of_nulls, twice
@@ -57,12 +57,16 @@ Columns = list[tuple[str, Type, bool]]
 
 def of_spark(run, *arguments) -> Columns | str:
     """Return Spark's columns, or what it says is wrong."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         fields = run(*arguments).schema.jsonValue()["fields"]
     except PySparkException as error:
         return f"{error.getCondition() or 'PARSE'} {error}"
+    except Py4JJavaError as error:
+        # An alias in a generator is an internal error of Spark's analyzer.
+        return f"INTERNAL {error}"
     return [(field["name"], _type(field["type"]), field["nullable"]) for field in fields]
 
 
@@ -171,6 +175,17 @@ def test_refused_query(spark, query, expected):
     code, name = expected
     found = [(p.code, query[p.start : p.stop]) for p in analysis(query).problems]
     assert (code, name) in found if name else code in dict(found)
+
+
+def test_statements_are_accepted_and_refused_as_by_spark(spark):
+    different = []
+    for query in statements.STATEMENTS.strip().splitlines():
+        theirs = of_spark(spark.sql, query)
+        ours = mistakes(analysis(query))
+        if isinstance(theirs, str) != bool(ours):
+            different.append(query)
+        assert all(query[problem.start : problem.stop] for problem in ours), query
+    assert different == list(statements.DIFFERENT)
 
 
 @pytest.mark.parametrize("operator", PAIRS)

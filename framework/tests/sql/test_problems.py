@@ -198,6 +198,40 @@ CASES = [
         "uuid",
         "compute it as a column",
     ),
+    ("MS440", f"select lag(id) over (partition by type) as x {E}", "lag", "add ORDER BY"),
+    (
+        "MS440",
+        f"select sum(id) over (order by id rows between 2 following and 1 following) as x {E}",
+        "sum",
+        "earlier",
+    ),
+    ("MS440", f"select count(distinct id) over () as x {E}", "count", "size(collect_set(…) over (…))"),
+    ("MS440", f"select sum(id) over w as x {E}", "w", "window w as (…)"),
+    ("MS440", f"select upper(type) filter (where id > 1) as x {E}", "upper", "CASE WHEN"),
+    ("MS440", f"select id {E} where row_number() over (order by id) = 1", "row_number", "QUALIFY"),
+    ("MS440", f"select id {E} qualify id > 1", "id > 1", "WHERE"),
+    ("MS441", f"select id {E} limit 5L", "limit", "write a number"),
+    ("MS441", f"select id {E} limit id", "limit", "write a number"),
+    ("MS442", f"select id + 1 as p, sum(value) over (order by p) as x {E}", "p", "compute it in a subquery"),
+    ("MS442", f"select tags as p, explode(p) as e {E}", "p", "compute it in a subquery"),
+    ("MS442", f"select type as p, max(p) as x {E} group by type", "p", "compute it in a subquery"),
+    (
+        "MS443",
+        f"select id, (select sum(u.age + e.id) from models.users u) as x {E} e",
+        "e.id",
+        "join the relations",
+    ),
+    (
+        "MS443",
+        (
+            f"select id {E} e where exists (select 1 from models.users u where exists "
+            "(select 1 from models.users v where v.id = e.id))"
+        ),
+        "e.id",
+        "directly within",
+    ),
+    ("MS444", f"with z(a) as (select id, type {E}) select a from z", "z(a", "name each column once"),
+    ("MS444", f"select a from (select id, type {E}) as z(a, b, c)", "z(a, b, c", "name each column once"),
     ("MS415", f"select split_up(type) as x {E}", "split_up", "lateral split_up(…) as t"),
 ]
 

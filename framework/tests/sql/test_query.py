@@ -276,7 +276,6 @@ WHOLES = {
     "select * from models.free": "which has unknown columns",
     "from {} select id": "FROM before SELECT",
     "select explode(split(tags[0], ',')) as t from {} where size(tags) > 0": "a generator that can fail",
-    "select split(type, ',') as p, explode(p) as e from {}": "explode() of a column of the same SELECT",
     "select id from {} watermark cast(id as timestamp) as t delay of interval 1 hour": "that defines a column",
     "select upper((type)) as t from {} group by upper(type)": "a group key that is written differently",
     "select count(*) as n from {} group by (id, type)": "GROUP BY with a tuple of columns",

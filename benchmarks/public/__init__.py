@@ -1,0 +1,1 @@
+"""Queries that others published, as tables over tables."""

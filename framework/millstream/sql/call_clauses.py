@@ -1,0 +1,107 @@
+"""FILTER, WITHIN GROUP and IGNORE NULLS after a call, and which functions have them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from millstream.sql.conditions import condition
+from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.grouping import has_aggregate
+from millstream.sql.names import function_name
+from millstream.sql.ordering import check_ordered
+from millstream.sql.scope import as_kind
+from millstream.sql.spark_functions import signatures
+from millstream.sql.value import Value, computed
+from millstream.types import DOUBLE, INTERVAL
+
+_IGNORES_NULLS = frozenset((
+    "first", "first_value", "last", "last_value", "any_value", "nth_value", "lag", "lead", "array_agg",
+    "collect_list", "collect_set",
+))  # fmt: skip
+_WITHIN_GROUP = frozenset(("listagg", "string_agg", "mode", "percentile_cont", "percentile_disc"))
+NEEDS_WITHIN_GROUP = frozenset(("percentile_cont", "percentile_disc"))
+
+
+def filtered(walk: Expressions, node: exp.Filter) -> Value:
+    value = walk.value(node.this)
+    name = function_name(_call(node.this))
+    signature = signatures().get(name)
+    if signature is not None and not signature.aggregate:
+        _wrong(walk, node.this, f"{name}() can't have FILTER", "write CASE WHEN … or WHERE")
+    keys, walk.keys = walk.keys, None
+    inside, walk.inside_aggregate = walk.inside_aggregate, True
+    inner = node.expression.this
+    with walk.without_aliases("FILTER"):
+        found = condition(walk, inner)
+    if has_aggregate(inner) or inner.find(exp.Window) is not None:
+        remedy = "compute it in a subquery, and use its column"
+        _wrong(walk, inner, "FILTER can't contain an aggregate or a window function", remedy)
+    walk.keys, walk.inside_aggregate = keys, inside
+    sources = value.sources | as_kind(found.sources, "filter")
+    return Value(value.type, value.nullable, sources, None, aggregate=True)
+
+
+def nulls_ignored(walk: Expressions, node: exp.IgnoreNulls | exp.RespectNulls) -> Value:
+    name = function_name(_call(node.this))
+    if name in signatures() and name not in _IGNORES_NULLS and isinstance(node, exp.IgnoreNulls):
+        remedy = f"remove IGNORE NULLS, or add: filter (where {name}'s argument is not null)"
+        _wrong(walk, node.this, f"{name}() can't have IGNORE NULLS", remedy)
+    return walk.value(node.this)
+
+
+def within_group(walk: Expressions, node: exp.WithinGroup) -> Value:
+    name = function_name(node.this)
+    keys, walk.keys = walk.keys, None
+    parts = node.expression.expressions
+    with walk.without_aliases(f"{name}()"):
+        ordered = walk.values([part.this for part in parts])
+    walk.keys = keys
+    for part, value in zip(parts, ordered, strict=True):
+        check_ordered(walk, part, value.type, "ORDER BY")
+    value = walk.value(node.this)
+    _check_within_group(walk, node, name)
+    found = value.type
+    if name in NEEDS_WITHIN_GROUP:
+        found = INTERVAL if ordered and ordered[0].type == INTERVAL else DOUBLE
+    elif name == "mode" and ordered:
+        found = ordered[0].type
+    result = computed(found, [value, *ordered], nullable=True, aggregate=True)
+    if isinstance(node.this, exp.Anonymous):
+        walk.findings.marks.aggregate(node.this, walk.scope, name, result)
+    return result
+
+
+def _check_within_group(walk: Expressions, node: exp.WithinGroup, name: str) -> None:
+    call = node.this
+    if name in signatures() and name not in _WITHIN_GROUP:
+        remedy = (
+            "sort the array: sort_array(…)" if "array" in name or "list" in name else "remove WITHIN GROUP"
+        )
+        _wrong(walk, call, f"{name}() can't have WITHIN GROUP", remedy)
+    elif name in {*NEEDS_WITHIN_GROUP, "mode"} and len(node.expression.expressions) != 1:
+        _wrong(walk, call, f"{name}() orders by one value", "write one value after ORDER BY")
+    elif name == "mode" and call.expressions:
+        _wrong(walk, call, "mode() has either an argument or WITHIN GROUP", "remove one of them")
+    elif name in {"listagg", "string_agg"} and any(isinstance(a, exp.Distinct) for a in call.expressions):
+        (distinct,) = [a for a in call.expressions if isinstance(a, exp.Distinct)]
+        if [part.this for part in node.expression.expressions] != distinct.expressions[:1]:
+            remedy = "order by the same value that DISTINCT has"
+            _wrong(walk, call, f"{name}(distinct …) orders by its own values only", remedy)
+
+
+def _call(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
+        node = node.this
+    return node
+
+
+def _wrong(walk: Expressions, node: exp.Expr, message: str, remedy: str) -> None:
+    walk.findings.report(node, "MS440", message, remedy)
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Filter: filtered,
+    exp.WithinGroup: within_group,
+    exp.IgnoreNulls: nulls_ignored,
+    exp.RespectNulls: nulls_ignored,
+}

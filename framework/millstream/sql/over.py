@@ -1,0 +1,205 @@
+"""Checks calls with OVER as Spark's analyzer does: what can be called, the order, the frame and the types."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from sqlglot import exp
+
+from millstream.sql.coercion import is_numeric
+from millstream.sql.expressions import Expressions
+from millstream.sql.names import function_name
+from millstream.sql.ordering import check_ordered
+from millstream.sql.spark_functions import signatures
+from millstream.sql.value import Value
+from millstream.types import (
+    DATE,
+    INT,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    Type,
+)  # fmt: skip
+
+_NUMBERS = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "ntile"))
+"""Functions whose frame is all rows up to the current one, counted by rows."""
+_RANKS = _NUMBERS | {"cume_dist"}
+_SHIFTS = frozenset(("lag", "lead"))
+_UP_TO_HERE = ("UNBOUNDED", "PRECEDING", "CURRENT ROW", "")
+
+
+class Definition(Struct):
+    """The window of a call: `over (…)`, or the one that WINDOW names."""
+
+    partition: list[exp.Expr]
+    order: list[exp.Expr]
+    frame: exp.WindowSpec | None
+
+
+def definition(walk: Expressions, node: exp.Window) -> Definition:
+    """Return the window of a call; report a name that no WINDOW defines."""
+    source: exp.Expr = node
+    if (name := node.args.get("alias")) is not None:
+        select = node.find_ancestor(exp.Select)
+        windows = (select.args.get("windows") if select is not None else None) or []
+        named = [window for window in windows if window.name.lower() == name.name.lower()]
+        if not named:
+            remedy = f"define it after FROM: window {name.name} as (…)"
+            _wrong(walk, name, f"no WINDOW defines '{name.name}'", remedy)
+        elif len(named) > 1:
+            _wrong(walk, named[1].this, f"WINDOW defines '{name.name}' twice", "rename one of them")
+        elif any(node.args.get(part) for part in ("partition_by", "order", "spec")):
+            _wrong(walk, name, f"a window can't extend '{name.name}'", "write the whole window in OVER (…)")
+        source = named[0] if named else node
+    order = source.args.get("order")
+    parts = source.args.get("partition_by") or []
+    return Definition(parts, list(order.expressions) if order else [], source.args.get("spec"))
+
+
+def check_over(
+    walk: Expressions, node: exp.Window, window: Definition, partition: list[Value], order: list[Value]
+) -> None:
+    """Report a call that Spark can't compute over its window."""
+    call = _call(node.this)
+    name = function_name(call)
+    for value, part in zip(partition, window.partition, strict=True):
+        check_ordered(walk, part, value.type, "PARTITION BY")
+    for value, part in zip(order, window.order, strict=True):
+        check_ordered(walk, part, value.type, "ORDER BY")
+    _check_call(walk, node, call, name)
+    where = {"having": "HAVING", "order": "ORDER BY"}.get(walk.clause, "")
+    if walk.no_aggregates:
+        where = "an aggregate" if walk.no_aggregates == "another aggregate" else walk.no_aggregates
+    if where:
+        remedy = "compute it in a subquery, and use its column"
+        if where in {"WHERE", "HAVING"}:
+            remedy = "filter with QUALIFY"
+        _wrong(walk, call, f"{name}() over a window is not allowed in {where}", remedy)
+    if name in _RANKS | _SHIFTS | {"nth_value"} and not window.order:
+        _wrong(walk, call, f"{name}() needs an order of the rows", "add ORDER BY to OVER (…)")
+    elif (name == "median" or _is_within_group(node.this)) and (window.order or window.frame):
+        _wrong(walk, call, f"{name}() can't have an order or a frame in OVER", "only write PARTITION BY")
+    elif window.frame is not None:
+        _check_frame(walk, call, name, window, order)
+
+
+def _check_call(walk: Expressions, node: exp.Window, call: exp.Expr, name: str) -> None:
+    signature = signatures().get(name)
+    if signature is not None and not (signature.aggregate or signature.window):
+        message = f"{name}() is neither an aggregate nor a window function, so it can't have OVER"
+        _wrong(walk, call, message, "remove OVER (…)")
+    elif not isinstance(call, exp.Anonymous):
+        _wrong(walk, node, "OVER follows a call of an aggregate or window function", "remove OVER (…)")
+    elif any(isinstance(argument, exp.Distinct) for argument in call.expressions):
+        remedy = "count values in a subquery with GROUP BY, or use size(collect_set(…) over (…))"
+        _wrong(walk, call, f"{name}(distinct …) can't have OVER", remedy)
+
+
+def _check_frame(
+    walk: Expressions, call: exp.Expr, name: str, window: Definition, order: list[Value]
+) -> None:
+    frame = window.frame
+    assert frame is not None
+    by_rows = str(frame.args.get("kind")).upper() == "ROWS"
+    if name in _SHIFTS:
+        _wrong(walk, call, f"{name}() can't have a frame", "remove ROWS or RANGE from OVER (…)")
+    elif name in _RANKS and (by_rows != (name in _NUMBERS) or _bounds(frame) != _UP_TO_HERE):
+        _wrong(walk, call, f"{name}() can't have this frame", "remove ROWS or RANGE from OVER (…)")
+    elif _is_reversed(frame):
+        _wrong(walk, call, "the frame ends before it begins", "write the earlier bound first")
+    else:
+        ends = (frame.args.get("start"), frame.args.get("end"))
+        bounds = [bound for bound in ends if isinstance(bound, exp.Expr)]
+        units = {bound.args["unit"].sql() for bound in bounds if isinstance(bound, exp.Interval)}
+        if len(units) > 1:
+            _wrong(walk, call, "the bounds of a frame have different units", "write both in the same unit")
+        for bound in bounds:
+            if by_rows:
+                _check_rows(walk, call, bound)
+            else:
+                _check_range(walk, call, bound, window, order)
+
+
+def _bounds(frame: exp.WindowSpec) -> tuple[str, ...]:
+    """Return both bounds in upper case; those that are numbers as they are written."""
+    parts = []
+    for bound, side in (("start", "start_side"), ("end", "end_side")):
+        value = frame.args.get(bound) or "CURRENT ROW"
+        parts += [
+            value.sql() if isinstance(value, exp.Expr) else str(value).upper(),
+            str(frame.args.get(side) or "").upper(),
+        ]
+    return tuple(parts)
+
+
+def _is_reversed(frame: exp.WindowSpec) -> bool:
+    start, start_side, end, end_side = _bounds(frame)
+    if (start, start_side) == ("UNBOUNDED", "FOLLOWING") or (end, end_side) == ("UNBOUNDED", "PRECEDING"):
+        return True
+    first, last = (
+        _offset(frame.args.get(bound), frame.args.get(f"{bound}_side")) for bound in ("start", "end")
+    )
+    return first is not None and last is not None and first > last
+
+
+def _offset(bound: object, side: object) -> int | None:
+    if not isinstance(bound, exp.Literal) or bound.is_string or not bound.name.isdigit():
+        return None
+    return -int(bound.name) if str(side).upper() == "PRECEDING" else int(bound.name)
+
+
+def _check_rows(walk: Expressions, call: exp.Expr, bound: exp.Expr) -> None:
+    value = walk.value(bound)
+    if bound.find(exp.Column) is not None or value.type not in {INT, UNKNOWN}:
+        _wrong(
+            walk,
+            call,
+            f"a frame of ROWS needs whole numbers, not {bound.sql('spark')}",
+            "write an integer, such as 1 PRECEDING",
+        )
+
+
+def _check_range(
+    walk: Expressions, call: exp.Expr, bound: exp.Expr, window: Definition, order: list[Value]
+) -> None:
+    if len(window.order) != 1:
+        count = "several columns" if window.order else "no column"
+        remedy = "order by one number, date or timestamp, or use ROWS"
+        _wrong(
+            walk, call, f"a frame of RANGE with a distance needs one column in ORDER BY, not {count}", remedy
+        )
+        return
+    value, ordered = walk.value(bound), order[0].type
+    if bound.find(exp.Column) is not None:
+        _wrong(walk, call, "the distance of a frame must be a literal", "write a number or an INTERVAL")
+    elif not _fits(value.type, ordered, value.literal):
+        remedy = "use a distance of the type of ORDER BY, or ROWS"
+        _wrong(walk, call, f"a frame of RANGE can't add {value.type} to {ordered}", remedy)
+
+
+def _fits(distance: Type, ordered: Type, unit: object) -> bool:
+    if UNKNOWN in {distance, ordered}:
+        return True
+    if is_numeric(ordered) or ordered == INTERVAL:
+        return is_numeric(distance) or distance in {STRING, NULL, INTERVAL}
+    if ordered == DATE:
+        return distance == INT or (distance == INTERVAL and unit != "time")
+    return ordered in {TIMESTAMP, TIMESTAMP_NTZ} and distance == INTERVAL
+
+
+def _call(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
+        node = node.this
+    return node
+
+
+def _is_within_group(node: exp.Expr) -> bool:
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        node = node.this
+    return isinstance(node, exp.WithinGroup)
+
+
+def _wrong(walk: Expressions, node: exp.Expr, message: str, remedy: str) -> None:
+    walk.findings.report(node, "MS440", message, remedy)
