@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -230,8 +229,28 @@ MOST_TYPES = 20_000
 """A few lines can describe types of any size, such as a struct that has the one before twice."""
 
 
-def too_large(given: Type) -> bool:
-    return next(islice(types_within(given), MOST_TYPES, None), None) is not None
+MOST_LEVELS = 100
+"""Types within types: what reads them calls itself for each level, and so does Spark."""
+
+
+def too_large(given: Type) -> str:
+    """Return why a type is too large; empty if it is not."""
+    pending, count = [(given, 1)], 0
+    while pending:
+        each, level = pending.pop()
+        count += 1
+        if level > MOST_LEVELS:
+            return f"the type has more than {MOST_LEVELS} levels of types within types"
+        if count > MOST_TYPES:
+            return f"the type has more than {MOST_TYPES:,} fields within fields"
+        match each:
+            case Array(element=element):
+                pending.append((element, level + 1))
+            case Map(key=key, value=value):
+                pending += [(key, level + 1), (value, level + 1)]
+            case Row(fields=fields):
+                pending += [(field.type, level + 1) for field in fields]
+    return ""
 
 
 def has_equality(given: Type) -> bool:

@@ -8,7 +8,18 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.expressions import Expression, Ref
-from millstream.sql.query import Body, Cte, Derived, From, Item, Query, Select, SetOperator, Union
+from millstream.sql.query import (
+    Body,
+    Cte,
+    Derived,
+    From,
+    Item,
+    Query,
+    Select,
+    SetOperator,
+    Union,
+    names_of,
+)
 from millstream.sql.result import Result
 from millstream.sql.scope import Bound
 
@@ -21,6 +32,8 @@ def set_body(node: exp.SetOperation, left: Result, right: Result, columns: list[
         return None
     first, second = left.body, right.body
     if node.args.get("by_name"):
+        if not all(column.name for column in (*columns, *right.columns)):
+            return None
         second = _in_order(second, right.columns)
     types = tuple(column.type for column in columns)
     operator, distinct = _OPERATORS.get(type(node), "union"), bool(node.args.get("distinct"))
@@ -46,10 +59,12 @@ def _in_order(body: Body, columns: list[Bound]) -> Body:
     if isinstance(body, Select):
         by_name = {item.name.lower(): item for item in body.items}
         return replace(body, items=tuple(by_name[column.name.lower()] for column in columns))
+    written = {name.lower(): name for name in names_of(body)}
     items = tuple(
-        Item(c.name, Expression((Ref(c.name, "side"),), c.type, c.nullable, atomic=True)) for c in columns
+        Item(c.name, Expression((Ref(written[c.name.lower()], "side"),), c.type, c.nullable, atomic=True))
+        for c in columns
     )
-    side = From("side", Derived(body), tuple(column.name for column in columns))
+    side = From("side", Derived(body), tuple(written.values()))
     return Select(items, (side,), start=body.start, stop=body.stop)
 
 

@@ -22,7 +22,7 @@ from millstream.sql.names import function_name
 from millstream.sql.parse import Parsed, parse
 from millstream.sql.query import Cte, Derived, From, Generated, Item, Scan, Select
 from millstream.sql.reading import Reader
-from millstream.sql.scope import Joined, Relation, Scope
+from millstream.sql.scope import Joined, Relation, Scope, names_within
 from millstream.sql.streaming import WatermarkClause
 from millstream.sql.system_time import conditions
 from millstream.types import BOOLEAN, UNKNOWN
@@ -74,11 +74,7 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
 
 
 def _names(relation: Relation) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(
-            column.name for column in (*relation.columns, *relation.assumed.values()) if column.name
-        )
-    )
+    return names_within((*relation.columns, *relation.assumed.values()))
 
 
 def _renamed(relation: Relation) -> Scan | Cte | Derived:
@@ -89,8 +85,10 @@ def _renamed(relation: Relation) -> Scan | Cte | Derived:
         return relation.input
     key = relation.key
     items = tuple(
-        Item(column.name, Expression((Ref(name, key),), column.type, column.nullable, atomic=True))
-        for name, column in zip(relation.renamed, relation.columns, strict=False)
+        Item(name, Expression((Ref(source, key),), column.type, column.nullable, atomic=True))
+        for name, source, column in zip(
+            names_within(relation.columns), relation.renamed, relation.columns, strict=False
+        )
     )
     return Derived(Select(items, (From(key, relation.input, relation.renamed),)))
 

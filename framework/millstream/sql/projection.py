@@ -14,7 +14,7 @@ from millstream.sql.generators import generator_columns, is_generator
 from millstream.sql.names import function_name
 from millstream.sql.scope import Bound, Output, Relation
 from millstream.sql.value import Value
-from millstream.types import MOST_TYPES, UNKNOWN, Row, too_large
+from millstream.types import UNKNOWN, Row, too_large
 
 
 def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list[exp.Expr]]:
@@ -35,8 +35,7 @@ def _item(walk: Expressions, node: exp.Expr, index: int) -> list[Bound]:
     if generator := _generator(node):
         return _generated(walk, *generator, index)
     value = walk.value(node)
-    if too_large(value.type):
-        message = f"the type has more than {MOST_TYPES:,} fields within fields"
+    if message := too_large(value.type):
         walk.findings.report(node, "MS407", message, "select only the fields that you need")
         value = replace(value, type=UNKNOWN)
     name = _name(walk, node)

@@ -166,6 +166,13 @@ class OpaqueBody(Struct, frozen=True, tag="whole", array_like=True):
 Body = Select | Union | OpaqueBody
 
 
+def names_of(body: Body) -> tuple[str, ...]:
+    """Return the names of a query's columns; none of opaque SQL."""
+    while isinstance(body, Union):
+        body = body.sides[0]
+    return tuple(item.name for item in body.items) if isinstance(body, Select) else ()
+
+
 FormKind = Literal[
     "window function",
     "sort",

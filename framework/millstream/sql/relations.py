@@ -20,7 +20,7 @@ from millstream.sql.joins import join_columns, shared_names
 from millstream.sql.names import plural
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
 from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind, renamed
+from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind, names_within, renamed
 from millstream.sql.system_time import system_time, valid_at
 from millstream.sql.values import InputRelation, Source
 
@@ -106,7 +106,7 @@ class Relations:
             alias=alias or relation.alias,
             columns=renamed(relation.columns, names),
             path=() if alias else relation.path,
-            renamed=relation.renamed or (tuple(c.name for c in relation.columns) if names else ()),
+            renamed=relation.renamed or (names_within(relation.columns) if names else ()),
         )
 
     def _changed(self, node: exp.Expr, relation: Relation) -> Relation:

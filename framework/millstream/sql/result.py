@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.sql.query import Body
-from millstream.sql.scope import NOTHING, Bound, renamed
+from millstream.sql.scope import NOTHING, Bound, names_within, renamed
 from millstream.sql.values import Source
 
 
@@ -31,5 +31,4 @@ def with_names(result: Result, names: list[str]) -> Result:
     """Return a result with the column names of its alias, `as t(a, b)`."""
     if not names:
         return result
-    own = tuple(column.name for column in result.columns)
-    return replace(result, columns=renamed(result.columns, names), names=own)
+    return replace(result, columns=renamed(result.columns, names), names=names_within(result.columns))

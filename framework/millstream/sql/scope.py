@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -39,6 +39,24 @@ class Bound(Struct, gc=False):
     hidden: bool = False
 
 
+def names_within(columns: Sequence[Bound]) -> tuple[str, ...]:
+    """Return different names for columns, of which SQL can leave some without a name, or repeat one.
+
+    The body of a query and each alias of it have these names, so that all of them agree by position.
+    """
+    used = {column.name.lower() for column in columns}
+    taken: set[str] = {""}
+    names: list[str] = []
+    for index, column in enumerate(columns):
+        name = column.name
+        if name.lower() in taken:
+            name = unused(f"col_{index + 1}", used)
+            used.add(name.lower())
+        names.append(name)
+        taken.add(name.lower())
+    return tuple(names)
+
+
 class Relation(Struct):
     """One relation of a FROM clause, under its alias."""
 
@@ -57,6 +75,14 @@ class Relation(Struct):
     """The columns of `input`, if the alias renames them."""
     call: Any = None
     """The call that generates it, instead of an input: a node of the tree."""
+    _within: tuple[list[Bound], dict[int, str]] | None = None
+
+    def name_within(self, column: Bound) -> str:
+        """Return the name of one of its columns that no other one has."""
+        if self._within is None or self._within[0] is not self.columns:
+            ids = map(id, self.columns)
+            self._within = self.columns, dict(zip(ids, names_within(self.columns), strict=True))
+        return self._within[1].get(id(column), column.name)
 
     def find(self, folded: str) -> Bound | None:
         for column in self.columns:
@@ -145,7 +171,7 @@ class Scope:
         """Return the columns that a column of this scope comes from."""
         if self.merged and self.merged.get(folded := column.name.lower()) is column:
             return self.sides[folded]
-        return ((relation.key, column.name),)
+        return ((relation.key, relation.name_within(column)),)
 
     def remove(self, relation: Relation) -> None:
         self.relations.remove(relation)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
@@ -13,7 +15,7 @@ from millstream.sql.nested import subqueries_of, windows_of
 from millstream.sql.parse import select_token
 from millstream.sql.query import From, Generated, Item, Select
 from millstream.sql.reading import Reader, column_pieces
-from millstream.sql.scope import Bound, Output, Scope, unused
+from millstream.sql.scope import Bound, Output, Scope, names_within
 from millstream.sql.value import Value
 from millstream.types import BOOLEAN
 
@@ -43,7 +45,7 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
     relations = from_clause(text, regions.get("from"), scope)
     reader = Reader(source, marks, scope)
     where = _conditions(reader, regions.get("where"))
-    names = _names(columns)
+    names = names_within(columns)
     groups = _groups(text, node, scope, keys, parts, names, regions)
     items = _items(groups or reader, names, columns, scope.outputs, parts)
     having: tuple[Expression, ...] = ()
@@ -89,25 +91,13 @@ def _unaliased(source: SqlTokens, region: Region, node: exp.Expr) -> Region:
     return (first, last - 1 if source.tokens[last - 1].token_type == TokenType.ALIAS else last)
 
 
-def _names(columns: list[Bound]) -> list[str]:
-    """Return the names of the items; those without a name get one."""
-    used = {column.name.lower() for column in columns if column.name}
-    if len(used) < sum(1 for column in columns if column.name):
-        raise NotSplitError("two columns with the same name")
-    names: list[str] = []
-    for index, column in enumerate(columns):
-        names.append(column.name or unused(f"col_{index + 1}", used))
-        used.add(names[-1].lower())
-    return names
-
-
 def _groups(
     text: Text,
     node: exp.Select,
     scope: Scope,
     keys: Keys | None,
     parts: list[Region],
-    names: list[str],
+    names: Sequence[str],
     regions: dict[str, Region],
 ) -> Groups | None:
     if keys is None:
@@ -127,7 +117,11 @@ def _groups(
 
 
 def _items(
-    by: Groups | Reader, names: list[str], columns: list[Bound], outputs: list[Output], parts: list[Region]
+    by: Groups | Reader,
+    names: Sequence[str],
+    columns: list[Bound],
+    outputs: list[Output],
+    parts: list[Region],
 ) -> tuple[Item, ...]:
     items: list[Item] = []
     for name, column, output in zip(names, columns, outputs, strict=True):

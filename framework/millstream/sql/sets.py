@@ -61,6 +61,10 @@ def _combined(findings: Findings, node: exp.SetOperation, left: Bound, right: Bo
 
 def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
     by_name = {column.name.lower(): column for column in right.columns}
+    if "" in by_name or not all(column.name for column in left.columns):
+        # Spark finds it by the text of its expression.
+        findings.marks.not_split("a column without a name in UNION BY NAME")
+        return right
     if not (left.open or right.open):
         missing = [column.name for column in left.columns if column.name.lower() not in by_name]
         own = {column.name.lower() for column in left.columns}

@@ -20,7 +20,7 @@ from millstream.plan.from_sql.equalities import (
     suggested_equality,
 )
 from millstream.plan.from_sql.maintained import join_of_tables
-from millstream.plan.from_sql.scope import Scope, identity_items, unused
+from millstream.plan.from_sql.scope import Scope, added_name, identity_items, unused
 from millstream.plan.from_sql.values import Span, VersionStream
 from millstream.plan.nodes import (
     Column,
@@ -371,11 +371,10 @@ class Relations:
         sides = (("left", left), ("right", right))
         joined: dict[str, list[JoinColumn]] = {"left": [], "right": []}
         names: dict[tuple[str, str], Column] = {}
-        used: list[str] = []
+        used: set[str] = set()
         for side, node in sides if added == "right" else sides[::-1]:
             for found in node.columns:
-                name = unused(found.name, used, each.alias if side == added else "")
-                used.append(name)
+                name = added_name(found.name, used, each.alias if side == added else "")
                 joined[side].append(JoinColumn(name, "left" if side == "left" else "right", found.name))
                 names[side, found.name] = Column(name, found.type, found.nullable)
         return (*joined["left"], *joined["right"]), names
@@ -388,8 +387,9 @@ class Relations:
     def _expand(self, node: Node, each: From, generated: Generated) -> Node:
         call = self.scope.bind(generated.call)
         columns: list[Column] = []
+        used = {name.lower() for name in node.names}
         for name, found, nullable in generated.columns:
-            unique = unused(name, [*node.names, *(c.name for c in columns)], each.alias)
+            unique = added_name(name, used, each.alias)
             columns.append(Column(unique, found, nullable or generated.outer))
             self.scope.add(each.alias, name, columns[-1])
         if generated.function in self.builder.around.keyed:

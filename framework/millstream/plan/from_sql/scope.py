@@ -36,12 +36,17 @@ class Scope:
 
 def unused(name: str, used: Iterable[str], prefix: str = "") -> str:
     """Return an unused name, ignoring case."""
-    folded = {each.lower() for each in used}
+    return added_name(name, {each.lower() for each in used}, prefix)
+
+
+def added_name(name: str, folded: set[str], prefix: str = "") -> str:
+    """Return an unused name, and add it to those that are used, in lower case."""
     candidate = name
     if candidate.lower() in folded and prefix:
         candidate = f"{prefix}_{name}"
     while candidate.lower() in folded:
         candidate += "_"
+    folded.add(candidate.lower())
     return candidate
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,14 +47,17 @@ def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) 
     """Warn about joins that don't say of which time they read a relation with versions."""
     found: list[PlanProblem] = []
     for select in _selects(spec.query.at_rest or spec.query):
+        versioned = [
+            each
+            for each in (select.relations if len(select.relations) > 1 else ())
+            if isinstance(each.input, Scan) and each.input.relation in versioned_relations
+        ]
         timed = {
             ref.relation.removeprefix(OUTER).lower()
-            for ref in _refs(select)
+            for ref in (_refs(select) if versioned else ())
             if ref.column.lower() in {VALID_FROM, VALID_TO}
         }
-        for each in select.relations if len(select.relations) > 1 else ():
-            if not isinstance(each.input, Scan) or each.input.relation not in versioned_relations:
-                continue
+        for each in versioned:
             if each.as_of is None and each.alias.lower() not in timed:
                 message = f"this join finds all versions of a row of '{each.alias}'"
                 remedy = f"add to ON: {each.alias}.{VALID_TO} is null, for the newest version"
@@ -82,22 +85,21 @@ def _refs(select: Select) -> Iterator[Ref]:
     return (ref for each in _within(select) if isinstance(each, Expression) for ref in each.refs)
 
 
-def _within(value: object) -> Iterator[object]:
-    """Yield the values that a query is made of."""
-    yield value
-    match value:
-        case Expression():
-            return
-        case Struct():
-            parts: Iterable[object] = (getattr(value, name) for name in value.__struct_fields__)
-        case tuple():
-            parts = value
-        case dict():
-            parts = value.values()
-        case _:
-            return
-    for part in parts:
-        yield from _within(part)
+def _within(root: object) -> Iterator[object]:
+    """Yield the values that a query is made of, in order and without recursion: it can be nested deeply."""
+    pending = [root]
+    while pending:
+        value = pending.pop()
+        yield value
+        match value:
+            case Expression():
+                pass
+            case Struct():
+                pending += [getattr(value, name) for name in reversed(value.__struct_fields__)]
+            case tuple():
+                pending += reversed(value)
+            case dict():
+                pending += reversed(value.values())
 
 
 def topic_versions(topic: TopicSpec, metadata: tuple[str, ...] = ()) -> Node:

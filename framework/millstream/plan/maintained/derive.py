@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
-
 from millstream.expressions import Read, quoted
 from millstream.plan.maintained.names import Names, NotDerivedError, Relation, relations_of, resolved
-from millstream.plan.maintained.restricted import Reading, filtered, is_plain, restricted
+from millstream.plan.maintained.restricted import Keys, Reading, filtered, is_plain, restricted
 from millstream.plan.maintained.simplified import window_keys
+from millstream.plan.maintained.statements import LONGEST
 from millstream.plan.maintained.touched import relaxed
 from millstream.plan.maintained.weighted import weighted
 from millstream.plan.nodes.maintenance import Maintenance, Touching, touched_column, view_of
@@ -31,13 +30,24 @@ def derive(
     query: Query, keys: Sequence[str], relations: Mapping[str, Relation], *, weights: bool = False
 ) -> Maintenance:
     """Return how a table is maintained by touched keys; raise `NotDerivedError` if they can't be derived."""
+    try:
+        return _derive(query, keys, relations, weights=weights)
+    except RecursionError:
+        body = (query.at_rest or query).body
+        why = "the SQL is nested too deeply"
+        raise NotDerivedError(why, body.start, body.start + len("select")) from None
+
+
+def _derive(
+    query: Query, keys: Sequence[str], relations: Mapping[str, Relation], *, weights: bool
+) -> Maintenance:
     split = query.at_rest or query
     names = Names(relations, split.ctes)
     body = split.body
     try:
         by = _by(body, keys, names)
     except NotDerivedError as error:
-        names = replace(names, compares=True)
+        names = Names(relations, split.ctes, compares=True)
         try:
             by = _by(body, keys, names)
         except NotDerivedError:
@@ -45,13 +55,21 @@ def derive(
     found = relaxed(body, by, names)
     renamed = ", ".join(f"{quoted(name)} as {touched_column(index)}" for index, name in enumerate(by))
     select = f"select {renamed} from"
-    touched = tuple(Touching(each.relation, f"{select} (\n{each.sql}\n)") for each in found.changed)
+    touched = tuple(Touching(each.relation, f"{select} (\n{each.sql.text()}\n)") for each in found.changed)
     pairs = [(name, touched_column(index)) for index, name in enumerate(by)]
     whole = in_full(query, relations)
     plain = is_plain(body, names)
-    rows = restricted(body, pairs, Reading(names)) if plain else filtered(whole.whole, pairs)
+    rows = _restricted(body, pairs, names) if plain else filtered(whole.whole, pairs)
     by_weights = weighted(body, keys, names) if weights else ""
     return Maintenance(whole.relations, whole.whole, tuple(by), touched, rows, by_weights)
+
+
+def _restricted(body: Body, by: Keys, names: Names) -> str:
+    rows = restricted(body, by, Reading(names))
+    if rows.length > LONGEST:
+        why = f"the SQL of their rows would be longer than {LONGEST:,} characters"
+        raise NotDerivedError(why, body.start, body.start + len("select"))
+    return rows.text()
 
 
 def _by(body: Body, keys: Sequence[str], names: Names) -> list[str]:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.expressions import Expression, Ref, quoted, replace_columns
 from millstream.plan.nodes import Column
-from millstream.sql.query import Body, Cte, Derived, From, Generated, OpaqueBody, Scan, Select, Union
+from millstream.sql.query import (
+    Body,
+    Cte,
+    Derived,
+    From,
+    Generated,
+    OpaqueBody,
+    Scan,
+    Select,
+    Union,
+    names_of,
+)
 from millstream.types import Type
+
+T = TypeVar("T")
 
 
 class NotDerivedError(Exception):
@@ -37,6 +51,28 @@ class Names(Struct, frozen=True):
     ctes: Mapping[str, Body]
     compares: bool = False
     """Whether what the SQL computes before and after a change may be compared, which reads more rows."""
+    results: dict[tuple[str, int, Hashable], tuple[Body, Any]] = field(default_factory=dict)
+    """What was computed of a query, by its `id`; it keeps the query, so that no other one gets its `id`."""
+
+    def once(self, what: str, body: Body, arguments: Hashable, compute: Callable[[], T]) -> T:
+        """Return what a function computes of a query, which several readers need.
+
+        Each of them would compute it again, and what it reads as often for each of these: with ten CTEs in a
+        row, a billion times.
+        """
+        place = (what, id(body), arguments)
+        if place not in self.results:
+            result: T | NotDerivedError
+            try:
+                result = compute()
+            except NotDerivedError as error:
+                result = error
+            self.results[place] = body, result
+        _, value = self.results[place]
+        if isinstance(value, NotDerivedError):
+            raise NotDerivedError(value.why, value.start, value.stop)
+        computed: T = value
+        return computed
 
     def body(self, given: From) -> Body | None:
         """Return the query of a relation; None if it is an input of the model."""
@@ -76,13 +112,9 @@ class Names(Struct, frozen=True):
 
 def outputs(body: Body) -> tuple[str, ...]:
     """Return the names of a query's columns."""
-    match body:
-        case Select():
-            return tuple(item.name for item in body.items)
-        case Union():
-            return outputs(body.sides[0])
-        case OpaqueBody():
-            raise opaque(body)
+    if isinstance(body, OpaqueBody):
+        raise opaque(body)
+    return names_of(body)
 
 
 def type_of(body: Body, name: str) -> Type:
@@ -137,24 +169,30 @@ def renamed_columns(given: From, names: Names) -> str:
     )
 
 
-def scanned(body: Body, names: Names) -> Iterator[str]:
-    """Yield the inputs of the model that a query reads."""
+def scanned(body: Body, names: Names) -> tuple[str, ...]:
+    """Return the inputs of the model that a query reads."""
+    return names.once("scanned", body, (), lambda: tuple(_scanned(body, names)))
+
+
+def _scanned(body: Body, names: Names) -> dict[str, None]:
+    found: dict[str, None] = {}
     match body:
         case Select():
             for each in body.relations:
                 inner = names.body(each)
                 if inner is not None:
-                    yield from scanned(inner, names)
+                    found.update(dict.fromkeys(scanned(inner, names)))
                 elif isinstance(each.input, Scan):
-                    yield each.input.relation
+                    found[each.input.relation] = None
             for subquery in body.subqueries:
                 if subquery.body is not None:
-                    yield from scanned(subquery.body, names)
+                    found.update(dict.fromkeys(scanned(subquery.body, names)))
         case Union():
             for side in body.sides:
-                yield from scanned(side, names)
+                found.update(dict.fromkeys(scanned(side, names)))
         case OpaqueBody():
             raise opaque(body)
+    return found
 
 
 def _over_from(query: Select, expression: Expression, name: str) -> Expression:

@@ -6,7 +6,7 @@ part in these. The same keys are looked up in each input that is compared with t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from millstream.plan.maintained.names import (
     resolved,
 )
 from millstream.plan.maintained.outer import HIDDEN, nullable
+from millstream.plan.maintained.statements import Sql, separated, sql
 from millstream.plan.nodes.maintenance import TOUCHED, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
 from millstream.types import Type
@@ -38,12 +39,17 @@ class Reading(Struct, frozen=True):
 
     names: Names
     at: Literal["now", "before"] = "now"
-    touched: str = TOUCHED
+    touched: str | Sql = TOUCHED
     """The touched keys: a view, or SQL in parentheses."""
 
 
-def restricted(body: Body, by: Keys, read: Reading) -> str:
+def restricted(body: Body, by: Keys, read: Reading) -> Sql:
     """Return the SQL of a query with all of its columns, and only the rows with touched keys."""
+    place = (tuple(by), read.at, read.touched)
+    return read.names.once("restricted", body, place, lambda: _restricted(body, by, read))
+
+
+def _restricted(body: Body, by: Keys, read: Reading) -> Sql:
     match body:
         case Select():
             return _select(body, by, read)
@@ -53,15 +59,19 @@ def restricted(body: Body, by: Keys, read: Reading) -> str:
             sides = []
             for side in body.sides:
                 own = outputs(side)
-                sql = restricted(side, [(own[position], touched) for position, touched in positions], read)
-                sides.append(f"({sql})")
-            return f"\nunion{'' if body.distinct else ' all'}\n".join(sides)
+                rows = restricted(side, [(own[position], touched) for position, touched in positions], read)
+                sides.append(sql("(", rows, ")"))
+            return separated(f"\nunion{'' if body.distinct else ' all'}\n", sides)
         case OpaqueBody():
             raise opaque(body)
 
 
 def is_plain(body: Body, names: Names) -> bool:
     """Return whether a query has no window functions, subqueries and the like, at any depth."""
+    return names.once("is_plain", body, (), lambda: _is_plain(body, names))
+
+
+def _is_plain(body: Body, names: Names) -> bool:
     match body:
         case Select():
             inner = [found for each in body.relations if (found := names.body(each)) is not None]
@@ -79,62 +89,65 @@ def filtered(sql: str, by: Keys) -> str:
     return f"select * from (\n{sql}\n) as _millstream_rows left semi join {TOUCHED} as {_KEYS} on {on}"  # noqa: S608 -- names are quoted
 
 
-def _select(query: Select, by: Keys, read: Reading) -> str:
+def _select(query: Select, by: Keys, read: Reading) -> Sql:
     keys = [(resolved(query, name), touched) for name, touched in by]
     pushed = _pushed(query, keys, read.names)
-    lines = ["".join(_from(query, pushed, read))]
+    lines = [_from(query, pushed, read)]
     if keys:
         on = " and ".join(f"{_KEYS}.{touched} <=> ({render(each)})" for each, touched in keys)
-        lines.append(f"left semi join {read.touched} as {_KEYS} on {on}")
+        lines.append(sql("left semi join ", read.touched, f" as {_KEYS} on {on}"))
     if query.where:
-        lines.append("where " + _all(query.where))
+        lines.append(sql("where " + _all(query.where)))
     distinct = "distinct " if query.distinct else ""
     items = ", ".join(f"{render(item.expression)} as {quoted(item.name)}" for item in query.items)
     if query.keys is None:
-        return "\n".join([f"select {distinct}{items}", *lines])
+        return separated("\n", [f"select {distinct}{items}", *lines])
     made = [f"{render(key.expression)} as {quoted(key.name)}" for key in query.keys]
     for measure in query.measures:
         only = f" filter (where {render(measure.condition)})" if measure.condition is not None else ""
         made.append(f"{render(measure.call)}{only} as {quoted(measure.name)}")
     groups = ", ".join(str(index + 1) for index, _ in enumerate(query.keys))
-    inner = [f"select {', '.join(made) or '1'}", *lines] + ([f"group by {groups}"] if groups else [])
+    inner: list[str | Sql] = [f"select {', '.join(made) or '1'}", *lines]
+    inner += [f"group by {groups}"] if groups else []
     having = [f"where {_all(query.having)}"] if query.having else []
-    return "\n".join([f"select {distinct}{items} from (", *inner, ")", *having])  # noqa: S608 -- names are quoted
+    return separated("\n", [f"select {distinct}{items} from (", *inner, ")", *having])  # noqa: S608 -- names are quoted
 
 
 def _all(conditions: Sequence[Expression]) -> str:
     return " and ".join(f"({render(each)})" for each in conditions)
 
 
-def _from(query: Select, pushed: Mapping[str, list[tuple[str, str]]], read: Reading) -> Iterator[str]:
+def _from(query: Select, pushed: Mapping[str, list[tuple[str, str]]], read: Reading) -> Sql:
+    parts: list[str | Sql] = []
     for index, each in enumerate(query.relations):
         source = _source(each, pushed.get(each.alias, []), read)
         if not index:
-            yield f"from {source}"
+            parts += ["from ", source]
             continue
         on = " on " + _all(each.on) if each.on else ""
         kind = _JOINS.get(each.join, f"{each.join} join")
-        yield f"\n{'inner join' if kind == 'cross join' and on else kind} {source}{on}"
+        parts += [f"\n{'inner join' if kind == 'cross join' and on else kind} ", source, on]
+    return sql(*parts)
 
 
-def _source(given: From, keys: list[tuple[str, str]], read: Reading) -> str:
+def _source(given: From, keys: list[tuple[str, str]], read: Reading) -> Sql:
     names = read.names
     body = names.body(given)
     if body is not None:
         own = [(names.source(given, name), touched) for name, touched in keys]
-        sql = restricted(body, [pair for pair in own if _is_key(body, pair[0], names)], read)
+        rows = restricted(body, [pair for pair in own if _is_key(body, pair[0], names)], read)
         pairs = zip(outputs(body), given.columns, strict=False)
         renamed = ", ".join(f"{quoted(source)} as {quoted(name)}" for source, name in pairs)
-        return f"(select {renamed} from ({sql})) as {quoted(given.alias)}"  # noqa: S608 -- names are quoted
+        return sql(f"(select {renamed} from (", rows, f")) as {quoted(given.alias)}")  # noqa: S608 -- names are quoted
     assert isinstance(given.input, Scan)
     view = view_of(read.at, names.relations[given.input.relation].index)
-    sql = f"select {renamed_columns(given, names)} from {view}"  # noqa: S608 -- names are quoted
+    select = sql(f"(select {renamed_columns(given, names)} from {view}")  # noqa: S608 -- names are quoted
     if keys:
         on = " and ".join(
             f"{_KEYS}.{touched} <=> {view}.{quoted(names.source(given, name))}" for name, touched in keys
         )
-        sql += f" left semi join {read.touched} as {_KEYS} on {on}"
-    return f"({sql}) as {quoted(given.alias)}"
+        select = sql(select, " left semi join ", read.touched, f" as {_KEYS} on {on}")
+    return sql(select, f") as {quoted(given.alias)}")
 
 
 def _is_key(body: Body, name: str, names: Names) -> bool:

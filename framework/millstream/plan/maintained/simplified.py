@@ -45,6 +45,11 @@ def simplified(query: Select, columns: Collection[str], names: Names) -> Body:
 
     Its columns of these names have at least the values that rows had before or have after a change.
     """
+    listed = tuple(columns)
+    return names.once("simplified", query, listed, lambda: _simplified(query, listed, names))
+
+
+def _simplified(query: Select, columns: Collection[str], names: Names) -> Body:
     if query.windows:
         return _with_peers(query, columns)
     if query.sets:
@@ -57,6 +62,10 @@ def simplified(query: Select, columns: Collection[str], names: Names) -> Body:
 
 def window_keys(body: Body, names: Names) -> list[str]:
     """Return the columns of a query by which all of its window functions are partitioned."""
+    return names.once("window_keys", body, (), lambda: _window_keys(body, names))
+
+
+def _window_keys(body: Body, names: Names) -> list[str]:
     match body:
         case Select() if body.windows:
             return _partition_columns(body)

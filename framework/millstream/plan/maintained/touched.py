@@ -8,7 +8,8 @@ What only removes rows, such as HAVING, is left out where it can't be evaluated:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 
 from msgspec import Struct
@@ -27,21 +28,42 @@ from millstream.plan.maintained.names import (
 from millstream.plan.maintained.outer import HIDDEN, always, has_no_effect, is_possible, nullable
 from millstream.plan.maintained.restricted import is_plain
 from millstream.plan.maintained.simplified import simplified
-from millstream.plan.maintained.versions import differing, in_both, with_groups
-from millstream.plan.nodes.maintenance import Touching, touched_column, view_of
+from millstream.plan.maintained.statements import LONGEST, Sql, separated, sql
+from millstream.plan.maintained.versions import Changed, differing, in_both, with_groups
+from millstream.plan.nodes.maintenance import View, touched_column, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
 from millstream.types import has_equality
 
+_MOST_OPTIONAL = 8
+"""Relations that outer joins can leave without a match: each can be missing or not, in all combinations."""
 
-class Relaxed(Struct, frozen=True):
+
+class Relaxed(Struct, frozen=True, eq=False):
     """Some columns of a query, for rows before and after the changes."""
 
-    either: str
-    changed: tuple[Touching, ...]
+    either: Sql
+    changed: tuple[Changed, ...]
     """The same columns of the rows that are computed from a changed row."""
 
 
 def relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
+    return names.once("relaxed", body, tuple(columns), lambda: _checked(body, columns, names))
+
+
+def _checked(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
+    """Return columns of a query, unless its SQL is too long: if CTEs read others twice, it doubles."""
+    found = _relaxed(body, columns, names)
+    if found.either.length + sum(each.sql.length for each in found.changed) > LONGEST:
+        raise too_long(body)
+    return found
+
+
+def too_long(body: Body) -> NotDerivedError:
+    why = f"the SQL that finds out would be longer than {LONGEST:,} characters"
+    return NotDerivedError(why, body.start, body.start + len("select"))
+
+
+def _relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
     match body:
         case Select() if body.windows or body.sets or body.subqueries:
             return relaxed(simplified(body, columns, names), columns, names)
@@ -55,21 +77,25 @@ def relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
 
 def _of_rows(query: Select, columns: Sequence[str], names: Names) -> Relaxed:
     try:
-        return _Select(query, names).relaxed(columns)
+        return _select(query, names).relaxed(columns)
     except NotDerivedError as error:
         if not names.compares or not query.keys or not is_plain(query, names):
             raise
         return _of_groups(query, columns, names, error)
 
 
+def _select(query: Select, names: Names) -> _Select:
+    return names.once("select", query, (), lambda: _Select(query, names))
+
+
 def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: NotDerivedError) -> Relaxed:
     """Return columns that are only known of whole groups, as these are before and after the changes."""
-    named, groups = with_groups(query)
+    named, groups = names.once("groups", query, (), lambda: with_groups(query))
     known: list[str] = []
     found: Relaxed | None = None
     for each in groups:
         try:
-            found = _Select(named, names).relaxed([*known, each])
+            found = _select(named, names).relaxed([*known, each])
         except NotDerivedError:
             continue
         known.append(each)
@@ -78,9 +104,9 @@ def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: Not
     by = [(name, touched_column(index)) for index, name in enumerate(known)]
     items = ", ".join(f"{quoted(name)} as {touched}" for name, touched in by)
     changed = (
-        Touching(
+        Changed(
             each.relation,
-            in_both(named, columns, names, by, f"(\nselect {items} from (\n{each.sql}\n)\n)"),
+            in_both(named, columns, names, by, sql(f"(\nselect {items} from (\n", each.sql, "\n)\n)")),
         )
         for each in found.changed
     )
@@ -97,15 +123,37 @@ def _union(body: Union, columns: Sequence[str], names: Names) -> Relaxed:
             f"{quoted(own[position])} as {quoted(name)}"
             for position, name in zip(positions, columns, strict=True)
         )
-        sides.append((found, renamed))
+        sides.append((found, f"select {renamed} from ("))  # noqa: S608 -- names are quoted
     return Relaxed(
-        "\nunion all\n".join(f"select {renamed} from ({found.either})" for found, renamed in sides),  # noqa: S608 -- names are quoted
+        separated("\nunion all\n", (sql(select, found.either, ")") for found, select in sides)),
         tuple(
-            Touching(each.relation, f"select {renamed} from ({each.sql})")  # noqa: S608 -- names are quoted
-            for found, renamed in sides
+            Changed(each.relation, sql(select, each.sql, ")"))
+            for found, select in sides
             for each in found.changed
         ),
     )
+
+
+class _Template(Struct, frozen=True, eq=False):
+    """A SELECT, before and after the rows of its anchor, which are changed rows or others."""
+
+    before: Sql
+    after: Sql | None = None
+    """None if the SELECT says itself which rows it reads."""
+
+    def of(self, rows: Sql) -> Sql:
+        return self.before if self.after is None else sql(self.before, rows, self.after)
+
+
+_ANCHOR = sql()
+"""Where a template reads the rows of its anchor."""
+
+
+def _template(parts: Sequence[str | Sql]) -> _Template:
+    index = next((index for index, part in enumerate(parts) if part is _ANCHOR), None)
+    if index is None:
+        return _Template(sql(*parts))
+    return _Template(sql(*parts[:index]), sql(*parts[index + 1 :]))
 
 
 class _Select:
@@ -114,19 +162,38 @@ class _Select:
         self.names = names
         self.by_alias = {each.alias: each for each in query.relations}
         self.nullable = nullable(query)
+        self.always = always(query)
         self.place = {each.alias: index for index, each in enumerate(query.relations)}
+        self._equalities = {
+            each.alias: [
+                (one.relation, other.relation)
+                for condition in each.on
+                if (pair := equality(condition))
+                for one, other in (pair,)
+            ]
+            for each in query.relations
+        }
+        """By relation, which ones its ON compares by `=`."""
+        self._availability: dict[int, bool] = {}
+        """By the `id` of a condition."""
 
     def relaxed(self, columns: Sequence[str]) -> Relaxed:
         expressions = [self._key(name) for name in columns]
         read = frozenset(alias for each in expressions for alias in relations_of(each))
-        changed = tuple(
-            Touching(relation, sql)
-            for each in self.query.relations
-            for relation, sql in self._anchored(each.alias, columns, expressions, read)
-        )
+        optional = sorted(read & self.nullable)
+        if len(optional) > _MOST_OPTIONAL:
+            why = f"the key reads {len(optional)} relations that outer joins can leave without a match"
+            raise NotDerivedError(why, self.query.start, self.query.start + len("select"))
+        changed: list[Changed] = []
+        room = LONGEST
+        for each in self.query.relations:
+            for relation, rows in self._anchored(each.alias, columns, expressions, read):
+                changed.append(Changed(relation, rows))
+                if (room := room - rows.length) < 0:
+                    raise too_long(self.query)
         first = next((each.alias for each in self.query.relations if each.alias in read), None)
-        parts = list(self._patterns(None, first, columns, expressions, read))
-        return Relaxed("\nunion all\n".join(parts), changed)
+        parts = [each.before for each in self._templates(first, columns, expressions, read, changed=False)]
+        return Relaxed(separated("\nunion all\n", parts), tuple(changed))
 
     def _key(self, name: str) -> Expression:
         found = resolved(self.query, name)
@@ -139,36 +206,38 @@ class _Select:
 
     def _anchored(
         self, alias: str, columns: Sequence[str], expressions: Sequence[Expression], read: frozenset[str]
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[str, Sql]]:
         """Yield the keys of rows that are computed from changed rows of one relation."""
         given = self.by_alias[alias]
         body = self.names.body(given)
+        templates = partial(self._templates, alias, columns, expressions, read, changed=True)
         if body is None:
             assert isinstance(given.input, Scan)
             relation = given.input.relation
             if not relation.startswith("seed."):
-                for sql in self._patterns("changed", alias, columns, expressions, read):
-                    yield relation, sql
+                for template in templates():
+                    yield relation, template.before
             return
         if self._concerns_all(given):
-            for each in differing(body, self.names):
-                for sql in self._patterns(each.sql, alias, columns, expressions, read):
-                    yield each.relation, sql
-            return
-        # A query in FROM is read for what its own changed rows contribute.
-        wanted = self._read_columns(alias, expressions)
-        for each in relaxed(body, [self.names.source(given, name) for name in wanted], self.names).changed:
-            for sql in self._patterns(each.sql, alias, columns, expressions, read):
-                yield each.relation, sql
+            rows: Iterable[Changed] = differing(body, self.names)
+        else:
+            # A query in FROM is read for what its own changed rows contribute.
+            needed = [self.names.source(given, name) for name in self._read_columns(alias, expressions)]
+            rows = relaxed(body, needed, self.names).changed
+        found = list(templates())
+        for each in rows:
+            for template in found:
+                yield each.relation, template.of(each.sql)
 
-    def _patterns(
+    def _templates(
         self,
-        how: str | None,
         anchor: str | None,
         columns: Sequence[str],
         expressions: Sequence[Expression],
         read: frozenset[str],
-    ) -> Iterator[str]:
+        *,
+        changed: bool,
+    ) -> Iterator[_Template]:
         """Yield a SELECT for each set of relations that outer joins can leave without a match."""
         optional = sorted(read & self.nullable)
         for size in range(len(optional) + 1):
@@ -177,45 +246,46 @@ class _Select:
                     continue  # no such row exists
                 if anchor is not None and has_no_effect(self.query, anchor, missing):
                     continue
-                yield self._select(how, anchor, columns, expressions, read, missing)
+                yield self._select(anchor, columns, expressions, read, missing, changed=changed)
 
     def _select(
         self,
-        how: str | None,
         anchor: str | None,
         columns: Sequence[str],
         expressions: Sequence[Expression],
         read: frozenset[str],
         missing: frozenset[str],
-    ) -> str:
+        *,
+        changed: bool,
+    ) -> _Template:
         targets = read - missing
-        if how is None and anchor in missing:
+        if not changed and anchor in missing:
             anchor = next((alias for alias in self.place if alias in targets), None)
         items = ", ".join(
             f"{self._rendered(each, missing)} as {quoted(name)}"
             for name, each in zip(columns, expressions, strict=True)
         )
         if anchor is None:
-            return f"select {items}"
+            return _Template(sql(f"select {items}"))
         order = self._linked(anchor, targets, missing)
         conditions = [each for each in self._conditions(frozenset(order)) if relations_of(each)]
-        lines, done, placed = [f"select distinct {items}"], set[str](), set[int]()
+        parts: list[str | Sql] = [f"select distinct {items}"]
+        done, placed = set[str](), set[int]()
         for alias in order:
             done.add(alias)
             ready = [
                 c for c in conditions if id(c) not in placed and relations_of(c) <= done and alias != order[0]
             ]
             placed.update(map(id, ready))
-            source = self._relation(alias, how if alias == anchor else None, expressions)
             on = " and ".join(f"({render(c)})" for c in ready)
-            if alias == order[0]:
-                lines.append(f"from {source}")
-            else:
-                lines.append(f"join {source} on {on}" if on else f"cross join {source}")
+            join = "from" if alias == order[0] else "join" if on else "cross join"
+            parts += [f"\n{join} ", *self._relation(alias, expressions, changed=changed and alias == anchor)]
+            if on:
+                parts.append(f" on {on}")
         rest = [c for c in conditions if id(c) not in placed]
         if rest:
-            lines.append("where " + " and ".join(f"({render(c)})" for c in rest))
-        return "\n".join(lines)
+            parts.append("\nwhere " + " and ".join(f"({render(c)})" for c in rest))
+        return _template(parts)
 
     def _rendered(self, expression: Expression, missing: frozenset[str]) -> str:
         def ref(each: Ref) -> str:
@@ -235,8 +305,9 @@ class _Select:
         """
         found: list[Expression] = []
         for each in self.query.relations:
-            earlier = [alias for alias in present if self.place[alias] < self.place[each.alias]]
-            if each.alias in present and (each.join not in {"right", "full"} or earlier):
+            if each.alias in present and (
+                each.join not in {"right", "full"} or self._follows(each.alias, present)
+            ):
                 found += [
                     c
                     for c in each.on
@@ -251,11 +322,16 @@ class _Select:
         ]
         return found
 
+    def _follows(self, alias: str, present: Collection[str]) -> bool:
+        return any(self.place[each] < self.place[alias] for each in present)
+
     def _available(self, condition: Expression) -> bool:
         """Return whether the columns of a condition exist before aggregates are computed."""
-        if not condition.deterministic:
-            return False
-        return all(self._exists(ref) for ref in condition.refs)
+        place = id(condition)
+        if place not in self._availability:
+            exist = condition.deterministic and all(self._exists(ref) for ref in condition.refs)
+            self._availability[place] = exist
+        return self._availability[place]
 
     def _exists(self, ref: Ref) -> bool:
         if not ref.relation:
@@ -312,14 +388,17 @@ class _Select:
         """
         removed = anchor in missing
         kinds = {"inner", "left", "semi", "anti"} | ({"right", "full"} if removed else set())
-        found = targets | {anchor} | always(self.query)
-        while True:
-            joins = (self.by_alias[alias] for alias in found if self.by_alias[alias].join in kinds)
-            pairs = (pair for each in joins for c in each.on if (pair := equality(c)))
-            more = {ref.relation for pair in pairs for ref in pair} - found - (set() if removed else missing)
-            if not more:
-                return found
-            found |= more
+        present = set(targets | {anchor} | self.always)
+        pending = [*present]
+        while pending:
+            given = self.by_alias[pending.pop()]
+            if given.join not in kinds:
+                continue
+            compared = {alias for pair in self._equalities[given.alias] for alias in pair}
+            more = compared - present - (frozenset() if removed else missing)
+            present |= more
+            pending += more
+        return frozenset(present)
 
     # -- what is read
 
@@ -340,22 +419,23 @@ class _Select:
             "no column of this query is known before its aggregate", given.start, given.stop
         )
 
-    def _relation(self, alias: str, how: str | None, expressions: Iterable[Expression]) -> str:
-        """Return a relation of FROM: `changed` rows of an input, a given query, or rows before and after."""
+    def _relation(
+        self, alias: str, expressions: Iterable[Expression], *, changed: bool
+    ) -> tuple[str | Sql, ...]:
+        """Return a relation of FROM: changed rows, for which an anchor is read, or those before and after."""
         given = self.by_alias[alias]
         body = self.names.body(given)
         if body is None:
-            return self._scan(given, "changed" if how == "changed" else "either")
+            return (self._scan(given, "changed" if changed else "either"),)
         if self._concerns_all(given):
-            return f"(\n{how}\n) as {quoted(alias)}"
-        wanted = self._read_columns(alias, expressions)
-        sources = [self.names.source(given, name) for name in wanted]
-        sql = how or relaxed(body, sources, self.names).either
-        renamed = ", ".join(f"{quoted(s)} as {quoted(n)}" for s, n in zip(sources, wanted, strict=True))
-        return f"(select {renamed} from ({sql})) as {quoted(alias)}"  # noqa: S608 -- names are quoted
+            return "(\n", _ANCHOR, f"\n) as {quoted(alias)}"
+        needed = self._read_columns(alias, expressions)
+        sources = [self.names.source(given, name) for name in needed]
+        rows = _ANCHOR if changed else relaxed(body, sources, self.names).either
+        renamed = ", ".join(f"{quoted(s)} as {quoted(n)}" for s, n in zip(sources, needed, strict=True))
+        return f"(select {renamed} from (", rows, f")) as {quoted(alias)}"  # noqa: S608 -- names are quoted
 
-    def _scan(self, given: From, kind: str) -> str:
+    def _scan(self, given: From, kind: View) -> str:
         assert isinstance(given.input, Scan)
-        index = self.names.relations[given.input.relation].index
-        view = view_of("changed" if kind == "changed" else "either", index)
+        view = view_of(kind, self.names.relations[given.input.relation].index)
         return f"(select {renamed_columns(given, self.names)} from {view}) as {quoted(given.alias)}"  # noqa: S608 -- names are quoted

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, quoted
 from millstream.plan.maintained.names import Names, outputs, scanned, type_of
 from millstream.plan.maintained.restricted import Keys, Reading, is_plain, restricted
-from millstream.plan.nodes.maintenance import TOUCHED, Touching
+from millstream.plan.maintained.statements import Sql, separated, sql
+from millstream.plan.nodes.maintenance import TOUCHED
 from millstream.sql.query import Body, Item, Select
 from millstream.types import has_equality
 
 _GROUP = "_millstream_group"
+
+
+class Changed(Struct, frozen=True, eq=False):
+    """Rows that are computed from changed rows of one relation, through one place where it is read."""
+
+    relation: str
+    sql: Sql
 
 
 def with_groups(query: Select) -> tuple[Select, list[str]]:
@@ -30,23 +39,29 @@ def with_groups(query: Select) -> tuple[Select, list[str]]:
     return replace(query, items=(*query.items, *named)), [each.name for each in named]
 
 
-def in_both(body: Body, columns: Sequence[str], names: Names, by: Keys = (), touched: str = TOUCHED) -> str:
+def in_both(
+    body: Body, columns: Sequence[str], names: Names, by: Keys = (), touched: str | Sql = TOUCHED
+) -> Sql:
     """Return columns of the rows that a query gives before and after the changes, for touched keys."""
     listed = ", ".join(map(quoted, columns))
     readings = (Reading(names, "now", touched), Reading(names, "before", touched))
-    return "\nunion\n".join(f"select {listed} from (\n{restricted(body, by, each)}\n)" for each in readings)  # noqa: S608 -- names are quoted
+    sides = (sql(f"select {listed} from (\n", restricted(body, by, each), "\n)") for each in readings)  # noqa: S608 -- names are quoted
+    return separated("\nunion\n", sides)
 
 
-def differing(body: Body, names: Names) -> Iterator[Touching]:
+def differing(body: Body, names: Names) -> Iterator[Changed]:
     """Yield, for each input, the rows that a query gives either before the changes or after them."""
     now, before = (restricted(body, (), Reading(names, at)) for at in ("now", "before"))
-    sql = "\nunion all\n".join(
-        f"(select * from (\n{one}\n) except all select * from (\n{other}\n))"  # noqa: S608 -- no text of users
-        for one, other in ((now, before), (before, now))
+    rows = separated(
+        "\nunion all\n",
+        (
+            sql("(select * from (\n", one, "\n) except all select * from (\n", other, "\n))")
+            for one, other in ((now, before), (before, now))
+        ),
     )
-    for relation in dict.fromkeys(scanned(body, names)):
+    for relation in scanned(body, names):
         if not relation.startswith("seed."):
-            yield Touching(relation, sql)
+            yield Changed(relation, rows)
 
 
 def can_differ(body: Body, names: Names) -> bool:
