@@ -35,6 +35,7 @@ class EqualValues(Depths):
     def model(self, root: Node, model: ModelSpec) -> object:
         columns = {column.name.lower(): self.column(root, column.name) for column in root.columns}
         extras = {name: self.of(root, expression) for name, expression in model.extras}
+        # The time of records that only FROM has is one of these columns.
         return self.rows(root), columns, extras
 
     def of(self, node: Node, expression: Expression) -> str:

@@ -14,8 +14,11 @@ from msgspec import Struct
 from millstream.expressions import Expression
 from millstream.leaves import Leaves, leaves_of
 from millstream.physical.meanings import Meanings, digest
+from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import (
+    CARRIED,
+    RECORD_TIME,
     Aggregate,
     Binary,
     Decode,
@@ -88,8 +91,9 @@ def _meaning(depths: Depths, root: Node, model: ModelSpec) -> ModelMeaning:
     rejected = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
     return ModelMeaning(
         " but not ".join((depths.rows(root), *rejected)),
-        {column.name.lower(): depths.column(root, column.name) for column in root.columns},
-        {name: depths.of(root, expression) for name, expression in model.extras},
+        {name: depths.column(root, name) for name in root.by_name if name not in CARRIED},
+        {name: depths.of(root, expression) for name, expression in model.extras}
+        | ({TIMESTAMP_OPTION: depths.column(root, RECORD_TIME)} if RECORD_TIME in root.by_name else {}),
     )
 
 

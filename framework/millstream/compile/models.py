@@ -23,6 +23,7 @@ from millstream.compile.options import (
     wrong_versions,
 )
 from millstream.compile.planning import Planning, encoded_catalog
+from millstream.compile.record_times import is_time_problem, query_with_time
 from millstream.compile.relations import input_relations, with_versions
 from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_pins import sink_pins
@@ -37,6 +38,7 @@ from millstream.project.options import ModelConfig
 from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import THROUGH, Rendered, Renderer
 from millstream.project.values import Metric, Project, Reference, SqlFile, Uses
+from millstream.sql.query import Query
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
 from millstream.text import Location
 from millstream.types import UNKNOWN
@@ -220,6 +222,9 @@ class Models:
             *wrong_versions(model.config, relation),
         ]
         extras, more = option_expressions(model.config, relation, self._analysed_option)
+        timed = self._timed_query(model, analysis, relation) if any(map(is_time_problem, more)) else None
+        if timed is not None:
+            more = [*(each for each in more if not is_time_problem(each)), *timed[1]]
         problems += more
         properties = self.project.properties.get(model.file.name)
         checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
@@ -232,10 +237,24 @@ class Models:
             spec, model.traits, problems = self.planning.check(
                 model, analysis.query, extras, checks, metrics, log, self._own_options(model)
             )
+            if timed is not None and not any(not each.warning for each in problems):
+                spec = msgspec.structs.replace(spec, query=timed[0])
             model.spec = msgspec.msgpack.encode(spec)
         found = [(each.warning, self._plan_diagnostic(model, each)) for each in problems]
         model.diagnostics += [each for warning, each in found if not warning]
         model.warnings = [each for warning, each in found if warning]
+
+    def _timed_query(
+        self, model: Model, analysis: Analysis, relation: InputRelation
+    ) -> tuple[Query, list[PlanProblem]] | None:
+        """Return the query of a sink with the time of its records, if FROM has it, but not its rows."""
+        assert analysis.query is not None
+        rendered, own = self._rendered_again(model), model.file.name
+
+        def analyse(sql: str) -> Analysis:
+            return self.analysed(msgspec.structs.replace(rendered, sql=sql), own=own)
+
+        return query_with_time(rendered.sql, analysis.query, model.config["timestamp"], relation, analyse)
 
     def _metrics(self, model: Model) -> list[Metric]:
         """Return the metrics of a model that its query computes."""

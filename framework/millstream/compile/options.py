@@ -138,8 +138,8 @@ def option_expressions(
         ]
         if (expression := only_expression(analysis)) is not None:
             if option == TIMESTAMP_OPTION:
-                problems += _wrong_time(relation, sql, expression)
-                expression = _as_time(expression)
+                problems += untimely(relation, sql, expression)
+                expression = as_time(expression)
             found.append((name, expression))
     return tuple(found), problems
 
@@ -147,7 +147,11 @@ def option_expressions(
 def _own_headers(config: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a sink that are SQL, by name."""
     headers = config.get("headers") or {}
-    return {} if headers == KEEP else {name: sql for name, sql in headers.items() if name != EVERY_HEADER}
+    return (
+        {}
+        if isinstance(headers, str)
+        else {name: sql for name, sql in headers.items() if name != EVERY_HEADER}
+    )
 
 
 def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
@@ -166,7 +170,8 @@ def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[P
     return problems
 
 
-def _wrong_time(relation: InputRelation, sql: str, time: Expression) -> list[PlanProblem]:
+def untimely(relation: InputRelation, sql: str, time: Expression) -> list[PlanProblem]:
+    """Find a time of records that is none."""
     if time.type in {*_TIMES, UNKNOWN}:
         return []
     message = f"'timestamp' is the time of a record, and '{sql}' is {time.type}"
@@ -175,7 +180,8 @@ def _wrong_time(relation: InputRelation, sql: str, time: Expression) -> list[Pla
     return [PlanProblem(relation.id, "MS521", message, f"write {converted}", option=TIMESTAMP_OPTION)]
 
 
-def _as_time(time: Expression) -> Expression:
+def as_time(time: Expression) -> Expression:
+    """Return an expression as the time of a record."""
     if time.type == TIMESTAMP:
         return time
     pieces = joined(("cast(", *time.pieces, " as timestamp)"))

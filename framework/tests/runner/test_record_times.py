@@ -93,8 +93,9 @@ LABELS = "kind,label\nx,Ex\n"
 class Traffic:
     """Random records of both topics, with times and headers that their values don't have."""
 
-    def __init__(self, bootstrap):
+    def __init__(self, bootstrap, seconds=1):
         self.bootstrap = bootstrap
+        self.seconds = seconds
         self.random = Random(7)
         self.batches = []
 
@@ -113,7 +114,9 @@ class Traffic:
 
     def _record(self, number):
         batch = len(self.batches)
-        at = START + timedelta(minutes=10 * batch, seconds=number, milliseconds=self.random.randrange(1000))
+        at = START + timedelta(
+            minutes=10 * batch, seconds=self.seconds * number, milliseconds=self.random.randrange(1000)
+        )
         return {
             "topic": "events" if number % 2 else "clicks",
             "user": f"u{number // 2}",
@@ -200,3 +203,111 @@ def test_records_have_the_time_of_what_they_come_from(tmp_path, broker, first_sp
     assert len(matched) == len(events)
     assert all(each == [max(by_id[id_], by_id[click])] for (id_, click), each in matched.items())
     assert times(broker, "visits", "number") == own
+
+
+CHAINED = {
+    "closed": MODELS["closed"],
+    "relayed": "{{ config(key='kind') }} select kind, count(*) as n from {{ ref('per_minute') }} group by kind",
+    "gone": f"{{{{ config(key='kind') }}}} select kind, count(*) as n {EVENTS} group by kind having count(*) < 12",
+    "ancient": f"{{{{ config(timestamp='at - interval 100 years') }}}} select id {EVENTS}",
+    "tested": f"select id, kind {EVENTS}",
+    "copied": f"{{{{ config(headers='keep', key='id') }}}} select id {EVENTS}",
+    "more": f"{{{{ config(headers={{'*': 'keep', 'trace': 'kind'}}) }}}} select id, kind {EVENTS} as e",
+}
+PER_MINUTE = f"""
+    {{{{ config(materialized='view', emit='on_close') }}}}
+    select kind, window.start as minute, count(*) as n {EVENTS} group by kind, window(at, '1 minute')
+"""
+TESTED = """
+    models:
+      - name: tested
+        columns:
+          - name: kind
+            data_tests:
+              - accepted_values: {values: [x, y], severity: dead_letter}
+"""
+
+
+READER = """
+sources:
+  - name: web
+    topics:
+      - name: closed
+        columns:
+          - {name: minute, type: timestamp}
+          - {name: n, type: bigint}
+        watermark: {column: _timestamp, delay: 1 minute}
+"""
+DECADES = """
+    {{ config(materialized='sink', key='decade') }}
+    select window.start as decade, sum(n) as n, min(minute) as first, max(minute) as last
+    from {{ source('web', 'closed') }} group by window(_timestamp, '10 minutes')
+"""
+
+
+def test_times_and_headers_reach_the_end_of_chains(tmp_path, broker, first_spark):
+    began = millis(datetime.now(timezone.utc))
+    shop = Shop(tmp_path, broker)
+    shop.more(CLICKS)
+    create_topics(broker, "events", "clicks")
+    for name, sql in CHAINED.items():
+        shop.model(name, "{{ config(materialized='sink', unbounded_state='accept') }}" + sql)
+    shop.model("per_minute", PER_MINUTE)
+    shop.write("models/tested.yml", TESTED)
+    traffic = Traffic(broker, seconds=10)
+    newest, sent = {}, defaultdict(set)
+    for count in (60, 40, 30):
+        traffic.more(count)
+        _, messages = built(tmp_path, first_spark)
+        assert not problems(messages), problems(messages)
+        for record in traffic.batches[-1]:
+            if record["topic"] == "events":
+                newest[record["kind"]] = max(newest.get(record["kind"], 0), record["time"])
+        for kind, time in newest.items():
+            sent[kind].add(time)
+    events = {r["id"]: r for r in traffic.of("events")}
+    minutes = times(broker, "closed", "minute", "n")
+    assert len(minutes) > 2
+    # Windows over the times of records have what windows over the original would have.
+    reader = Shop(tmp_path / "reader", broker)
+    reader.write(
+        "profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: {{bootstrap_servers: '{broker}'}}")
+    )
+    reader.write("models/sources.yml", READER)
+    reader.model("decades", DECADES)
+    _, messages = built(reader.root, first_spark)
+    assert not problems(messages), problems(messages)
+    totals = defaultdict(int)
+    for minute, n in minutes:
+        totals[at_of(minute) // (10 * MINUTE) * 10 * MINUTE] += n
+    decades = [json.loads(message.value()) for message in received(broker, "decades")]
+    assert {at_of(each["decade"]): each["n"] for each in decades} == totals
+    for decade in decades:
+        first, last = at_of(decade["first"]), at_of(decade["last"])
+        assert at_of(decade["decade"]) <= first <= last < at_of(decade["decade"]) + 10 * MINUTE
+    relayed = times(broker, "relayed", "kind")
+    assert relayed
+    ends = {at_of(minute) + MINUTE - 1 for minute, _ in minutes}
+    assert all(set(each) <= ends for each in relayed.values())
+    for message in received(broker, "gone"):
+        assert message.timestamp()[1] in sent[message.key().decode()]
+    assert any(message.value() is None for message in received(broker, "gone"))
+    assert all(message.timestamp()[1] >= began for message in received(broker, "ancient"))
+    assert {id_ for (id_,) in times(broker, "tested", "id")} == {
+        id_ for id_, r in events.items() if r["kind"] != "z"
+    }
+    for letter in received(broker, "tested.dead_letter"):
+        (original,) = (value for name, value in letter.headers() if name == "millstream.timestamp")
+        moment = datetime.fromisoformat(original.decode()).replace(tzinfo=timezone.utc)
+        assert millis(moment) == events[json.loads(letter.value())["id"]]["time"]
+        assert letter.timestamp()[1] >= began
+    for topic in ("copied", "more"):
+        copies = received(broker, topic)
+        assert len(copies) == len(events)
+        for message in copies:
+            value = json.loads(message.value())
+            passed = [header for header in message.headers() if not header[0].startswith("millstream.")]
+            original = [("trace", str(value["id"]).encode()), ("trace", b"again"), ("none", None)]
+            assert passed == original + ([("trace", value["kind"].encode())] if topic == "more" else []), (
+                topic
+            )

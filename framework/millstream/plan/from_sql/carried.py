@@ -111,7 +111,9 @@ def sent(output: Output, time: Expression | None) -> Output:
     """Return a sink with the parts of records that it sends besides keys and values."""
     sink, root = output.materialization, output.input
     assert isinstance(sink, Sink)
-    if time is not None:
+    if RECORD_TIME in root.by_name:
+        pass  # its SELECT computes it
+    elif time is not None:
         root = _with_item(root, root, Item(RECORD_TIME, time))
     elif sink.timestamp != PROCESSING_TIME:
         root = with_part(root, TIME)
