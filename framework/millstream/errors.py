@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from millstream.text import Location, Text
 
+_MOST = 20
+"""Names that a remedy lists in full."""
+_FIRST = 10
 Severity = Literal["error", "warning"]
 
 
@@ -85,6 +88,14 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return `did you mean 'x'?`, or what to do if no name is similar."""
     close = nearest(name, known)
     return f"did you mean '{close}'?{_look_alike(name, close)}" if close else otherwise
+
+
+def listed_keys(names: Iterable[str]) -> str:
+    """List options; of many, only the first ones, and where all are documented."""
+    every = list(names)
+    some = every if len(every) <= _MOST else every[:_FIRST]
+    left = len(every) - len(some)
+    return ", ".join(some) + (f", … ({left} more: see configuration.md in the docs)" if left else "")
 
 
 def looks_like(name: str, known: Iterable[str]) -> str | None:

@@ -369,6 +369,8 @@ class Models:
         location, line, notes = self.renderer.locate(
             rendered, problem.start, problem.stop, problem.needle, problem.before
         )
+        if problem.code == "MS409":
+            location, line, notes = self._at_call(location, line, notes)
         for opened, closed in problem.opened:
             found = self._written(rendered, opened)
             if _in_argument(found) and (closed is None or not _in_argument(self._written(rendered, closed))):
@@ -378,6 +380,14 @@ class Models:
             place, _, _ = self.renderer.locate(rendered, problem.noticed, problem.noticed + 1)
             notes.append(Note("found here", place))
         return Diagnostic(problem.code, problem.message, location, problem.help, line, tuple(notes))
+
+    def _at_call(self, location: Location, line: str, notes: list[Note]) -> tuple[Location, str, list[Note]]:
+        """Return where a macro is called: a column that has no name gets it there, not in the macro."""
+        macros = {file.path for file in self.project.macros}
+        calls = [note.location for note in notes if note.location and note.location.path not in macros]
+        if location.path not in macros or not calls:
+            return location, line, notes
+        return calls[-1], self.renderer.texts[calls[-1].path].line(calls[-1].line), []
 
     def _written(self, rendered: Rendered, at: int) -> tuple[Location, str, list[Note]]:
         """Return where a sign was written."""

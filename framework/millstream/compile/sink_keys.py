@@ -163,6 +163,6 @@ def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanProblem]:
     nullable = {column.name for column in schema.columns if column.nullable}
     for column in key.columns if len(key.columns) > 1 else ():
         if column.nullable and column.name not in nullable:
-            remedy = f"use coalesce({column.name}, …), or add `where {column.name} is not null`"
+            remedy = f"use coalesce({column.name}, …), or let the field be null in the schema"
             message = f"'{column.name}' can be NULL, but not in {path}"
             yield key.problem("MS124", message, remedy, "key_schema")

@@ -194,7 +194,7 @@ def _differences(
             remedy = f"select cast({field.name} as {wanted.type}) as {field.name}"
             yield problem(f"'{field.name}' is {field.type}, but {wanted.type} in {place}", remedy)
         elif field.nullable and not wanted.nullable:
-            remedy = f"use coalesce({field.name}, …), or add `where {field.name} is not null`"
+            remedy = f"use coalesce({field.name}, …), or let the field be null in the schema"
             yield problem(f"'{field.name}' can be NULL, but not in {place}", remedy)
     names = {field.name for field in fields}
     for missing in schema.columns:

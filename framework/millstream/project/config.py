@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from millstream.errors import Diagnostic, did_you_mean
+from millstream.errors import Diagnostic, did_you_mean, listed_keys
 from millstream.materialization import CHANGES, KINDS
 from millstream.project import dbt
 from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
@@ -180,7 +180,7 @@ def _converted(name: str, value: Any) -> Any:
 
 
 def _near(name: str) -> str:
-    return dbt.OPTIONS.get(name) or did_you_mean(name, OPTIONS, f"options: {', '.join(OPTIONS)}")
+    return dbt.OPTIONS.get(name) or did_you_mean(name, OPTIONS, f"options: {listed_keys(OPTIONS)}")
 
 
 _OF_TABLES = {

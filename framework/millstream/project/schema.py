@@ -23,7 +23,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean, nearest
+from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean, listed_keys, nearest
 from millstream.project.secrets import Placeholder, Secret
 from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
 from millstream.project.yaml import MOST_KEYS, entries, location_of, plain, scalar, span
@@ -148,7 +148,7 @@ class Reader(Struct):
         if len(self.diagnostics) >= MOST_KEYS:
             return
         words: dict[str, str] = getattr(shape, "words", {})
-        hint = words.get(name) or did_you_mean(name, keys, f"known keys: {', '.join(sorted(keys))}")
+        hint = words.get(name) or did_you_mean(name, keys, f"known keys: {listed_keys(sorted(keys))}")
         self.report(node, "MS106", f"unknown key '{name}'", hint)
 
     def value(self, node: Node, wanted: Any, name: str = "") -> Any:

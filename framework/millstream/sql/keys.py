@@ -148,6 +148,17 @@ class Groups:
         """Return the item's name in `select window as w … group by window(…)`."""
         return exact.get((f"\x01\x02{window}",), "") if window in _WINDOWS else ""
 
+    def constant_of(self, name: str, region: Region) -> Expression | None:
+        """Return the key that an item is, if it is a constant: `select 'x' as label … group by 'x'`."""
+        for key in self.keys:
+            if (
+                key.item.name == name
+                and _is_constant(key.item.expression)
+                and key.forms == self._words(region)
+            ):
+                return key.column
+        return None
+
     # -- keys and aggregates within expressions
 
     def _key_or_aggregate(self, index: int) -> tuple[Expression, int] | None:

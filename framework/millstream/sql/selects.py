@@ -132,7 +132,9 @@ def _items(
             expression = Expression(joined(pieces), column.type, column.nullable, atomic=True)
         else:
             reader = by.reader if isinstance(by, Groups) else by
-            expression = reader.expression(parts[output.item], column.type, nullable=column.nullable)
+            part = parts[output.item]
+            constant = by.constant_of(name, part) if isinstance(by, Groups) else None
+            expression = constant or reader.expression(part, column.type, nullable=column.nullable)
         if isinstance(by, Groups):
             check_grouped(expression)
         items.append(Item(name, expression))

@@ -212,3 +212,21 @@ def test_a_syntax_error_in_a_decoder_is_one_error(tmp_path: Path) -> None:
     assert _errors(root) == []
     (root / "macros/records.py").write_text(code.replace("bytes)", "bytes"))
     assert [path for _, path in _errors(root)] == ["macros/records.py"]
+
+
+def test_a_column_without_a_name_is_at_the_call_of_its_macro(tmp_path: Path) -> None:
+    select = "select user_id, {{ twice('amount') }} from {{ source('shop', 'events') }}"
+    project(tmp_path, {"m": select})
+    (tmp_path / "macros/twice.sql").write_text("{% macro twice(x) %}{{ x }} * 2{% endmacro %}")
+    (found,) = compile_project(tmp_path, use_cache=False).diagnostics
+    assert (found.code, str(found.location)) == ("MS409", "models/m.sql:1:20")
+
+
+@pytest.mark.parametrize("group", ["1, type", "'all', type", "label, type"])
+def test_a_constant_that_is_selected_is_a_key_that_is_selected(tmp_path: Path, group: str) -> None:
+    table = "{{ config(materialized='table', unique_key=['label', 'type']) }} "
+    select = (
+        f"select 'all' as label, type, count(*) as n from {{{{ source('shop', 'events') }}}} group by {group}"
+    )
+    project(tmp_path, {"m": table + select})
+    assert _errors(tmp_path) == []

@@ -145,7 +145,7 @@ def test_formats_of_keys(shop, options):
             "key=['id', 'kind'], key_format='avro', key_schema='schemas/id.avsc'",
             "MS124",
             "key_schema",
-            "use coalesce(id, …), or add `where id is not null`",
+            "use coalesce(id, …), or let the field be null in the schema",
         ),
         (
             "key=['id', 'kind'], key_format='csv', key_format_options={'delimeter': 'x'}",

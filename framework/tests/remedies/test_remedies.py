@@ -15,6 +15,7 @@ import remedies_of_changes
 import remedies_of_plans
 import remedies_of_sql
 import remedies_of_state
+import remedies_of_tables
 from support.long import BUILDS
 from support.spark import SPARK_WARNINGS
 from support.streamed import streamed
@@ -26,7 +27,12 @@ from millstream.testing.session import TestSession
 pytestmark = SPARK_WARNINGS
 
 PACKAGE = Path(__file__).parents[2] / "millstream"
-STATE = remedies_of_state.CASES | remedies_of_plans.CASES | remedies_of_changes.CASES
+STATE = (
+    remedies_of_state.CASES
+    | remedies_of_plans.CASES
+    | remedies_of_changes.CASES
+    | remedies_of_tables.TABLE_CASES
+)
 CASES = STATE | remedies_of_sql.CASES
 WITH_ROWS = {name: case for name, case in STATE.items() if case.steps}
 QUICK = {

@@ -14,8 +14,11 @@ from millstream.plan.traits import Traits, known_columns
 from millstream.types import STRING, TIMESTAMP
 
 
-def checked_keys(builder: Builder, root: Node) -> Node:
-    """Return the model's relation with the keys of its output, and report errors in them."""
+def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
+    """Return the model's relation with the keys of its output, and report errors in them.
+
+    `otherwise` is what else helps if the keys don't identify the rows.
+    """
     spec = builder.spec
     stored = spec.materialization
     option = stored.key_option
@@ -51,7 +54,7 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         if not _never_null(builder) >= (given := frozenset(key.lower() for key in spec.given_keys)):
             tested = _key_error(builder, root, spec.given_keys, traits.keys, given) is None
             remedy += _TESTED.format(", ".join(spec.given_keys)) if tested else ""
-        builder.problem("MS518", message, remedy, option=option)
+        builder.problem("MS518", message, remedy + otherwise, option=option)
         return root
     if _same(spec.given_keys, traits.keys):
         return root

@@ -43,6 +43,10 @@ def _are_seeds(relations: Sequence[str]) -> bool:
     return all(relation.startswith("seed.") for relation in relations)
 
 
+OR_IN_FULL = "; or set config(refresh='full'): each change computes all rows, and stores the differences"
+"""What also helps a table over tables whose changed rows have no key of their own."""
+
+
 def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
     read = inputs_of(spec)
@@ -66,7 +70,7 @@ def inputs_as_tables(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
         found.append(f"make '{name}' a table with {stored_as_table(each.keys)}{sent}")
     if spec.materialization.refresh != "full" and _needs_full(spec, around):
         found.append("set refresh='full' here")
-    return "; ".join(found)
+    return found[0] if len(found) == 1 else f"all of this is needed: {'; '.join(found)}"
 
 
 def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec.structs import replace
 
 from millstream.expressions import Read
-from millstream.materialization import KEEP, Sink, Table
+from millstream.materialization import KEEP, Materialization, Sink, Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.maintaining import (
+    OR_IN_FULL,
     build_maintained,
     can_be_maintained,
     inputs_as_tables,
@@ -113,7 +114,8 @@ class ModelBuilder:
         if not self.problems:
             self._check_streams(root)
         if not self.problems:
-            root = checked_keys(self, root)
+            in_full = OR_IN_FULL if can_be_maintained(self.spec, self.around) else ""
+            root = checked_keys(self, root, in_full)
         if not self.problems:
             self._check_headers(root)
         return root if self.problems else versioned(self, root)
@@ -123,9 +125,7 @@ class ModelBuilder:
         stored = self.spec.materialization
         static = stored.stored_as and self.traits.of(root).mode == "static"
         if static and not can_be_maintained(self.spec, self.around):
-            read = "only seeds" if self.spec.reads else "no topic and no table"
-            message = f"'{self.spec.name}' reads {read}, so there is nothing to store as it arrives"
-            remedy = "set materialized='view': models that read it compute its rows"
+            message, remedy = self._at_rest(stored)
             self.problem("MS694", message, remedy, option="materialized")
 
     def _check_headers(self, root: Node) -> None:
@@ -143,6 +143,19 @@ class ModelBuilder:
             "[0].value as trace, and set headers={'trace': 'trace'}"
         )
         self.problem("MS557", message, remedy, option="headers")
+
+    def _at_rest(self, stored: Materialization) -> tuple[str, str]:
+        """Return why no query of a model would run, and what to do about it."""
+        name, read = self.spec.name, self.spec.reads
+        names = ", ".join(f"'{each.rpartition('.')[2]}'" for each in read)
+        remedy = "set materialized='view': models that read it compute its rows"
+        changes = any(not each.startswith("seed.") for each in read) and all(map(self.around.can_rest, read))
+        if changes and not isinstance(stored, Table):
+            message = f"'{name}' reads only rows at rest ({names}), so nothing arrives that it could send"
+            table = "make it a table with config(materialized='table', unique_key='…')"
+            return message, f"{table}, and send its rows with a sink that selects from it"
+        what = f"only rows that never change ({names})" if read else "no topic and no table"
+        return f"'{name}' reads {what}, so there is nothing to store as it arrives", remedy
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored."""
@@ -245,6 +258,8 @@ class ModelBuilder:
         ]
         if error.code == "MS528" and joins:
             return f"add to ON of the join: {time_bound(*joins[-1])}"
+        if isinstance(error, KeyLostError) and can_be_maintained(self.spec, self.around):
+            return error.remedy + OR_IN_FULL
         return error.remedy
 
     def _check_clocks(self, node: Node) -> None:

@@ -143,11 +143,15 @@ class Relations:
             return self._lookup(left, right, each, query, kind, swapped=False)
         if "static" in modes:
             side = "right" if modes[1] == "static" else "left"
-            message = (
-                f"a {kind} join returns the unmatched rows of the {side} side, which is at rest: "
-                "over a stream, it is never known which rows stay unmatched"
+            rows, until = (
+                ("rows", "it is never known which rows get a match later")
+                if kind == "semi"
+                else ("the unmatched rows", "it is never known which rows stay unmatched")
             )
-            remedy = "write a left join from the stream to the table"
+            message = (
+                f"a {kind} join returns {rows} of the {side} side, which is at rest: over a stream, {until}"
+            )
+            remedy = f"write {'an inner' if kind == 'semi' else 'a left'} join from the stream to the table"
             self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
         node = self._streams(left, right, each, kind)
         if each.as_of is not None:

@@ -42,7 +42,13 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
     _check_emit(node, times, given)
     if node.emit == "on_close":
         return Traits("append", (), keys, times)
-    return Traits("upsert", keys, keys, times, spacings=() if window is None else _windows(window))
+    # A constant, such as 1 in `group by 1, kind`, is the same for all rows.
+    identifying = tuple(key.name for key in node.keys if not _is_constant(key.expression))
+    return Traits("upsert", identifying, keys, times, spacings=() if window is None else _windows(window))
+
+
+def _is_constant(key: Expression) -> bool:
+    return key.deterministic and not any(isinstance(each, Ref) for each in key.pieces)
 
 
 def is_distinct(call: Expression) -> bool:

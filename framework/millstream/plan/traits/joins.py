@@ -9,6 +9,9 @@ from millstream.plan.streaming import bounds_both
 from millstream.plan.traits.projections import renamed
 from millstream.plan.traits.values import NotIncrementalError, Traits, listed, require_append
 
+_JOINED = "join the table as a lookup"
+_LOOKUP = "write a left join from the stream to it"
+
 
 def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
     if table.mode != "static":
@@ -27,11 +30,14 @@ def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
 def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
     if left.mode == right.mode == "static":
         return Traits("static")
-    for given in (left, right):
+    for side, given in (("left", left), ("right", right)):
         if given.mode == "upsert":
             changing = listed(given.keys)
             message = f"a join of streams can't read rows that change later: the newest per {changing}"
-            remedy = "store that side as a table (materialized='table'), and join the table as a lookup"
+            join = "write an inner join from the stream to it" if node.kind == "semi" else _LOOKUP
+            # A row of the table that has no match yet may get one at any time.
+            returned = node.kind in {side, "full"} or (node.kind in {"semi", "anti"} and side == "left")
+            remedy = f"store that side as a table (materialized='table'), and {join if returned else _JOINED}"
             raise NotIncrementalError("MS513", message, remedy)
     times = _times(node, "left", left)
     if node.kind not in {"semi", "anti"}:

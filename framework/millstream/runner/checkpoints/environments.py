@@ -81,5 +81,5 @@ def recorded(compiled: Compiled, target: Target, root: Path) -> tuple[Compiled, 
 
 def missing(environment: Environment, target: Target) -> MillstreamError:
     message = f"target '{target.name}' has no environment '{environment.name}'"
-    remedy = "create it with `millstream apply --environment`, or see `millstream environment ls`"
+    remedy = "create it with `millstream apply`, or see `millstream environment ls`"
     return MillstreamError(Diagnostic("MS711", message, None, remedy))
