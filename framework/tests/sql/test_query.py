@@ -246,7 +246,7 @@ GROUPS = {
         sum s = sum(events.value)!
         count mean_count = count(*)""",
     "select 1 as k, 1 + id as a, cast(id as decimal(3, 1)) as d from {} group by k, id": """
-        select k = 1, a = 1 + .id!, d = cast(.id as decimal(3, 1))!
+        select k = .k, a = 1 + .id!, d = cast(.id as decimal(3, 1))!
         keys k = 1, id = events.id""",
     "select struct(upper(type), count(*), TYPE) as s from {} group by upper(type), type": """
         select s = struct(.key_1 as col1, .s_count as col2, .type as TYPE)
