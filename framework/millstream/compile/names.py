@@ -2,7 +2,7 @@
 
 from millstream.errors import Diagnostic
 from millstream.project.values import Project
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 
 _ENDINGS = ("_where", "_at")
 """Suffixes that queries add to names: `physical/python_calls.py`, `physical/emit/error_places.py`."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.sql.argument_types import takes
+from millstream.sql.coercion import assignable
 from millstream.sql.columns import field
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.findings import span_of
@@ -11,12 +13,13 @@ from millstream.sql.raising import implicit_cast_raises
 from millstream.sql.scope import NOTHING, as_kind
 from millstream.sql.structs import struct_of
 from millstream.sql.value import Value, computed
-from millstream.types import UNKNOWN, VARIANT, Array, Map, Row, Type
+from millstream.types import NULL, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 
 def element(walk: Expressions, node: exp.Bracket) -> Value:
     value = walk.value(node.this)
     index = walk.values(node.expressions)
+    _check_index(walk, node, value, index)
     found: Type = UNKNOWN
     if not isinstance(value.type, Map | Row) or implicit_cast_raises(
         index, getattr(value.type, "key", UNKNOWN)
@@ -27,10 +30,28 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
             found = of
         case Row() if index and isinstance(index[0].literal, str):
             return field(walk, value, exp.to_identifier(index[0].literal))
-        case other if other not in {UNKNOWN, VARIANT}:
+        case other if other not in {UNKNOWN, VARIANT, NULL}:
             message = f"a {other} has no elements"
             walk.findings.report(node, "MS407", message, "remove the […]: only arrays and maps have elements")
     return computed(found, [value, *index], nullable=True)
+
+
+def _check_index(walk: Expressions, node: exp.Bracket, value: Value, index: list[Value]) -> None:
+    """Report an index of another type than the array or map takes."""
+    match value.type:
+        case Array() if index and not takes("integer", index[0].type):
+            message = f"an array has numbered elements, not {index[0].type}"
+            walk.findings.report(node, "MS407", message, "write a whole number from 0")
+        case Map(key=key) if index and not assignable(index[0].type, key):
+            message = f"a {value.type} has no keys of type {index[0].type}"
+            walk.findings.report(node, "MS407", message, f"write cast(… as {key})")
+        case other if other == VARIANT and isinstance(node.this, exp.Column) and "end" in node.this.this.meta:
+            if node.this.this.meta["end"] not in walk.findings.variant_paths:
+                name = node.this.name
+                message = "a variant has no [ ] of its own"
+                walk.findings.report(
+                    node, "MS407", message, f"write {name}:[0] for an element, {name}:a for a field"
+                )
 
 
 def dot(walk: Expressions, node: exp.Dot) -> Value:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.sql.arguments import Argument, check_arguments
 from millstream.sql.call_clauses import NEEDS_WITHIN_GROUP
-from millstream.sql.coercion import is_numeric
 from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.ordering import check_ordered
+from millstream.sql.nullability import argument_types
 from millstream.sql.over import check_over, definition
 from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
 from millstream.sql.scope import as_kind
-from millstream.sql.spark_functions import Signature
+from millstream.sql.signatures import Signature
 from millstream.sql.structs import star_columns
 from millstream.sql.value import Value, computed, influences
-from millstream.types import INTERVAL, NULL, STRING, UNKNOWN, Array, Map, Row, Type
+from millstream.types import UNKNOWN, Type
 
-_COMPARES = {"min": 0, "max": 0, "min_by": 1, "max_by": 1}
-"""Aggregates that compare values, with the position of the argument."""
-_NEEDS_NUMBERS = frozenset(("sum", "avg", "mean", "try_sum", "try_avg"))
+_ALL_VALUES = frozenset(("mode", "percentile_cont", "percentile_disc"))
 
 
 def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Value:
@@ -34,21 +32,24 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
             else "compute it in a subquery, and use its column"
         )
         walk.findings.report(node, "MS415", message, remedy)
-    with_star = [argument for argument in node.expressions if isinstance(argument, exp.Star)]
+    inner = [
+        part for a in node.expressions for part in (a.expressions if isinstance(a, exp.Distinct) else [a])
+    ]
+    with_star = any(isinstance(part, exp.Star) for part in inner)
     if name in NEEDS_WITHIN_GROUP and not isinstance(node.parent, exp.WithinGroup):
         remedy = f"write {name}(0.5) within group (order by …)"
         walk.findings.report(node, "MS440", f"{name}() needs WITHIN GROUP", remedy)
-    values = walk.values(_plain(node)) if over else _arguments(walk, node, starred=name != "count")
-    if with_star and name != "count" and len(values) > (signature.most or len(values)):
+    pairs = _plain(walk, node) if over else _arguments(walk, node, starred=name != "count")
+    values = [value for _, value in pairs]
+    if with_star and name != "count" and (over or len(values) > (signature.most or len(values))):
         walk.findings.report(node, "MS406", f"{name}(*) is not supported", "name a column")
-    types: list[Type] = [value.type for value in values] or [UNKNOWN]
-    if name in _COMPARES and len(types) > _COMPARES[name]:
-        check_ordered(walk, node, types[_COMPARES[name]], f"{name}()")
-    if name in {"listagg", "string_agg"} and any(a.find(exp.Column) for a in _plain(node)[1:]):
-        remedy = "write a text, and add others with concat(…) to the values"
-        walk.findings.report(node, "MS407", f"the delimiter of {name}() must be a literal", remedy)
-    if name in _NEEDS_NUMBERS and not _summable(types[0]):
-        walk.findings.report(node, "MS407", f"{name}() needs numbers, not {types[0]}", _number_of(types[0]))
+    if name in _ALL_VALUES and any(isinstance(argument, exp.Distinct) for argument in node.expressions):
+        message = f"{name}() takes no DISTINCT: it counts how often a value occurs"
+        walk.findings.report(node, "MS415", message, f"write {name}(…) without DISTINCT")
+    types: list[Type] = argument_types(signature, values) or [UNKNOWN]
+    within = name == "mode" and isinstance(node.parent, exp.WithinGroup)
+    if not (with_star or within) and not check_arguments(walk, node, signature, pairs):
+        return computed(UNKNOWN, values, nullable=True, aggregate=not over)
     found = result_type(signature.result, name, types, [value.literal for value in values] or [None])
     result = computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
     if not over:
@@ -58,7 +59,7 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
     return result
 
 
-def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Value]:
+def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Argument]:
     """Evaluate the arguments of an aggregate, where columns need not be grouped."""
     keys, walk.keys = walk.keys, None
     allowed, walk.no_aggregates = walk.no_aggregates, "another aggregate"
@@ -69,31 +70,27 @@ def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list
     return values
 
 
-def _listed(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Value]:
-    values: list[Value] = []
+def _listed(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Argument]:
+    values: list[Argument] = []
     for argument in node.expressions:
         for inner in argument.expressions if isinstance(argument, exp.Distinct) else [argument]:
             if isinstance(argument, exp.Star) and not starred:
                 continue  # `count(*)` counts rows, not columns
             if (star := star_columns(walk, inner, named=False)) is None:
-                values.append(walk.value(inner))
+                values.append((inner, walk.value(inner)))
             elif starred:
-                values += [value for _, value in star]
+                values += [(inner, value) for _, value in star]
     return values
 
 
-def _plain(node: exp.Anonymous) -> list[exp.Expr]:
+def _plain(walk: Expressions, node: exp.Anonymous) -> list[Argument]:
     arguments = [a.expressions if isinstance(a, exp.Distinct) else [a] for a in node.expressions]
-    return [argument for some in arguments for argument in some if not isinstance(argument, exp.Star)]
-
-
-def _summable(found: Type) -> bool:
-    return is_numeric(found) or found in {INTERVAL, UNKNOWN, STRING, NULL}
-
-
-def _number_of(found: Type) -> str:
-    nested = isinstance(found, Array | Map | Row)
-    return f"extract a number from the {found}" if nested else "cast the argument to a number"
+    return [
+        (argument, walk.value(argument))
+        for some in arguments
+        for argument in some
+        if not isinstance(argument, exp.Star)
+    ]
 
 
 def windowed(walk: Expressions, node: exp.Window) -> Value:

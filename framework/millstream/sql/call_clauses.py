@@ -10,7 +10,7 @@ from millstream.sql.grouping import has_aggregate
 from millstream.sql.names import function_name
 from millstream.sql.ordering import check_ordered
 from millstream.sql.scope import as_kind
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 from millstream.sql.value import Value, computed
 from millstream.types import DOUBLE, INTERVAL
 
@@ -26,8 +26,10 @@ def filtered(walk: Expressions, node: exp.Filter) -> Value:
     value = walk.value(node.this)
     name = function_name(_call(node.this))
     signature = signatures().get(name)
-    if signature is not None and not signature.aggregate:
-        _wrong(walk, node.this, f"{name}() can't have FILTER", "write CASE WHEN … or WHERE")
+    aggregates = signature is None or (signature.aggregate and not name.startswith("grouping"))
+    if not isinstance(_call(node.this), exp.Anonymous) or not aggregates:
+        what = f"{name}()" if name else "what is not an aggregate"
+        _wrong(walk, node.this, f"{what} can't have FILTER", "write CASE WHEN … or WHERE")
     keys, walk.keys = walk.keys, None
     inside, walk.inside_aggregate = walk.inside_aggregate, True
     inner = node.expression.this

@@ -6,26 +6,31 @@ from sqlglot import exp
 
 from millstream.errors import did_you_mean
 from millstream.sql import aggregates
-from millstream.sql.coercion import common
+from millstream.sql.arguments import check_arguments, fits, report_count, written
+from millstream.sql.casts import can_cast
 from millstream.sql.expressions import Expressions
 from millstream.sql.grouping import quiet_shape
 from millstream.sql.lambdas import LAMBDAS, call_lambda
-from millstream.sql.names import function_name, plural
-from millstream.sql.nullability import call_nullable
+from millstream.sql.names import function_name
+from millstream.sql.nullability import argument_types, call_nullable
 from millstream.sql.operators import concatenation
 from millstream.sql.python_calls import call_python
 from millstream.sql.raising import call_raises
 from millstream.sql.randomness import check_random
 from millstream.sql.results import result_type
-from millstream.sql.spark_functions import Signature, signatures
+from millstream.sql.signatures import Signature, signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
 from millstream.sql.value import Value, computed
 from millstream.sql.windows import check_window
-from millstream.types import BINARY, INT, INTERVAL, STRING, TINYINT, UNKNOWN, Array, Decimal, Field, Row, Type
+from millstream.types import (
+    UNKNOWN,
+    Array,
+    Field,
+    Row,
+    parse_type,
+)
 
-_UNIT_FIRST = frozenset(["dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"])
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}
-_EXTRACTS = frozenset(["extract", "date_part", "datepart"])
 
 
 def call(walk: Expressions, node: exp.Anonymous) -> Value:
@@ -36,12 +41,14 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     signature = signatures().get(name)
     if signature is None:
         return _unknown(walk, node)
-    if not _fits(signature, node):
-        given = len(node.expressions)
-        message = f"{name}() takes {_arity(signature)}, not {given}"
-        remedy = f"write {_arity(signature)}: see https://spark.apache.org/docs/latest/api/sql/#{name}"
-        walk.findings.report(node, "MS406", message, remedy, _written(walk, node))
+    if not fits(signature, node):
+        count = sum(len(a.expressions) if isinstance(a, exp.Distinct) else 1 for a in node.expressions)
+        report_count(walk, node, signature, count)
         return _unknown_result(walk, node, aggregate=signature.aggregate)
+    if not signature.aggregate and any(isinstance(argument, exp.Distinct) for argument in node.expressions):
+        message = f"{name}() takes no DISTINCT, which is for aggregates"
+        walk.findings.report(node, "MS415", message, f"write {name}(…) without DISTINCT")
+        return _unknown_result(walk, node)
     if name in _GROUPINGS and not _has_sets(node):
         message = f"{name}() needs ROLLUP, CUBE or GROUPING SETS, which this SELECT does not have"
         walk.findings.report(node, "MS437", message, "remove it: each row has all group keys")
@@ -65,36 +72,13 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     return _scalar(walk, node, signature)
 
 
-def _fits(signature: Signature, node: exp.Anonymous) -> bool:
-    arguments = node.expressions
-    if signature.name == "mode" and isinstance(node.parent, exp.WithinGroup):
-        return len(arguments) <= 1  # `mode() within group (order by a)`
-    if any(argument.is_star for argument in arguments):
-        return True
-    given = sum(len(a.expressions) if isinstance(a, exp.Distinct) else 1 for a in arguments)
-    return signature.least <= given and (signature.most is None or given <= signature.most)
-
-
-def _arity(signature: Signature) -> str:
-    if signature.most is None:
-        return f"{signature.least} or more arguments"
-    if signature.least == signature.most:
-        return plural(signature.least, "argument")
-    return f"{signature.least} to {signature.most} arguments"
-
-
-def _written(walk: Expressions, node: exp.Anonymous) -> str:
-    start = node.meta.get("start")
-    return walk.findings.sql[start : node.meta["end"] + 1] if start is not None else function_name(node)
-
-
 def _unknown(walk: Expressions, node: exp.Anonymous) -> Value:
-    written = _written(walk, node)
+    name = written(walk, node)
     known = [*walk.findings.functions, *signatures()]
-    own = f"define `def {written.lower()}(…)` in a file of macros/"
-    near = did_you_mean(written, known)
+    own = f"define `def {name.lower()}(…)` in a file of macros/"
+    near = did_you_mean(name, known)
     hint = f"{near} A function of your own: {own}" if near and not walk.findings.functions else near or own
-    walk.findings.report(node, "MS405", f"function '{written}' does not exist", hint, written)
+    walk.findings.report(node, "MS405", f"function '{name}' does not exist", hint, name)
     # It may be an aggregate, whose arguments need no GROUP BY.
     return _unknown_result(walk, node, aggregate=True)
 
@@ -145,24 +129,27 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
         case "named_struct":
             return named_struct(walk, arguments)
         case "arrays_zip":
-            return _zipped(walk, arguments)
-        case _ if name in LAMBDAS and any(isinstance(argument, exp.Lambda) for argument in arguments):
+            return _zipped(walk, node)
+        case _ if name in LAMBDAS and (name != "array_sort" or len(arguments) > 1):
             return call_lambda(walk, node, name)
+    form = signature.takes(len(arguments)) or ()
     # `dateadd(day, 1, ts)` starts with the name of a unit, not of a column.
-    units = 1 if name in _UNIT_FIRST and len(arguments) == 3 else 0
-    values = [value for argument in arguments[units:] for value in _starred(walk, argument)]
+    units = 1 if form and form[0].word == "unit" else 0
+    pairs = [(argument, Value(UNKNOWN, False, literal=argument.name)) for argument in arguments[:units]]
+    pairs += [(argument, value) for argument in arguments[units:] for value in _starred(walk, argument)]
+    values = [value for _, value in pairs]
+    if not check_arguments(walk, node, signature, pairs):
+        return computed(UNKNOWN, values, nullable=True)
     if name in {"window", "session_window"}:
         check_window(walk, node, name, values)
     if name == "concat":
         return concatenation(walk, node, values)
-    types: list[Type] = [UNKNOWN] * units + [value.type for value in values]
-    literals = [None] * units + [value.literal for value in values]
-    mixed = types if signature.result == "common" else types[1:] if signature.result == "branches" else []
-    if common(mixed) is None:
-        shown = ", ".join(map(str, mixed))
-        walk.findings.report(node, "MS407", f"{name}() can't mix {shown}", "cast the arguments to one type")
-    found = _part_of_interval(types, literals) if name in _EXTRACTS else None
-    found = found or result_type(signature.result, name, types, literals)
+    types = argument_types(signature, values)
+    literals = [value.literal for value in values]
+    if signature.result == "cast" and not can_cast(types[0], parse_type(name)):
+        message = f"a {types[0]} can't be cast to {name}"
+        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
+    found = result_type(signature.result, name, types, literals)
     if call_raises(signature, values, found):
         walk.findings.marks.raises(node)
     value = computed(found, values, nullable=call_nullable(signature, values, found))
@@ -175,48 +162,18 @@ def _starred(walk: Expressions, node: exp.Expr) -> list[Value]:
     return [walk.value(node)] if star is None else [value for _, value in star]
 
 
-def _zipped(walk: Expressions, arguments: list[exp.Expr]) -> Value:
+def _zipped(walk: Expressions, node: exp.Anonymous) -> Value:
+    arguments = node.expressions
     values = walk.values(arguments)
     for argument in arguments:
         walk.findings.marks.fix(argument)
+    if not check_arguments(walk, node, signatures()["arrays_zip"], list(zip(arguments, values, strict=True))):
+        return computed(UNKNOWN, values, nullable=True)
     fields = [
         Field(
             field_name(argument) or str(index),
-            value.type.element if isinstance(value.type, Array) else UNKNOWN,
+            value.type.element if isinstance(value.type, Array) else value.type,
         )
         for index, (argument, value) in enumerate(zip(arguments, values, strict=True))
     ]
     return computed(Array(Row(tuple(fields))), values)
-
-
-def _part_of_interval(types: list[Type], literals: list[object]) -> Type | None:
-    """Return the type of a part of an interval; hours, minutes and months are small."""
-    if types[1] != INTERVAL:
-        return None
-    part = str(literals[0] or "").lower()
-    if part.startswith(("s",)):
-        return Decimal(8, 6)
-    return INT if part.startswith(("d", "y")) else TINYINT
-
-
-def special(walk: Expressions, node: exp.Expr) -> Value:
-    """Evaluate a call with keywords between its arguments, for which sqlglot has a separate node."""
-    children = [child for child in node.iter_expressions() if not isinstance(child, exp.Var)]
-    values = walk.values(children)
-    if isinstance(node, exp.Extract | exp.Chr) and any(v.type in {STRING, UNKNOWN} for v in values):
-        walk.findings.marks.raises(node)
-    match node:
-        case exp.Extract():
-            types: list[Type] = [STRING, *(value.type for value in values)]
-            found = _part_of_interval(types, [node.name]) or result_type(
-                "datepart", "extract", types, [node.name]
-            )
-        case exp.StrPosition():
-            found = INT
-        case exp.Chr():
-            return computed(STRING, values, nullable=any(v.nullable or v.type == STRING for v in values))
-        case exp.Trim():
-            found = STRING
-        case _:
-            found = BINARY if values and values[0].type == BINARY else STRING
-    return computed(found, values)

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
 _WITHOUT_PARENTHESES = ("current_timestamp", "current_date", "current_time", "localtimestamp")

@@ -3,6 +3,7 @@
 from millstream.sql.casts import DIGITS
 from millstream.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -20,6 +21,7 @@ from millstream.types import (
     Map,
     Row,
     Type,
+    has_equality,
 )
 
 MOST_DIGITS = 38
@@ -43,8 +45,11 @@ def bounded(precision: int, scale: int) -> Decimal:
     return Decimal(MOST_DIGITS, max(MOST_DIGITS - whole, min(scale, 6)))
 
 
-def common_type(left: Type, right: Type) -> Type | None:
-    """Return the type that both sides are cast to in a UNION, CASE, COALESCE or comparison; None if none."""
+def common_type(left: Type, right: Type, *, texts: bool = True) -> Type | None:
+    """Return the type that both sides are cast to in a UNION, CASE, COALESCE or comparison; None if none.
+
+    Without `texts`, a text is only cast to a text, as in GREATEST and for the elements of arrays.
+    """
     if right in (left, NULL):
         return left
     if left == NULL:
@@ -57,36 +62,97 @@ def common_type(left: Type, right: Type) -> Type | None:
             whole = max(left.precision - left.scale, right.precision - right.scale)
             return Decimal(min(MOST_DIGITS, whole + scale), min(scale, MOST_DIGITS - min(whole, MOST_DIGITS)))
         case (Array(), Array()) | (Map(), Map()) | (Row(), Row()):
-            return _common_nested(left, right)
+            return _common_nested(left, right, texts=texts)
     if is_numeric(left) and is_numeric(right):
         return common_number(left, right)
-    if STRING in {left, right}:
+    if STRING in {left, right} and texts:
         return _common_with_string(right if left == STRING else left)
     if left in TIMES and right in TIMES:
         return max(left, right, key=TIMES.index)
     return None
 
 
-def _common_nested(left: Type, right: Type) -> Type | None:
+def _common_nested(left: Type, right: Type, *, texts: bool) -> Type | None:
     match left, right:
         case Array(), Array():
-            element = common_type(left.element, right.element)
+            element = common_type(left.element, right.element, texts=texts)
             return Array(element) if element else None
         case Map(), Map():
-            key, value = common_type(left.key, right.key), common_type(left.value, right.value)
+            key = common_type(left.key, right.key, texts=texts)
+            value = common_type(left.value, right.value, texts=texts)
             return Map(key, value) if key and value else None
-        case Row(), Row() if len(left.fields) == len(right.fields):
-            pairs = list(zip(left.fields, right.fields, strict=True))
-            types = [common_type(a.type, b.type) for a, b in pairs]
-            if any(found is None for found in types):
-                return None
+        case Row(), Row() if same_structure(left, right):
+            return left
+        case Row(), Row() if _same_names(left, right):
             # Spark casts fields of structs only if their names are the same.
-            renamed = any(a.name.lower() != b.name.lower() for a, b in pairs)
-            if renamed and any(a.type != b.type and UNKNOWN not in {a.type, b.type} for a, b in pairs):
+            types = [
+                common_type(a.type, b.type, texts=texts)
+                for a, b in zip(left.fields, right.fields, strict=True)
+            ]
+            if any(found is None for found in types):
                 return None
             return Row(tuple(Field(f.name, t) for f, t in zip(left.fields, types, strict=True) if t))
         case _:
             return None
+
+
+def _same_names(left: Row, right: Row) -> bool:
+    return [f.name.lower() for f in left.fields] == [f.name.lower() for f in right.fields]
+
+
+def same_structure(left: Type, right: Type) -> bool:
+    """Return whether two types are equal but for the names of fields: `DataType.equalsStructurally`."""
+    match left, right:
+        case Array(), Array():
+            return same_structure(left.element, right.element)
+        case Map(), Map():
+            return same_structure(left.key, right.key) and same_structure(left.value, right.value)
+        case Row(), Row():
+            return len(left.fields) == len(right.fields) and all(
+                same_structure(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)
+            )
+        case _:
+            return UNKNOWN in {left, right} or left == right
+
+
+def tightest(left: Type, right: Type) -> Type | None:
+    """Return the common type of two without casts of texts and of decimals: `findTightestCommonType`."""
+    if same_structure(left, right) or right == NULL:
+        return left
+    match left, right:
+        case Array(), Array():
+            element = tightest(left.element, right.element)
+            return Array(element) if element else None
+        case Map(), Map():
+            key, value = tightest(left.key, right.key), tightest(left.value, right.value)
+            return Map(key, value) if key and value else None
+        case Row(), Row() if _same_names(left, right):
+            types = [tightest(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
+            fields = [Field(f.name, type_) for f, type_ in zip(left.fields, types, strict=True) if type_]
+            return Row(tuple(fields)) if len(fields) == len(types) else None
+    wider = common_type(left, right, texts=False)
+    if not isinstance(left, Decimal) and not isinstance(right, Decimal):
+        return wider
+    other = right if isinstance(left, Decimal) else left
+    return wider if other in {NULL, UNKNOWN} or (other in INTEGERS and wider in (left, right)) else None
+
+
+def comparable(left: Type, right: Type) -> Type | None:
+    """Return the type that `left = right` compares; None if Spark can't compare them."""
+    nested = isinstance(left, Array | Map | Row) and isinstance(right, Array | Map | Row)
+    found = tightest(left, right) if nested else common_type(left, right)
+    return found if found is not None and has_equality(found) else None
+
+
+def assignable(given: Type, wanted: Type) -> bool:
+    """Return whether Spark casts an argument to exactly this type: `implicitCast` to a concrete type."""
+    if tightest(wanted, given) is not None:
+        return True
+    if wanted == STRING:
+        return not isinstance(given, Array | Map | Row)
+    if is_numeric(wanted):
+        return is_numeric(given) or given == STRING
+    return (given == STRING and wanted in {*TIMES, BOOLEAN, BINARY}) or (given in TIMES and wanted in TIMES)
 
 
 def common_number(left: Type, right: Type) -> Type:
@@ -108,11 +174,11 @@ def _common_with_string(other: Type) -> Type | None:
     return None if isinstance(other, Array | Map | Row) or other == INTERVAL else other
 
 
-def common(types: list[Type]) -> Type | None:
+def common(types: list[Type], *, texts: bool = True) -> Type | None:
     """Return the common type of several; NULL for an empty list."""
     # Spark considers texts last: text, date and timestamp become a timestamp in any order.
     ordered = sorted(types, key=lambda found: found == STRING) if STRING in types else types
     found: Type | None = NULL
     for type_ in ordered:
-        found = None if found is None else common_type(found, type_)
+        found = None if found is None else common_type(found, type_, texts=texts)
     return found

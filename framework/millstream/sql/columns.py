@@ -8,7 +8,7 @@ from millstream.errors import did_you_mean
 from millstream.sql.expressions import Expressions
 from millstream.sql.randomness import check_random
 from millstream.sql.scope import NOTHING, Bound, Refs, Relation, Scope, as_kind
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 from millstream.sql.value import Value
 from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.sql.argument_types import takes
 from millstream.sql.arithmetic import decimal_of
-from millstream.sql.coercion import common, common_type, is_numeric
+from millstream.sql.coercion import common, common_type, comparable, is_numeric
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.names import plural
 from millstream.sql.raising import implicit_cast_raises
@@ -20,9 +21,7 @@ from millstream.types import (
     NULL,
     STRING,
     UNKNOWN,
-    VARIANT,
     Decimal,
-    Map,
     Row,
     Type,
     has_equality,
@@ -43,8 +42,8 @@ def comparison(walk: Expressions, node: exp.Binary) -> Value:
 
 def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bool:
     """Check that two values can be compared, and return whether the result can be NULL."""
-    found = common_type(left.type, right.type)
-    if found is None or found == VARIANT or isinstance(found, Map):
+    found = comparable(left.type, right.type)
+    if found is None:
         message = f"{left.type} and {right.type} can't be compared"
         walk.findings.report(node, "MS407", message, "cast one side to the other's type")
         return True
@@ -79,6 +78,9 @@ def condition(walk: Expressions, node: exp.Expr, *, cast: bool = False) -> Value
 
 def logical(walk: Expressions, node: exp.Expr) -> Value:
     values = [condition(walk, child, cast=True) for child in node.iter_expressions()]
+    types = {value.type for value in values}
+    if isinstance(node, exp.Binary) and STRING in types and not {BOOLEAN, UNKNOWN} & types:
+        walk.findings.report(node, "MS407", "expected a condition, not a text", "compare it with a value")
     return computed(BOOLEAN, values, nullable=any(nullable_as(value, BOOLEAN) for value in values))
 
 
@@ -92,9 +94,19 @@ def matched(walk: Expressions, node: exp.Expr) -> Value:
         nodes += inner.expressions if isinstance(inner, exp.Tuple) else [inner]
         many |= several
     values = walk.values([child for child in nodes if not isinstance(child, exp.Var)])
+    escape = values[-1]
+    if isinstance(node, exp.Escape) and (escape.type != STRING or len(str(escape.literal or "")) != 1):
+        walk.findings.report(node, "MS407", "ESCAPE needs one character", "write escape '!'")
+    if isinstance(node, exp.RegexpLike) and len(values) > 2:
+        walk.findings.report(node, "MS406", "rlike() takes 2 arguments, not 3", "begin the pattern with (?i)")
+    for value in values:
+        if not takes("string", value.type):
+            message = f"LIKE and RLIKE compare texts, not {value.type}"
+            walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     if any(value.literal is None for value in values[1:]):
         walk.findings.marks.raises(node)  # a pattern that is not a literal can be invalid
-    return computed(BOOLEAN, values, nullable=True if many else None)
+    nullable = many or any(nullable_as(value, STRING) for value in values)
+    return computed(BOOLEAN, values, nullable=nullable)
 
 
 def between(walk: Expressions, node: exp.Between) -> Value:
@@ -144,6 +156,14 @@ def _check_columns(walk: Expressions, node: exp.In, value: Value, result: Result
             walk.findings.report(node.args["query"], "MS407", message, "cast one side to the other's type")
 
 
+def is_(walk: Expressions, node: exp.Is) -> Value:
+    value = walk.value(node.this)
+    if isinstance(node.expression, exp.Boolean) and not takes("boolean", value.type):
+        message = f"expected a condition before IS, not a {value.type}"
+        walk.findings.report(node, "MS407", message, "compare it with a value")
+    return computed(BOOLEAN, [value], nullable=False)
+
+
 def exists(walk: Expressions, node: exp.Exists) -> Value:
     result = check_subquery(walk, node.this, walk.findings.subquery(node.this, walk.scope))
     columns = [Value(column.type, column.nullable, column.sources) for column in result.columns]
@@ -156,7 +176,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     ),
     **dict.fromkeys((exp.And, exp.Or, exp.Not), logical),
     **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike, exp.Escape), matched),
-    exp.Is: lambda walk, node: computed(BOOLEAN, [walk.value(node.this)], nullable=False),
+    exp.Is: is_,
     exp.Between: between,
     exp.In: in_,
     exp.Exists: exists,

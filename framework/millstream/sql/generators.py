@@ -5,13 +5,14 @@ from __future__ import annotations
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
+from millstream.sql.arguments import check_arguments
 from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
 from millstream.sql.python_calls import bind_arguments
 from millstream.sql.scope import Bound, Relation, as_kind
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 from millstream.sql.value import Value
-from millstream.types import BIGINT, INT, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
+from millstream.types import BIGINT, INT, NULL, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 
 def is_generator(node: exp.Expr) -> bool:
@@ -59,6 +60,9 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     if not values:
         walk.findings.report(node, "MS406", f"{name}() needs an argument", "pass an array or a map")
         return []
+    signature = signatures()[name]
+    if not check_arguments(walk, node, signature, list(zip(node.expressions, values, strict=True))):
+        return []
     given = values[0].type
     parts: list[tuple[str, Type]]
     match name:
@@ -74,13 +78,15 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
         case "stack":
             count = values[0].literal if isinstance(values[0].literal, int) else 1
             width = -(-(len(values) - 1) // max(count, 1))
-            parts = [(f"col{index}", values[1 + index].type) for index in range(width)]
+            columns_of = [[value.type for value in values[1 + index :: width]] for index in range(width)]
+            parts = [
+                (f"col{index}", next((type_ for type_ in types if type_ != NULL), NULL))
+                for index, types in enumerate(columns_of)
+            ]
         case "range":
             parts = [("id", BIGINT)]
         case _:
             parts = [("pos", INT), ("key", STRING), ("value", VARIANT)]
-    if name.startswith(("explode", "posexplode")) and not isinstance(given, Array | Map) and given != UNKNOWN:
-        walk.findings.report(node, "MS407", f"{name}() needs an array or a map, not {given}", "pass an array")
     columns = _columns(parts, names, values)
     if not name.endswith("_outer"):
         # Positions and the keys of maps are never NULL.

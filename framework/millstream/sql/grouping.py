@@ -8,7 +8,7 @@ from millstream.sql.columns import resolve
 from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
 from millstream.sql.ordering import check_grouped_type
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 from millstream.sql.value import Value
 
 _SET_NODES = (exp.Rollup, exp.Cube, exp.GroupingSets)

@@ -11,6 +11,7 @@ from millstream.sql import (
     calls,
     columns,
     conditions,
+    keyword_calls,
     literals,
     operators,
     subqueries,
@@ -41,8 +42,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **call_clauses.HANDLERS,
     **subqueries.HANDLERS,
     exp.Anonymous: calls.call,
-    **dict.fromkeys(
-        (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.Overlay, exp.Chr), calls.special
-    ),
+    **keyword_calls.HANDLERS,
     **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ), _inner),
 }

@@ -4,31 +4,71 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.sql.arguments import argument_span, check_arguments
+from millstream.sql.coercion import same_structure
 from millstream.sql.expressions import Expressions
+from millstream.sql.signatures import signatures
 from millstream.sql.value import Value, computed
-from millstream.types import BOOLEAN, INT, UNKNOWN, Array, Map, Type
+from millstream.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, VARIANT, Array, Map, Type
 
 _WORDS = """
 transform filter exists forall aggregate reduce zip_with array_sort map_filter map_zip_with transform_keys
 transform_values
 """
 LAMBDAS = frozenset(_WORDS.split())
+_FIRST_BODY = {"aggregate": 2, "reduce": 2, "zip_with": 2, "map_zip_with": 2}
+"""How many arguments come before the lambdas; one, if not listed."""
 _ALWAYS_NULLABLE = frozenset(("exists", "forall", "aggregate", "reduce"))
 
 
 def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
     """Evaluate the plain arguments, then each function with its variables bound to their elements."""
-    plain = [walk.value(argument) for argument in node.expressions if not isinstance(argument, exp.Lambda)]
+    bodies_from = _FIRST_BODY.get(name, 1)
+    arguments = node.expressions
+    plain = [walk.value(argument) for argument in arguments[:bodies_from]]
+    functions = [(body, Value(UNKNOWN, True)) for body in arguments[bodies_from:]]
+    if not check_arguments(
+        walk, node, signatures()[name], [*zip(arguments, plain, strict=False), *functions]
+    ):
+        return computed(UNKNOWN, plain, nullable=True)
     bodies: list[Value] = []
-    for argument in node.expressions:
-        if isinstance(argument, exp.Lambda):
-            bodies.append(_body(walk, argument, _variables(name, plain, bodies), plain))
+    for index, (body, _) in enumerate(functions):
+        value = _body(walk, body, _variables(name, plain, bodies), plain)
+        _check_body(walk, node, name, bodies_from + index, value, plain)
+        bodies.append(value)
     values = [*plain, *bodies]
     nullable = name in _ALWAYS_NULLABLE or any(value.nullable for value in plain)
     return computed(_result(name, plain, bodies), values, nullable=nullable)
 
 
-def _body(walk: Expressions, node: exp.Lambda, types: list[Type], plain: list[Value]) -> Value:
+def _check_body(
+    walk: Expressions, node: exp.Anonymous, name: str, index: int, body: Value, plain: list[Value]
+) -> None:
+    """Report the body of a lambda that returns another type than the function needs."""
+    wanted: Type | None = None
+    match name:
+        case "exists" | "forall" | "filter" | "map_filter":
+            wanted = BOOLEAN
+        case "array_sort":
+            wanted = INT
+        case "aggregate" | "reduce" if index == 2:
+            wanted = plain[1].type
+        case "transform_keys" if body.type == VARIANT or isinstance(body.type, Map):
+            wanted = STRING
+    nothing = body.type == NULL and name != "array_sort"
+    if wanted is None or nothing or same_structure(wanted, body.type):
+        return
+    start, stop = argument_span(walk, node, index)
+    message = f"the lambda of {name}() must return {wanted}, not {body.type}"
+    remedy = f"write … -> cast(… as {wanted})"
+    if name in {"aggregate", "reduce"}:
+        remedy = f"begin with a value of the type that the lambda returns: cast(… as {body.type})"
+    walk.findings.report_at(start, stop, "MS407", message, remedy)
+
+
+def _body(walk: Expressions, node: exp.Expr, types: list[Type], plain: list[Value]) -> Value:
+    if not isinstance(node, exp.Lambda):
+        return walk.value(node)  # a value that is the same for all elements
     sources = computed(UNKNOWN, plain).sources
     walk.findings.marks.lambda_of(node)
     variables = {
@@ -69,7 +109,7 @@ def _result(name: str, plain: list[Value], bodies: list[Value]) -> Type:
         case "exists" | "forall":
             return BOOLEAN
         case "aggregate" | "reduce":
-            return last
+            return plain[1].type if last == NULL and len(bodies) == 1 else last
         case "transform_keys":
             return Map(last, _entry(first)[1])
         case "transform_values" | "map_zip_with":

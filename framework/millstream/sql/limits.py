@@ -7,7 +7,7 @@ from sqlglot import exp
 from millstream.sql.expressions import Expressions
 from millstream.sql.keywords import keyword_after
 from millstream.sql.names import function_name
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 from millstream.types import INT, UNKNOWN
 
 

@@ -1,8 +1,11 @@
 """Whether a call of a Spark function can return NULL."""
 
-from millstream.sql.spark_functions import Signature
+from millstream.sql.argument_types import cast_to
+from millstream.sql.argument_values import part_of
+from millstream.sql.casts import can_cast
+from millstream.sql.signatures import Signature
 from millstream.sql.value import Value, nullable_as
-from millstream.types import BINARY, INTEGERS, STRING, Type
+from millstream.types import BINARY, INTERVAL, TIMESTAMP_NTZ, Array, Type
 
 
 def call_nullable(signature: Signature, values: list[Value], found: Type) -> bool:
@@ -18,29 +21,54 @@ def call_nullable(signature: Signature, values: list[Value], found: Type) -> boo
             return any(nullable_as(value, found) for value in values[1:])
         case "same":
             return any(nullable_as(value, found) for value in values)
+        case "elements":
+            element = found.element if isinstance(found, Array) else found
+            return any(value.nullable or _casts_to_null(value, element) for value in values)
         case "first":
-            return values[0].nullable
+            return argument_nulls(signature, values)[0]
         case "default":
             return len(values) < 3 or any(nullable_as(value, found) for value in values[::2])
         case "decoded":
             return len(values) < 4 or len(values) % 2 == 1 or _decoded(values, found)
         case "cast":
             # With a format, Spark parses; without one, it casts, and a cast of text is nullable.
-            return any(v.nullable for v in values) or (len(values) == 1 and nullable_as(values[0], found))
-        case "untexted":
-            # Text is cast to what the function takes, and the cast is nullable.
-            return any(value.nullable or value.type == STRING for value in values)
-        case "timed":
-            # The same for texts that are not literals; formats and zones remain text.
-            return any(value.nullable or (value.type == STRING and value.literal is None) for value in values)
-        case "narrowed":
-            return any(value.nullable or value.type not in INTEGERS for value in values)
+            if len(values) > 1:
+                return any(argument_nulls(signature, values))
+            return nullable_as(values[0], found) or not can_cast(values[0].type, found)
         case "second":
             return values[1].nullable
         case "within":
-            return any(value.nullable or value.type == BINARY for value in values)
+            binary = all(value.type == BINARY for value in values)
+            return binary or any(argument_nulls(signature, values))
+        case "pair":
+            return any(argument_nulls(signature, values)[:2])
+        case "part":
+            return any(argument_nulls(signature, values)) or part_nullable(values[0].literal, values[1])
         case _:
-            return any(value.nullable for value in values)
+            return any(argument_nulls(signature, values))
+
+
+def argument_types(signature: Signature, values: list[Value]) -> list[Type]:
+    """Return the types of arguments once Spark has cast them to what the function takes."""
+    form = signature.takes(len(values)) or ()
+    if len(form) != len(values):
+        return [value.type for value in values]
+    return [cast_to(parameter.word, value.type) for parameter, value in zip(form, values, strict=True)]
+
+
+def argument_nulls(signature: Signature, values: list[Value]) -> list[bool]:
+    """Return for each argument whether it can be NULL once Spark has cast it to what the function takes."""
+    types = argument_types(signature, values)
+    return [nullable_as(value, type_) for value, type_ in zip(values, types, strict=True)]
+
+
+def part_nullable(part: object, time: Value) -> bool:
+    """Return whether a part of a time can be NULL: Spark casts to a date, except for hours and below."""
+    return time.type == TIMESTAMP_NTZ and part_of(str(part)) not in {"hour", "minute", "second"}
+
+
+def _casts_to_null(value: Value, wanted: Type) -> bool:
+    return value.type != INTERVAL and nullable_as(value, wanted)
 
 
 def _decoded(values: list[Value], found: Type) -> bool:

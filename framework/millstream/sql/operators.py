@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.sql.argument_types import noun, takes
 from millstream.sql.arithmetic import arithmetic, bits, interval_kind
 from millstream.sql.casts import can_cast, makes_nulls
 from millstream.sql.coercion import common
-from millstream.sql.conditions import condition
+from millstream.sql.conditions import compared, condition
 from millstream.sql.datatypes import data_type
 from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.keyword_calls import keyword_call
 from millstream.sql.raising import arithmetic_raises, implicit_cast_raises
 from millstream.sql.value import Value, computed, nullable_as
 from millstream.type_names import type_remedy
 from millstream.types import (
-    BIGINT,
     BINARY,
     DOUBLE,
     FLOAT,
@@ -55,19 +56,22 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
 
 
 def shifted(walk: Expressions, node: exp.Binary) -> Value:
-    left, right = walk.value(node.left), walk.value(node.right)
     if isinstance(node, exp.BitwiseRightShift):
         # After the word `struct`, `array` or `map`, Spark's lexer reads `>>` as the end of two types
         # (SqlBaseLexer.isShiftRightOperator), and every record is written as a struct.
         message = "Spark can't parse >> everywhere: after struct, array or map, it has another meaning"
         walk.findings.report(node, "MS437", message, "write shiftright(…, …), or shiftrightunsigned for >>>")
-    if implicit_cast_raises([left, right], BIGINT):
-        walk.findings.marks.raises(node)
-    return computed(left.type if left.type in {BIGINT, UNKNOWN} else INT, [left, right])
+    return keyword_call(walk, node)
 
 
 def negative(walk: Expressions, node: exp.Unary) -> Value:
     value = walk.value(node.this)
+    sign, word = ("-", "measure") if isinstance(node, exp.Neg) else ("~", "integer")
+    if not takes(word, value.type):
+        remedy = f"use {noun(word)}"
+        message = f"the operator {sign} takes {noun(word)}, not {value.type}"
+        walk.findings.report(node, "MS407", message, remedy)
+        return computed(UNKNOWN, [value], nullable=True)
     literal = value.literal if value.type == INTERVAL else None
     # `-5` is a literal of Spark's parser, with the digits of 5.
     if (
@@ -76,7 +80,7 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
         and isinstance(value.literal, int | float)
     ):
         literal = -value.literal
-    found = DOUBLE if value.type in {STRING, NULL} else value.type
+    found = (DOUBLE if sign == "-" else INT) if value.type in {STRING, NULL} else value.type
     result = computed(found, [value], nullable=nullable_as(value, found))
     result.literal = literal
     if (
@@ -141,9 +145,11 @@ def case(walk: Expressions, node: exp.Case) -> Value:
     conditions = [walk.value(node.this)] if node.this else []
     results = []
     for branch in node.args["ifs"]:
-        conditions.append(
-            walk.value(branch.this) if conditions and node.this else condition(walk, branch.this)
-        )
+        if node.this:
+            conditions.append(walk.value(branch.this))
+            compared(walk, branch.this, conditions[0], conditions[-1])
+        else:
+            conditions.append(condition(walk, branch.this))
         results.append(walk.value(branch.args["true"]))
     if (default := node.args.get("default")) is not None:
         results.append(walk.value(default))

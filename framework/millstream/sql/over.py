@@ -9,7 +9,7 @@ from millstream.sql.coercion import is_numeric
 from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
 from millstream.sql.ordering import check_ordered
-from millstream.sql.spark_functions import signatures
+from millstream.sql.signatures import signatures
 from millstream.sql.value import Value
 from millstream.types import (
     DATE,

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from millstream.sql.argument_types import cast_to
 from millstream.sql.casts import cast_raises
 from millstream.sql.coercion import MOST_DIGITS
-from millstream.sql.spark_functions import Signature
+from millstream.sql.signatures import Signature
 from millstream.sql.value import Value
 from millstream.types import DOUBLE, FLOAT, INTEGERS, INTERVAL, STRING, UNKNOWN, Decimal, Type
 
-_CASTS_TEXT = frozenset(("untexted", "timed", "cast", "narrowed"))
-"""Nullability rules of functions that don't take text."""
-_OF_NUMBERS = frozenset(
-    (
-        "number", "whole", "rounded", "double", "remainder", "tried", "fraction", "shifted", "zeroed",
-        "datepart", "dateadd", "datediff", "total", "average", "median", "percentile", "percentile_approx",
-    )
-)  # fmt: skip
-_NO_TEXT = frozenset(("factorial", "width_bucket", "date_trunc", "trunc", "window", "session_window"))
 _PATTERNS = frozenset(("rlike", "regexp", "regexp_like", "regexp_count", "regexp_instr", "regexp_replace",
                        "regexp_substr", "split", "like", "ilike"))  # fmt: skip
 _COMMON = frozenset(("common", "array", "branches"))
@@ -64,10 +56,18 @@ def call_raises(signature: Signature, values: list[Value], found: Type) -> bool:
         wanted = getattr(found, "element", found) if signature.result == "array" else found
         return implicit_cast_raises(values[1:] if signature.result == "branches" else values, wanted)
     if signature.name in _PATTERNS:
-        return len(values) > 1 and values[1].literal is None
-    takes_no_text = (
-        signature.nullable in _CASTS_TEXT or signature.result in _OF_NUMBERS or signature.name in _NO_TEXT
-    )
-    return takes_no_text and any(
-        value.type in {STRING, UNKNOWN} and value.literal is None for value in values
+        return (len(values) > 1 and values[1].literal is None) or _casts_raise(signature, values)
+    if signature.nullable == "cast" and values[0].literal is None and values[0].type in {STRING, UNKNOWN}:
+        return True
+    return _casts_raise(signature, values)
+
+
+def _casts_raise(signature: Signature, values: list[Value]) -> bool:
+    """Return whether a cast that Spark adds to an argument can fail, such as that of a text to a number."""
+    form = signature.takes(len(values)) or ()
+    return any(
+        value.literal is None and cast_raises(value.type, target)
+        for parameter, value in zip(form, values, strict=False)
+        for target in [cast_to(parameter.word, value.type)]
+        if target != value.type
     )

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from millstream.sql.argument_values import part_of, schema_of
 from millstream.sql.arithmetic import arithmetic
-from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number
+from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number, tightest
 from millstream.sql.value import Value
 from millstream.types import (
     BIGINT,
@@ -19,6 +20,7 @@ from millstream.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    TINYINT,
     UNKNOWN,
     VARIANT,
     Array,
@@ -27,7 +29,6 @@ from millstream.types import (
     Map,
     Row,
     Type,
-    TypeSyntaxError,
     parse_type,
 )
 
@@ -74,6 +75,8 @@ def _uniform(types: Types) -> Type:
     low, high = types[:2]
     if UNKNOWN in {low, high}:
         return UNKNOWN
+    if {low, high} & {FLOAT, DOUBLE, NULL}:
+        return FLOAT if {low, high} == {FLOAT} else DOUBLE
     if isinstance(low, Decimal) and isinstance(high, Decimal):
         return max(low, high, key=lambda side: side.precision)
     for side in (low, high):
@@ -109,7 +112,8 @@ def _concat(types: Types) -> Type:
 def _decoded(types: Types) -> Type:
     if len(types) == 2:
         return STRING
-    return _common(types[2::2] + (types[-1:] if len(types) % 2 == 0 else []))
+    # Without a default, Spark adds a NULL of type string.
+    return _common(types[2::2] + (types[-1:] if len(types) % 2 == 0 else [STRING]))
 
 
 def _dateadd(types: Types) -> Type:
@@ -124,8 +128,12 @@ def _percentile(types: Types) -> Type:
 
 
 def _appended(types: Types) -> Type:
-    found = common([types[0].element, types[-1]]) if isinstance(types[0], Array) else None
-    return Array(found) if found else UNKNOWN
+    if not isinstance(types[0], Array):
+        return UNKNOWN
+    element, value = types[0].element, types[-1]
+    if FLOAT in {element, value} and {element, value} <= {FLOAT, *INTEGERS}:
+        return Array(FLOAT)
+    return Array(tightest(element, value) or UNKNOWN)
 
 
 def _window(types: Types) -> Type:
@@ -162,6 +170,8 @@ _BY_TYPES: dict[str, Callable[[Types], Type]] = {
     "array": lambda types: Array(_common(types)),
     "array_repeat": lambda types: Array(types[0]),
     "average": _average,
+    "averagex": lambda types: _average(types[1:]),
+    "bits": lambda types: INT if types[0] == NULL else types[0],
     "branches": lambda types: _common(types[1:]),
     "by": lambda types: types[0] if len(types) == 2 else Array(types[0]),
     "common": _common,
@@ -169,7 +179,7 @@ _BY_TYPES: dict[str, Callable[[Types], Type]] = {
     "dateadd": _dateadd,
     "datediff": lambda types: INT if len(types) == 2 else BIGINT,
     "decoded": _decoded,
-    "fraction": lambda types: FLOAT if types[0] == types[1] == FLOAT else DOUBLE,
+    "fraction": lambda types: FLOAT if types[0] == FLOAT and types[1] in {FLOAT, NULL} else DOUBLE,
     "histogram": lambda types: Array(_row(x=types[0], y=DOUBLE)),
     "inserted": _appended,
     "map": lambda types: Map(_common(types[::2]), _common(types[1::2])),
@@ -178,9 +188,9 @@ _BY_TYPES: dict[str, Callable[[Types], Type]] = {
     "number": lambda types: DOUBLE if types[0] in {STRING, NULL} else types[0],
     "percentile": _percentile,
     "percentile_approx": lambda types: Array(types[0]) if isinstance(types[1], Array) else types[0],
-    "sequence": lambda types: Array(_common(types[:2])),
+    "sequence": lambda types: Array(_common([type_ for type_ in types if type_ != INTERVAL])),
     "shifted": lambda types: types[0] if types[0] in {BIGINT, UNKNOWN} else INT,
-    "text": lambda types: types[0] if types[0] in {BINARY, UNKNOWN} else STRING,
+    "text": lambda types: types[0] if types[0] in {BINARY, UNKNOWN} and STRING not in types[1:] else STRING,
     "top": lambda types: Array(_row(item=types[0], count=BIGINT)),
     "total": _total,
     "uniform": _uniform,
@@ -230,19 +240,18 @@ def _decimal(_: Types, literals: Literals) -> Type:
     return Decimal(sum(digits), digits[1]) if sum(digits) else UNKNOWN
 
 
-def _datepart(_: Types, literals: Literals) -> Type:
-    part = str(literals[0] or "").lower()
-    return Decimal(8, 6) if part in {"second", "s", "sec", "seconds", "secs"} else INT
+def _datepart(types: Types, literals: Literals) -> Type:
+    if literals[0] is None:
+        return DOUBLE
+    part = part_of(str(literals[0]))
+    if part == "second":
+        return Decimal(8, 6)
+    # Of an interval, hours, minutes and months are small.
+    return TINYINT if types[1] == INTERVAL and part in {"hour", "minute", "month"} else INT
 
 
 def _schema(text: object) -> Type:
-    if isinstance(text, str):
-        for candidate in (text, f"struct<{text}>"):
-            try:
-                return parse_type(candidate)
-            except TypeSyntaxError:
-                continue
-    return UNKNOWN
+    return (schema_of(text) if isinstance(text, str) else None) or UNKNOWN
 
 
 _BY_LITERALS: dict[str, Callable[[Types, Literals], Type]] = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.sql.constants import is_constant
 from millstream.sql.expressions import Expressions
 from millstream.sql.value import Value, computed
-from millstream.types import Field, Row
+from millstream.types import STRING, UNKNOWN, Field, Row
 
 
 def struct_of(walk: Expressions, nodes: list[exp.Expr]) -> Value:
@@ -29,9 +30,16 @@ def struct_of(walk: Expressions, nodes: list[exp.Expr]) -> Value:
 def named_struct(walk: Expressions, nodes: list[exp.Expr]) -> Value:
     fields: list[Field] = []
     values: list[Value] = []
+    if len(nodes) % 2 or any(node.is_star for node in nodes):
+        message = "named_struct() takes pairs of a name and a value"
+        walk.findings.report(nodes[-1], "MS406", message, "write named_struct('name', value, …)")
     for label, node in zip(nodes[::2], nodes[1::2], strict=False):
         values.append(walk.value(node))
-        name = walk.value(label).literal
+        named = walk.value(label)
+        name = named.literal
+        if named.type not in {STRING, UNKNOWN} or not is_constant(label):
+            message = "the name of a field must be a text literal"
+            walk.findings.report(label, "MS407", message, "write named_struct('name', value, …)")
         fields.append(Field(str(name) if name is not None else f"col{len(fields) + 1}", values[-1].type))
     return computed(Row(tuple(fields)), values, nullable=False)
 

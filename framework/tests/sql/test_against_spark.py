@@ -13,7 +13,8 @@ from corpus.tables import COLUMNS, RELATIONS, VIEWS
 from support.spark import SPARK_WARNINGS
 
 from millstream.sql.analyze import analyze
-from millstream.sql.spark_functions import OTHERS, signatures
+from millstream.sql.signatures import signatures
+from millstream.sql.spark_functions import OTHERS
 from millstream.sql.values import Analysis, Problem
 from millstream.types import INTERVAL, STRING, UNKNOWN, Array, Field, Map, Row, Type, parse_type
 

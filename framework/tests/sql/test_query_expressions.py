@@ -86,7 +86,7 @@ FAILS = (
     "id + 1", "id / id", "1.0 / value", "id % id", "-id", "cast(type as int)", "type::timestamp", "cast(id as int)",
     "cast(price as int)", "tags[0]", "element_at(tags, 1)", "id > type", "id in (1, type)", "coalesce(id, type)",
     "case when id > 1 then id else type end", "case id when type then 1 end", "to_date(type)", "year(type)",
-    "sqrt(type)", "type rlike user_id", "score(type)", "raise_error('x')", "if(type, 1, 2)", "not type",
+    "sqrt(type)", "type rlike user_id", "score(type)", "raise_error('x')", "not type",
     "extract(year from type)", "upper(cast(id + 1 as string))", "transform(tags, t -> t::int)",
 )  # fmt: skip
 

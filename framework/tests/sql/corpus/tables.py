@@ -90,3 +90,21 @@ RELATIONS = {
         for name, columns in _PLAIN.items()
     },
 }
+
+
+NOT_NULL = {
+    **RELATIONS,
+    ("models", "t"): InputRelation(
+        "model.t", tuple(column for column in RELATIONS["models", "t"].columns if not column.nullable)
+    ),
+}
+"""The same without the columns that can be NULL."""
+
+
+def empty_table(session):
+    """Return the schema of a table with the columns of `models.t`: analyzing its SELECTs is faster than of a view."""
+    values = (
+        f"{f'coalesce(cast(null as {type_}), {value})' if '<' in type_ else value} as {name}"
+        for name, (type_, value) in _VALUES.items()
+    )
+    return session.sql(f"select {', '.join(values)}").schema

@@ -1,0 +1,180 @@
+"""Checks the arguments of a call against its signature: their number, types and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from millstream.sql.argument_relations import agrees, disagreement, shared
+from millstream.sql.argument_types import cast_for, noun, takes
+from millstream.sql.argument_values import wrong_part, wrong_value
+from millstream.sql.coercion import is_numeric
+from millstream.sql.constants import is_constant
+from millstream.sql.expressions import Expressions
+from millstream.sql.findings import span_of
+from millstream.sql.names import function_name, plural
+from millstream.sql.signatures import Parameter, Signature
+from millstream.sql.value import Value
+from millstream.sql.words import CLOSING, OPENING
+from millstream.types import NULL, STRING, Array, Map, Row, Type
+
+Argument = tuple[exp.Expr, Value]
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+
+
+def fits(signature: Signature, node: exp.Anonymous) -> bool:
+    """Return whether a function takes so many arguments; those of a star are counted later."""
+    if signature.name == "mode" and isinstance(node.parent, exp.WithinGroup):
+        return len(node.expressions) <= 1  # `mode() within group (order by a)`
+    parts = [
+        part for a in node.expressions for part in (a.expressions if isinstance(a, exp.Distinct) else [a])
+    ]
+    return any(part.is_star for part in parts) or signature.takes(len(parts)) is not None
+
+
+def report_count(walk: Expressions, node: exp.Expr, signature: Signature, count: int) -> None:
+    name, arity = signature.name, arity_of(signature)
+    remedy = f"write {arity}: see https://spark.apache.org/docs/latest/api/sql/#{name}"
+    walk.findings.report(node, "MS406", f"{name}() takes {arity}, not {count}", remedy, written(walk, node))
+
+
+def arity_of(signature: Signature) -> str:
+    if signature.most is None:
+        return f"{signature.least} or more arguments"
+    if signature.least == signature.most:
+        return plural(signature.least, "argument")
+    return f"{signature.least} to {signature.most} arguments"
+
+
+def written(walk: Expressions, node: exp.Expr) -> str:
+    start = node.meta.get("start")
+    return walk.findings.sql[start : node.meta["end"] + 1] if start is not None else function_name(node)
+
+
+def check_arguments(
+    walk: Expressions, node: exp.Expr, signature: Signature, arguments: Sequence[Argument]
+) -> bool:
+    """Report what Spark would not accept as arguments; return whether it accepts all."""
+    form = signature.takes(len(arguments))
+    if form is None:
+        report_count(walk, node, signature, len(arguments))
+        return False
+    before = len(walk.findings.problems)
+    types = [value.type for _, value in arguments]
+    for index, (parameter, argument) in enumerate(zip(form, arguments, strict=True)):
+        if not _fits_type(parameter, argument[1]):
+            _report_type(walk, node, signature, parameter, index, argument)
+        elif _by_type(parameter, types[0]).constant and not is_constant(argument[0]):
+            message = f"{signature.name}() needs a constant as its {_ordinal(index)} argument"
+            _report(
+                walk, node, index, message, "write a literal: Spark needs the value before it reads any row"
+            )
+        elif problem := wrong_value(_by_type(parameter, types[0]), signature.name, argument[1]):
+            _report(walk, node, index, *problem)
+        elif parameter.word == "timed" and (problem := wrong_part(arguments[0][1].literal, argument[1])):
+            _report(walk, node, 0, *problem)
+        elif not agrees(parameter.word, types[0], types[index]):
+            message = f"{signature.name}() of {types[0]} does not take {types[index]}"
+            _report(walk, node, index, message, _agreeing(walk, node, index, types[0], argument[1]))
+    words = [parameter.word + "&" * parameter.alike for parameter in form]
+    if len(walk.findings.problems) == before and not shared(words, types):
+        mixed = [
+            str(type_)
+            for word, type_ in zip(words, types, strict=True)
+            if word == "common" or word[-1] == "&"
+        ]
+        message = f"{signature.name}() can't mix {', '.join(dict.fromkeys(mixed))}"
+        walk.findings.report(node, "MS407", message, "cast the arguments to one type")
+    if (
+        arguments
+        and len(walk.findings.problems) == before
+        and (reason := disagreement(signature.name, types, arguments[0][1].literal))
+    ):
+        walk.findings.report(
+            node, "MS407", f"{signature.name}(): {reason}", "cast the arguments to types that fit"
+        )
+    return len(walk.findings.problems) == before
+
+
+def _by_type(parameter: Parameter, first: Type) -> Parameter:
+    """Return a parameter that depends on the first argument: a format of numbers is a constant."""
+    if parameter.word == "picture" and (is_numeric(first) or first == STRING):
+        return Parameter("numberformat", constant=True)
+    return parameter
+
+
+def _fits_type(parameter: Parameter, value: Value) -> bool:
+    if value.type == NULL and not parameter.nulls:
+        return False
+    return takes(parameter.word, value.type)
+
+
+def _report_type(
+    walk: Expressions,
+    node: exp.Expr,
+    signature: Signature,
+    parameter: Parameter,
+    index: int,
+    argument: Argument,
+) -> None:
+    type_ = argument[1].type
+    which = "" if len(node.expressions) == 1 else f" as its {_ordinal(index)} argument"
+    shown = "NULL" if type_ == NULL else str(type_)
+    message = f"{signature.name}() takes {noun(parameter.word)}{which}, not {shown}"
+    _report(walk, node, index, message, _cast_remedy(walk, node, parameter, index, argument))
+
+
+def _cast_remedy(
+    walk: Expressions, node: exp.Expr, parameter: Parameter, index: int, argument: Argument
+) -> str:
+    type_ = argument[1].type
+    wanted = cast_for(parameter.word, type_)
+    if wanted is not None and argument[1].literal is None:
+        start, stop = argument_span(walk, node, index)
+        return f"write cast({walk.findings.sql[start:stop]} as {wanted})"
+    if isinstance(type_, Array | Map | Row):
+        return f"use {noun(parameter.word)}, such as an element or a field of the {type_}"
+    return f"use {noun(parameter.word)}"
+
+
+def _agreeing(walk: Expressions, node: exp.Expr, index: int, first: Type, value: Value) -> str:
+    type_, literal = value.type, value.literal
+    element = first.element if isinstance(first, Array) else first.key if isinstance(first, Map) else None
+    if element is None or literal is not None or type_ == NULL or isinstance(type_, Array):
+        return f"write a value of type {element}" if element is not None else "cast one to the other's type"
+    wanted: object = (
+        "int" if function_name(node).endswith("element_at") and isinstance(first, Array) else element
+    )
+    start, stop = argument_span(walk, node, index)
+    return f"write cast({walk.findings.sql[start:stop]} as {wanted})"
+
+
+def _report(walk: Expressions, node: exp.Expr, index: int, message: str, remedy: str) -> None:
+    walk.findings.report_at(*argument_span(walk, node, index), "MS407", message, remedy)
+
+
+def _ordinal(index: int) -> str:
+    return _ORDINALS[index] if index < len(_ORDINALS) else f"{index + 1}th"
+
+
+def argument_span(walk: Expressions, node: exp.Expr, index: int) -> tuple[int, int]:
+    """Return where an argument is written, or the call if it has no position."""
+    source, start = walk.findings.source, node.meta.get("start")
+    if start is None or not isinstance(node, exp.Anonymous):
+        return span_of(node, walk.findings.sql)
+    name = source.at(start)
+    spans: list[tuple[int, int]] = []
+    depth, first = 0, name + 2
+    for position in range(name + 1, len(source.tokens)):
+        kind = source.tokens[position].token_type
+        depth += (kind in OPENING) - (kind in CLOSING)
+        if depth == 0 or (depth == 1 and kind == TokenType.COMMA):
+            spans.append(source.span((first, position)))
+            first = position + 1
+        if depth == 0:
+            break
+    if index < len(spans) and spans[index][1]:
+        return spans[index]
+    return start, node.meta["end"] + 1

@@ -1,0 +1,64 @@
+"""Calls with keywords between their arguments, for which sqlglot has nodes: `extract(year from ts)`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from millstream.sql.arguments import Argument, check_arguments
+from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.nullability import argument_types, call_nullable
+from millstream.sql.raising import call_raises
+from millstream.sql.results import result_type
+from millstream.sql.signatures import signatures
+from millstream.sql.value import Value, computed
+from millstream.types import STRING, UNKNOWN
+
+_NAMES: dict[type[exp.Expr], str] = {
+    exp.Extract: "extract",
+    exp.Trim: "trim",
+    exp.Substring: "substring",
+    exp.StrPosition: "position",
+    exp.Overlay: "overlay",
+    exp.Chr: "chr",
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
+}
+
+
+def keyword_call(walk: Expressions, node: exp.Expr) -> Value:
+    """Evaluate a call as if it were written with commas."""
+    signature = signatures()[_NAMES[type(node)]]
+    arguments = _arguments(walk, node)
+    values = [value for _, value in arguments]
+    if not check_arguments(walk, node, signature, arguments):
+        return computed(UNKNOWN, values, nullable=True)
+    types = argument_types(signature, values)
+    found = result_type(signature.result, signature.name, types, [value.literal for value in values])
+    if call_raises(signature, values, found):
+        walk.findings.marks.raises(node)
+    return computed(found, values, nullable=call_nullable(signature, values, found))
+
+
+def _arguments(walk: Expressions, node: exp.Expr) -> list[Argument]:
+    match node:
+        case exp.Extract():
+            part = Value(STRING, False, literal=node.name)
+            return [(node.this, part), (node.expression, walk.value(node.expression))]
+        case exp.StrPosition():
+            parts = [node.args["substr"], node.this, node.args.get("position")]
+        case exp.Trim():
+            parts = [node.this, node.args.get("expression")]
+        case exp.Substring():
+            parts = [node.this, node.args.get("start"), node.args.get("length")]
+        case exp.Overlay():
+            parts = [node.this, *(node.args.get(name) for name in ("expression", "from_", "for_"))]
+        case exp.Binary():
+            parts = [node.left, node.right]
+        case _:
+            parts = node.expressions
+    return [(part, walk.value(part)) for part in parts if part is not None]
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    kind: keyword_call for kind in _NAMES if not issubclass(kind, exp.Binary)
+}

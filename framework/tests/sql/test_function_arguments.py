@@ -1,0 +1,136 @@
+"""Every function and operator with every type in every place: compile accepts what Spark's analyzer accepts.
+
+Where both accept, the types are equal, and what Millstream says is never NULL is never NULL in Spark.
+"""
+
+import json
+import os
+import random
+import re
+
+import py4j.java_gateway
+import py4j.protocol
+import pytest
+from corpus.arguments import function_calls, operator_uses
+from corpus.tables import NOT_NULL, empty_table
+from support.spark import SPARK_WARNINGS
+from test_against_spark import _type as type_of_spark
+from test_against_spark import mistakes
+
+from millstream.sql.analyze import analyze
+from millstream.sql.signatures import signatures
+from millstream.sql.spark_functions import OTHERS
+from millstream.types import UNKNOWN
+
+pytestmark = SPARK_WARNINGS
+
+SAMPLE = int(os.environ.get("MILLSTREAM_ARGUMENTS", "2500"))
+"""How many calls the short test compares; the long one compares all."""
+
+REASONS = {
+    # refused, although Spark accepts it
+    "refused: it would return NULL for every row": r"\b(date_trunc|trunc)\(",
+    "refused: a text that is not a number fails on every row": r"\b(round|randstr|approx_top_k)\(.*'x'",
+    "refused: Spark ignores the argument": r"\b(hour|minute|second)\(\w+, i\)",
+    "refused: without an argument, it has no value": r"\b(lag|struct)\(\)",
+    # accepted, although Spark refuses it
+    "accepted: Millstream has one type of all intervals": r"\b(iv|ym)\b|\binterval\b",
+    "accepted: a format that is neither a text nor a number": r"\b(to_char|to_varchar)\(n, ",
+    "accepted: the range of this constant is not checked": r"\b(approx_count_distinct|count_min_sketch)\(",
+    "accepted: sqlglot drops a plus sign before a value": r"^select \+",
+    # another type
+    "type: Millstream has one type of all intervals": r"\b(iv|ym)\b|\binterval\b",
+    "type: sqlglot drops a plus sign before a value": r"^select \+",
+}
+"""Where Millstream and Spark disagree: how, why, and a pattern of the calls."""
+
+
+@pytest.fixture(scope="module")
+def judge(first_spark):
+    """Return a function from a SELECT to Spark's columns, or to what Spark says is wrong."""
+    session = first_spark.newSession()
+    session.createDataFrame([], empty_table(session)).createOrReplaceTempView("t")
+    analyzer = session._jsparkSession
+    translated = py4j.java_gateway.get_return_value
+    # PySpark translates each error with its Java stack, which takes longer than the analysis.
+    py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
+
+    def columns(sql: str):
+        try:
+            schema = analyzer.sql(sql.replace("models.t", "t")).schema().json()
+        except py4j.protocol.Py4JJavaError as error:
+            return str(error.java_exception.getMessage()).splitlines()[0]
+        return [(type_of_spark(field["type"]), field["nullable"]) for field in json.loads(schema)["fields"]]
+
+    yield columns
+    py4j.java_gateway.get_return_value = translated
+
+
+def difference(judge, sql: str) -> str:
+    """Return how compile and Spark disagree on a SELECT, '' if they agree."""
+    ours, theirs = analyze(sql, NOT_NULL.get, lambda: ["t"], {}), judge(sql)
+    wrong = mistakes(ours)
+    if isinstance(theirs, str):
+        return "" if wrong else f"accepted: {sql}: Spark: {theirs[:200]}"
+    if wrong:
+        return f"refused: {sql}: {wrong[0].code} {wrong[0].message}"
+    for column, (type_, nullable) in zip(ours.columns, theirs, strict=False):
+        if column.type not in {type_, UNKNOWN}:
+            return f"type: {sql}: {column.type}, Spark: {type_}"
+        if nullable and not column.nullable:
+            return f"NULL: {sql}: never, Spark: can be"
+    return ""
+
+
+def reason(text: str) -> str:
+    """Return why a difference is as it should be, '' if it isn't."""
+    way, _, sql = text.partition(": ")
+    reasons = ((why, pattern) for why, pattern in REASONS.items() if why.startswith(f"{way}:"))
+    return next((why for why, pattern in reasons if re.search(pattern, sql)), "")
+
+
+def unexplained(judge, selects: list[str]) -> list[str]:
+    differences = (difference(judge, sql) for sql in selects)
+    return [text for text in differences if text and not reason(text)]
+
+
+def sample(selects: dict[str, str]) -> list[str]:
+    """Return the same selects each time, with some of every function or operator."""
+    ordered = sorted(selects)
+    random.Random(20261128).shuffle(ordered)
+    first: dict[str, list[str]] = {}
+    for sql in ordered:
+        first.setdefault(selects[sql], []).append(sql)
+    each = [sql for calls in first.values() for sql in calls[:3]]
+    return list(dict.fromkeys([*each, *ordered]))[: max(SAMPLE // 2, 1)]
+
+
+@pytest.mark.timeout(300)
+def test_sample_of_calls(judge):
+    assert not unexplained(judge, [*sample(function_calls()), *sample(operator_uses())])
+
+
+@pytest.mark.long
+def test_all_calls_of_functions(judge):
+    assert not unexplained(judge, list(function_calls()))
+
+
+@pytest.mark.long
+def test_all_uses_of_operators(judge):
+    assert not unexplained(judge, list(operator_uses()))
+
+
+def test_every_function_has_a_call_with_arguments():
+    unable = {"from_avro", "from_protobuf", "to_avro", "to_protobuf"}  # with jars that the tests don't have
+    without = {name for name, signature in signatures().items() if signature.most == 0}
+    special = {
+        "window",
+        "session_window",
+        "window_time",
+        "range",
+        "variant_explode",
+        "variant_explode_outer",
+        "extract",
+    }
+    called = {*function_calls().values()}
+    assert signatures().keys() - {*OTHERS.split()} - called - unable - without - special == set()
