@@ -39,10 +39,14 @@ class Trial:
     """An edit of one copy, what it changes and what is said of it."""
 
     edit: AnyEdit
+    more: tuple[AnyEdit, ...] = ()
+    """Edits of other files at the same time."""
     compiled: bool = True
     problem: str = ""
     verdicts: dict[str, str] = field(default_factory=dict)
     """By model: one that runs differently, or that has another verdict than `same`."""
+    planned: frozenset[str] = frozenset()
+    """Models that exist in both versions."""
     executed: frozenset[str] = frozenset()
     """Models that run differently, and those that read them."""
     chosen: frozenset[str] = frozenset()
@@ -56,8 +60,12 @@ class Trial:
         return f"e{self.edit.number:03}"
 
     @property
+    def edits(self) -> tuple[AnyEdit, ...]:
+        return (self.edit, *self.more)
+
+    @property
     def whole(self) -> bool:
-        return self.edit.path in WHOLE
+        return any(each.path in WHOLE for each in self.edits)
 
     @property
     def models(self) -> frozenset[str]:
@@ -65,13 +73,13 @@ class Trial:
         return self.chosen.union(*(UPSTREAM[each] for each in self.chosen))
 
 
-def write(root: Path, name: str, target: str, *, edit: AnyEdit | None = None, models=None) -> None:
+def write(root: Path, name: str, target: str, *, edits: tuple[AnyEdit, ...] = (), models=None) -> None:
+    edited = {each.path: each.text for each in edits}
     for path, text in FILES.items():
         model = re.fullmatch(r"models/zz/zz_(\w+)\.(?:sql|yml)", path)
         if model and models is not None and model[1] not in models:
             continue
-        content = edit.text if edit is not None and edit.path == path else text
-        _write(root / without(name, path), without(name, content).replace("TARGET", target))
+        _write(root / without(name, path), without(name, edited.get(path, text)).replace("TARGET", target))
 
 
 def write_settings(root: Path, names: list[str], target: str) -> None:
@@ -109,9 +117,13 @@ class Teller:
         write(self._root, "zz", "told")
 
     def trial(self, number: int) -> Trial:
-        trial = Trial(any_edit(number, FILES))
-        path = self._root / trial.edit.path
-        path.write_text(trial.edit.text.replace("TARGET", "told"))
+        return self.edited(any_edit(number, FILES))
+
+    def edited(self, edit: AnyEdit, *more: AnyEdit) -> Trial:
+        """Tell what becomes of each model after edits of different files."""
+        trial = Trial(edit, more)
+        for each in trial.edits:
+            (self._root / each.path).write_text(each.text.replace("TARGET", "told"))
         try:
             after = job_of(self._root)
         except (AssertionError, MillstreamError) as error:
@@ -122,13 +134,15 @@ class Teller:
             self._tell(trial, after)
             return trial
         finally:
-            path.write_text(FILES[trial.edit.path].replace("TARGET", "told"))
+            for each in trial.edits:
+                (self._root / each.path).write_text(FILES[each.path].replace("TARGET", "told"))
 
     def _tell(self, trial: Trial, after) -> None:
         running = Deployed({query.name: new_record("", query, {}) for query in self._before.physical.queries})
         kept = kept_form(after.topology, after.physical, running, self._before.catalog)
         now = by_model(kept.physical)
         ran = executed(structs.replace(after, topology=kept.topology, physical=kept.physical), self._root)
+        trial.planned = frozenset(now.keys() & self._queries.keys())
         changed = {each for each, form in self._executed.items() if ran.get(each) != form}
         for model, query in self._queries.items():
             if model not in now:
@@ -203,7 +217,7 @@ class Batch:
                 root,
                 trial.name,
                 self.target,
-                edit=trial.edit if edited else None,
+                edits=trial.edits if edited else (),
                 models=trial.models,
             )
             for path, text in saved.items():
