@@ -47,13 +47,13 @@ def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> Leaves:
     for id_, topic in catalog.topics.items():
         rows[id_] = f"{topic.topic} {topic.format.identity} {topic.key_type} {topic.key_format.identity}"
         rows[id_] += " versions" if topic.versions else ""
-        columns[id_] = _columns(topic, functions)
+        columns[id_] = columns_of_topic(topic, functions)
         if topic.table:
             tables[id_] = _table(topic, rows[id_], columns[id_])
     return Leaves(rows, columns, tables)
 
 
-def _columns(topic: TopicSpec, functions: Mapping[str, str]) -> dict[str, str]:
+def columns_of_topic(topic: TopicSpec, functions: Mapping[str, str]) -> dict[str, str]:
     """Return what decides the values of each column: its type, where records have it, how it is computed."""
     fields = [Field(column.name, column.type) for column in topic.fields]
     found: dict[str, str] = {}

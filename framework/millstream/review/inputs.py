@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from millstream.leaves import columns_of_topic
 from millstream.manifest import ManifestNode
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
@@ -43,6 +44,8 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             what = topic_sentences(*specs)
             if derived := _derived(*specs):
                 what.append(f"computes {', '.join(derived)} differently")
+            if elsewhere := _found_elsewhere(*specs):
+                what.append(f"finds {', '.join(elsewhere)} elsewhere in records, or reads it differently")
         if columns or what:
             parts: tuple[Part, ...] = ("body",) if what else ()
             parts += ("contract",) if columns else ()
@@ -146,6 +149,17 @@ def _content(node: ManifestNode) -> ManifestNode:
     """Return a node without its location."""
     meta = {name: value for name, value in node.meta.items() if name != "line"}
     return replace(node, path="", fqn=(), compiled_path=None, tags=(), meta=meta)
+
+
+def _found_elsewhere(old: TopicSpec, new: TopicSpec) -> list[str]:
+    """Return the columns of the same type of which records are read differently."""
+    if old.format.identity != new.format.identity:
+        return []  # all of them: the format is reported
+    was, now = (columns_of_topic(replace(each, derived=()), {}) for each in (old, new))
+    types = {field.name.lower(): field for field in old.fields}
+    same = [field for field in new.fields if types.get(field.name.lower()) == field]
+    names = [field.name for field in same]
+    return [f"`{name}`" for name in names if was[name.lower()] != now[name.lower()]]
 
 
 def _derived(old: TopicSpec, new: TopicSpec) -> list[str]:

@@ -3,28 +3,36 @@
 import pytest
 from edits.readers import BETWEEN, COLUMNS, EDITS, FUNCTIONS, MODELS, SAME, UNREAD, TopicEdit
 from edits.test_edited_projects import queries, told
+from edits.test_edited_states import PROFILES
+from support.runs import job_of
 from support.shops import Shop
+
+from millstream.deployment.keeping import kept_form
+from millstream.deployment.records import Deployed, new_record
+from millstream.deployment.stages import fit
 
 KEY = "key: {name: user, type: string}"
 SOURCE = "sources: [{{name: ref, topics: [{{name: people, table: true, {}}}]}}]"
 
 
-def before_and_after(root, edit):
-    """Return the queries of all readers of a topic before and after its edit."""
+def topic_of(text):
+    return SOURCE.format(text if "key:" in text else f"{KEY}, {text}")
+
+
+def written(root, text):
+    """Return a project with all readers of a topic."""
     shop = Shop(root, "")
-    shop.write(
-        "profiles.yml",
-        'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, grouping: off}}}',
-    )
+    shop.write("profiles.yml", PROFILES)
     shop.write("macros/f.py", FUNCTIONS)
     for name, sql in (*MODELS.items(), *BETWEEN.items()):
         shop.model(name, sql)
-    found = []
-    for text in (edit.before, edit.after):
-        key = "" if "key:" in text else f"{KEY}, "
-        shop.write("models/ref.yml", SOURCE.format(key + text))
-        found.append(queries(shop))
-    return found
+    shop.write("models/ref.yml", topic_of(text))
+    return shop
+
+
+def before_and_after(root, edit):
+    """Return the queries of all readers of a topic before and after its edit."""
+    return [queries(written(root, text)) for text in (edit.before, edit.after)]
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=[each.name for each in EDITS])
@@ -50,3 +58,32 @@ def test_another_isolation_level_of_what_a_table_reads(tmp_path):
     ]
     before, after = before_and_after(tmp_path, TopicEdit("", *levels, whole=True))
     assert {name for name in MODELS if told(before, after, f"model.{name}") == "same"} == set()
+
+
+HARMLESS = (
+    ("p.weight > 5", "5 < p.weight"),
+    ("p.user = e.user", "e.user = p.user"),
+    ("count(*)", "count(1)"),
+)
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=[each.name for each in EDITS])
+def test_sql_that_means_the_same_is_not_kept_over_other_values(tmp_path, edit):
+    shop = written(tmp_path, edit.before)
+    old = job_of(shop.root)
+    shop.write("models/ref.yml", topic_of(edit.after))
+    for name, sql in MODELS.items():
+        for text, other in HARMLESS:
+            sql = sql.replace(text, other)  # noqa: PLW2901
+        shop.model(name, sql)
+    new = job_of(shop.root)
+    running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
+    kept = kept_form(new.topology, new.physical, running, old.catalog).physical
+    found = {
+        model: fit(query, running.records[query.name], running).kind
+        for query in kept.queries
+        for model in query.stored
+        if query.name in running.records
+    }
+    same = {name for name in MODELS if found[f"model.{name}"] == "same"}
+    assert same <= ({UNREAD} if not edit.whole else set())

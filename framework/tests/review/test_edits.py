@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from support.reviews import compared, version, written
+from support.reviews import compared, query, reviewed, version, written
 
 BASE = {
     "clicks": "select user_id, type, value, amount, at from {{ source('shop', 'events') }} where type = 'click'",
@@ -194,3 +196,25 @@ def test_what_an_edit_does(after, levels, queries, base, tmp_path):
     assert {each.name: each.status for each in found.queries if each.status != "same"} == queries
     assert set(found.levels) == levels
     assert found.nodes
+
+
+def test_fields_that_trade_places_in_an_avro_schema(tmp_path):
+    fields = [{"name": name, "type": "int"} for name in ("a", "b", "c")]
+    files = {
+        "models/s.yml": "sources: [{name: s, topics: [{name: pairs, format: avro, schema: schemas/r.avsc}]}]\n",
+        "models/sums.sql": "{{ config(materialized='table', unique_key='c') }}\n"
+        "select c, sum(b) as total, count(*) as n from {{ source('s', 'pairs') }} group by c\n",
+        "schemas/r.avsc": json.dumps({"type": "record", "name": "R", "fields": fields}),
+    }
+    traded = {
+        "schemas/r.avsc": json.dumps(
+            {"type": "record", "name": "R", "fields": [fields[1], fields[0], fields[2]]}
+        )
+    }
+    found = reviewed(tmp_path, files, traded)
+    nodes = {each.id: each for each in found.nodes}
+    assert nodes["source.s.pairs"].what == ("finds `b`, `a` elsewhere in records, or reads it differently",)
+    assert "model.sums" in nodes
+    changed = query(found, "sums")
+    assert changed is not None
+    assert changed.status == "rebuild", changed
