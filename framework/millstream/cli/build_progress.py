@@ -37,11 +37,22 @@ _NAMES, _LEAST = 62, 20
 """Characters of a name: at most, and on a narrow terminal."""
 
 
+_SECONDS = 30.0
+"""How often running queries are reported without a terminal."""
+
+
 @contextmanager
-def build_progress(style: OutputStyle) -> Iterator[BuildProgress]:
+def build_progress(style: OutputStyle, seconds: float = _SECONDS) -> Iterator[BuildProgress]:
     shown = BuildProgress(style)
     if not shown.console.is_terminal:
-        yield shown
+        ended = threading.Event()
+        reporter = threading.Thread(target=shown.report_running, args=(ended, seconds), daemon=True)
+        reporter.start()
+        try:
+            yield shown
+        finally:
+            ended.set()
+            reporter.join()
         return
     with shown.progress:
         yield shown
@@ -91,6 +102,17 @@ class BuildProgress:
                     self._compared(event)
                 case Told(diagnostic=diagnostic):
                     self._diagnostic(diagnostic)
+
+    def report_running(self, ended: threading.Event, seconds: float) -> None:
+        """Print a line for everything that runs, again and again; for logs, which have no spinners."""
+        while not ended.wait(seconds):
+            with self._lock:
+                for key, task in self._tasks.items():
+                    shown = self.progress.tasks[self.progress.task_ids.index(task)]
+                    rows = f"{shown.fields['rows']}, " if shown.fields["rows"] else ""
+                    running = f"{time.monotonic() - self._start_times[key]:.0f} s so far"
+                    text = f"{shown.description}: {rows}{running}"
+                    self.console.print(Text.assemble(("·", "bold blue"), " ", text))
 
     def show_unchanged(self, what: str, number: int) -> None:
         """Show how many tests need not run, because they passed and would do the same again."""
