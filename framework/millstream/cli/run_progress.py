@@ -141,11 +141,12 @@ class RunProgress:
             case Failed(query=name, problem=problem, failures=failures, again=again):
                 self._diagnostic(problem)
                 text = f"{name} failed; restarts in {again:g} s"
-                self._say("failed", text, {"query": name, "failures": failures, "again": again})
+                data = {"query": name, "failures": failures, "again": again} | _reason(problem)
+                self._say("failed", text, data)
             case LeftOut(query=name, model=model, problem=problem):
                 self._diagnostic(problem)
                 text = f"{model.partition('.')[2]} is left out of {name}; the others continue"
-                self._say("left_out", text, {"query": name, "model": model})
+                self._say("left_out", text, {"query": name, "model": model} | _reason(problem))
             case Stopped(query=name):
                 self._say("stopped", f"{name} stopped", {"query": name})
             case Told(diagnostic=diagnostic):
@@ -281,3 +282,7 @@ def _table_changes(changes: TableChanges) -> str:
     touched = count(changes.touched, "key") if changes.touched else "all keys"
     stored = ", ".join(f"{rows:,} {kind}" for kind, rows in changes.by_kind.items() if rows)
     return f"{touched} touched, {count(changes.computed, 'row')} computed, {stored or 'nothing stored'}"
+
+
+def _reason(problem: Diagnostic) -> dict[str, Any]:
+    return {"code": problem.code, "message": problem.message, "help": problem.help}

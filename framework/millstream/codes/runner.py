@@ -34,8 +34,11 @@ MS862 A record can't be decoded
     message says where the record is. Fix the producer of such records, or set `skip` or `dead_letter`.
 MS863 A row fails a data test
     A data test with `severity: error`, the default, stops its model before the row is stored; other models
-    continue. Fix the cause of such rows, or choose another severity: `drop`, `dead_letter` or `warn`.
-    `--no-tests` stores them.
+    continue. The message shows up to three rows (the key, and the columns that the test reads), and the
+    record, or the records of the batch if the row comes from several. Fix the cause of such rows, or change
+    the test. To go on without these rows, set its severity to `drop` or `dead_letter`, and back after the
+    next build. A table over tables has the row again then, unless its inputs have changed. `warn` and
+    `--no-tests` store such rows.
 MS864 Records that a query has not read yet are gone
     The topic was deleted and recreated, or its retention deleted records before the query read them. How
     many are missing is unknown. `millstream build --full-refresh` removes rows and state, and starts over

@@ -24,20 +24,23 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
         columns += [RelationColumn(field.name, field.type) for field in format_of(topic.format).columns]
     # A file with errors may declare columns that could not be read.
     is_open = topic.incomplete or topic.location.path in broken
-    key = topic.key.type if topic.key else STRING
     if topic.versions:
         return InputRelation(
             f"source.{topic.id}", with_versions(columns, [topic.key.name] if topic.key else []), is_open
         )
-    columns += [
-        RelationColumn("_key", key, hidden=True),
+    columns += metadata_of(topic)
+    return InputRelation(f"source.{topic.id}", tuple(columns), is_open)
+
+
+def metadata_of(topic: Topic) -> tuple[RelationColumn, ...]:
+    return (
+        RelationColumn("_key", topic.key.type if topic.key else STRING, hidden=True),
         RelationColumn("_topic", STRING, nullable=False, hidden=True),
         RelationColumn("_partition", INT, nullable=False, hidden=True),
         RelationColumn("_offset", BIGINT, nullable=False, hidden=True),
         RelationColumn("_timestamp", TIMESTAMP, nullable=False, hidden=True),
         RelationColumn("_headers", HEADERS, hidden=True),
-    ]
-    return InputRelation(f"source.{topic.id}", tuple(columns), is_open)
+    )
 
 
 def with_versions(columns: Iterable[RelationColumn], keys: Collection[str]) -> tuple[RelationColumn, ...]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 from msgspec import Struct
 
 from millstream.compile.options import only_expression
+from millstream.compile.relations import metadata_of
 from millstream.errors import Diagnostic
 from millstream.expressions import Expression
+from millstream.plan.from_sql.catalog import VERSION_COLUMNS
 from millstream.project.values import Column, Project, Topic
 from millstream.sql.values import InputRelation, Problem, RelationColumn
 from millstream.text import Location
@@ -37,9 +41,7 @@ def _derived(project: Project, topic: Topic, relation: InputRelation, into: Deri
     from millstream.sql.analyze import analyze  # imports sqlglot, which an unchanged project does not need
 
     expressions = {column.name: column for column in topic.columns if column.expression}
-    given = InputRelation(
-        relation.id, tuple(c for c in relation.columns if c.name not in expressions), relation.open
-    )
+    given = InputRelation(relation.id, _of_records(topic, relation, expressions), relation.open)
     columns: list[RelationColumn] = []
     derivations: list[tuple[str, Expression]] = []
     for known in relation.columns:
@@ -60,6 +62,17 @@ def _derived(project: Project, topic: Topic, relation: InputRelation, into: Deri
         )
     into.expressions[topic.id] = tuple(derivations)
     return InputRelation(relation.id, tuple(columns), relation.open)
+
+
+def _of_records(
+    topic: Topic, relation: InputRelation, derived: Collection[str]
+) -> tuple[RelationColumn, ...]:
+    """Return what `from` can read: columns of records, which tables of versions show in part."""
+    columns = tuple(column for column in relation.columns if column.name not in derived)
+    if not topic.versions:
+        return columns
+    times = {column.name for column in VERSION_COLUMNS}
+    return (*(column for column in columns if column.name not in times), *metadata_of(topic))
 
 
 def _wrong_type(column: Column, found: str) -> Diagnostic:

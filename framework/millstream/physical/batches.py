@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, quoted, replace_columns
 from millstream.materialization import Sink
-from millstream.physical.checks import check_rows, counting_sql, sends_dead_letters
+from millstream.physical.checks import check_rows, counting_sql, failing_rows_sql, sends_dead_letters
 from millstream.physical.emit.draft import Draft
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
@@ -34,6 +34,8 @@ class Rows(Struct, frozen=True):
     """The rows have a column `_deleted`."""
     counts_sql: str = ""
     """Counts the rows that fail data tests."""
+    stops_sql: str = ""
+    """Shows the rows that stop the query."""
     dead_letters: str = ""
     """Records of the rows that are sent to dead letters."""
 
@@ -110,19 +112,20 @@ def _delivery(
         draft = as_cte(draft, output.label or node_name(output), ctes, views)
     headers = output.keeps_headers or any(item.name.startswith("headers.") for item in output.extras)
     look = RecordColumns(headers or sends_dead_letters([output]), output.timed)
-    rows, counts_sql, dead_letters = draft, "", ""
+    rows, counts_sql, stops_sql, dead_letters = draft, "", "", ""
     if output.checks or output.observed:
         found = check_rows(draft, output, look)
         rows, counts_sql = found.rows, statement(ctes, counting_sql(draft, output, found, views.of))
+        if stops := failing_rows_sql(draft, output, found, views.of):
+            stops_sql = statement(ctes, stops)
         dead_letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.dead_letters)
     if isinstance(stored, Sink):
         rows = record(rows, output, look)
     else:
         for item in output.extras:
             rows = _deleting(rows, item.expression) if item.name == "delete_when" else rows
-    return Rows(
-        statement(ctes, Select(rows, views.of).text()), rows.deleted is not None, counts_sql, dead_letters
-    )
+    sql = statement(ctes, Select(rows, views.of).text())
+    return Rows(sql, rows.deleted is not None, counts_sql, stops_sql, dead_letters)
 
 
 def _deleting(draft: Draft, when: Expression) -> Draft:

@@ -272,7 +272,7 @@ def _deliveries(
     dead_letters: list[Delivery] = []
     for output, target, each in zip(outputs, targets, rows, strict=True):
         stops = tuple(test_id(check) for check in output.checks if check.severity == "error")
-        found.append(Delivery(target, each.sql, each.deletes, each.counts_sql, stops))
+        found.append(Delivery(target, each.sql, each.deletes, each.counts_sql, stops, each.stops_sql))
         if sends_dead_letters([output]):
             dead_letters.append(
                 Delivery(DeadLetters(output.model, dead_letter_topic(output)), each.dead_letters)

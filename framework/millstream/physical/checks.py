@@ -21,6 +21,16 @@ from millstream.types import BOOLEAN, STRING
 WRONG_ROW = "a data test failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
 
+WRONG_ROW_REMEDY = (
+    "fix what makes such rows, or change the test; to go on without these rows, set its severity to drop or "
+    "dead_letter, and back after the next build"
+)
+
+_LONGEST_VALUE = 80
+"""Characters shown of a value of a failing row."""
+TEST, ROW = "test", "row"
+"""The columns of the SQL that shows failing rows."""
+
 Fate = Literal["rows", "skipped", "dead_letters", "tests"]
 """What happens to the rows that are counted."""
 
@@ -53,9 +63,31 @@ def failure_markers(trunk: Draft, rows: Draft, found: CheckedRows) -> list[Draft
     ]
 
 
-def stop_conditions(found: CheckedRows, model: str, place: str | None) -> list[Expression]:
+def stop_conditions(found: CheckedRows, output: Output, place: str | None) -> list[Expression]:
     """Return conditions that stop the query at a row that fails a test."""
-    return [_stop(wrong, check, model, place) for check, wrong in found.wrong if check.severity == "error"]
+    return [
+        _stop(wrong, check, found.rows, output, place)
+        for check, wrong in found.wrong
+        if check.severity == "error"
+    ]
+
+
+def failing_rows_sql(rows: Draft, output: Output, found: CheckedRows, views: Callable[[str], str]) -> str:
+    """Return SQL that shows the rows which stop the query, by test; empty if no test does that."""
+    shown = [
+        replace(
+            rows,
+            items={
+                TEST: Expression((literal(test_id(check)),), STRING, nullable=False, atomic=True),
+                ROW: Expression(_shown(check, rows, output), STRING, atomic=True),
+            },
+            where=(*rows.where, wrong),
+            deleted=None,
+        )
+        for check, wrong in found.wrong
+        if check.severity == "error"
+    ]
+    return "\nunion all\n".join(Select(each, views).text() for each in shown)
 
 
 def counting_sql(rows: Draft, output: Output, found: CheckedRows, views: Callable[[str], str]) -> str:
@@ -156,11 +188,27 @@ def _time_header(record_rows: Draft) -> tuple[Piece, ...]:
     return (f"named_struct('key', '{TIMESTAMP_HEADER}', 'value', ", *text, "), ")
 
 
-def _stop(wrong: Expression, check: Check, model: str, place: str | None) -> Expression:
+def _stop(wrong: Expression, check: Check, rows: Draft, output: Output, place: str | None) -> Expression:
+    model = output.model.partition(".")[2]
     text_pieces: list[Piece] = [literal(f"{WRONG_ROW}model {model}, test {check.name}")]
     if place is not None:
         at = Ref(RECORD, place)
         for name in ("topic", "partition", "offset"):
             text_pieces += [f", ', {name} ', ", at, f".{name}"]
+    text_pieces += [", ': ', ", *_shown(check, rows, output)]
     pieces = ("if(", *wrong.pieces, ", cast(raise_error(concat(", *text_pieces, ")) as boolean), true)")
     return replace(wrong, pieces=joined(pieces), raises=True, atomic=True)
+
+
+def _shown(check: Check, rows: Draft, output: Output) -> tuple[Piece, ...]:
+    """Return a text of a row: its key, and the columns that a test reads, in one line."""
+    names = [*output.keys, *(ref.column for ref in check.wrong.refs)]
+    pieces: list[Piece] = ["concat(''"]
+    for index, name in enumerate(dict.fromkeys(names)):
+        if (value := rows.items.get(name)) is None:
+            continue
+        label = literal(f"{', ' if index else ''}{name} = ")
+        text: tuple[Piece, ...] = ("try_cast(", *value.pieces, " as string)")
+        cut: tuple[Piece, ...] = ("left(translate(", *text, f", '\\n\\r', '  '), {_LONGEST_VALUE})")
+        pieces += [f", {label}, coalesce(", *cut, ", 'NULL')"]
+    return joined((*pieces, ")"))

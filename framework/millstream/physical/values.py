@@ -183,6 +183,8 @@ class Delivery(Struct, frozen=True):
     """Counts the rows that fail data tests: one row, with a column for each test."""
     stops: tuple[str, ...] = ()
     """The tests that stop the query if a row fails."""
+    stops_sql: str = ""
+    """Shows the rows that fail these: the test, and a text of the row."""
 
 
 class PerBatch(Struct, frozen=True, tag="batch"):

@@ -252,7 +252,7 @@ def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place
         ]
     found = check_rows(rows, output, look, place)
     passed = found.rows
-    if stops := stop_conditions(found, output.model.partition(".")[2], place):
+    if stops := stop_conditions(found, output, place):
         passed = replace(passed, where=(*without_nulls(passed.where), *stops))
     return [
         *failure_markers(base, rows, found),

@@ -37,6 +37,7 @@ from millstream.runner.checkpoints.files import (
     clear_unbegun,
     last_begun,
     last_done,
+    places_of,
     read_record,
     read_up_to,
     records_of,
@@ -197,6 +198,7 @@ class Engine(Struct, frozen=True, eq=False):
             sent_as=record.header,
             exactly_once=exactly_once,
             records=records,
+            places=partial(places_of, self.files, spark),
         )
         return replace(found, checkpoint=spark, stores=stores)
 

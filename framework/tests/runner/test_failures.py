@@ -1,5 +1,6 @@
 """Errors of Spark that no rule knows: what is said of them, and where they were raised."""
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from millstream.errors import MillstreamError
 from millstream.runner.queries.failures import problem_of
 
 JAVA = "[STREAM_FAILED] Query failed: org.apache.spark.api.python.PythonException: "
@@ -73,3 +75,68 @@ def test_a_compacted_topic_refuses_records_without_a_key(shop, spark, keys, said
         "leave out rows whose key is NULL, or give them a key with coalesce",
     )
     assert said in found.message
+
+
+PLAN = """[PLAN_VALIDATION_FAILED_RULE_IN_BATCH] Rule X in batch Y generated an invalid plan: Project
+ +- Filter raise_error(USER_RAISED_EXCEPTION, concat('a data test failed: model m, test t', 'bad record: topic t, partition 0, offset 1: x',
+    '[DIVIDE_BY_ZERO] Division by zero', 'a function failed: f(): x', 'No space left on device', 'UnknownTopicOrPartition')) SQLSTATE: XXKD0"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAN,
+        f"[STREAM_FAILED] Query [id = 1] terminated with exception: {PLAN}",
+        f"[STREAM_FAILED] it failed\nCaused by: org.apache.spark.SparkException: {PLAN}",
+        PLAN.replace("PLAN_VALIDATION_FAILED_RULE_IN_BATCH", "INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND"),
+    ],
+)
+def test_words_of_a_plan_are_not_why_something_failed(text):
+    assert problem_of("plain", PySparkException(text), "spark.log").code == "MS860"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("raise_error('a data test failed: model m, test t: id = 1')", "MS863"),
+        ("raise_error('bad record: topic t, partition 0, offset 1: no JSON')", "MS862"),
+        ("raise_error('a function failed: model m, topic t, partition 0, offset 1: f(): no')", "MS861"),
+        ("cast(v as int)", "MS868"),
+        ("1 div (length(v) - length(v))", "MS868"),
+        # The words stand in the SQL that Spark quotes, and nothing raises them.
+        ("concat(cast(v as int), 'a data test failed: model m, test t')", "MS868"),
+    ],
+)
+def test_an_error_of_a_row_is_classified_by_its_condition(spark, sql, code):
+    rows = spark.sql(f"select {sql} as x from (select concat('x', id) as v from range(1))")
+    with pytest.raises((PySparkException, Py4JJavaError)) as raised:
+        rows.write.format("noop").mode("overwrite").save()
+    assert problem_of("plain", raised.value, "spark.log").code == code
+
+
+def test_an_internal_error_is_the_failure_of_its_query():
+    try:
+        {}["_timestamp"]
+    except KeyError as error:
+        problem = problem_of("plain", error, "spark.log")
+    assert problem.code == "MS900"
+    assert "KeyError: '_timestamp' (test_failures.py:" in problem.message
+
+
+def test_every_exception_of_the_package_is_reported_as_a_failure():
+    """Whatever a batch raises is a diagnostic: of the project, of Spark, or an internal error."""
+    classes = {
+        value
+        for module in list(sys.modules.values())
+        if module.__name__.startswith("millstream.")
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == module.__name__
+    }
+    assert classes
+    for each in classes - {MillstreamError}:
+        if issubclass(each, OSError):
+            continue  # an error of the machine, whose text says what is wrong
+        raised = type(
+            each.__name__, (each,), {"__str__": lambda _: "it failed", "__module__": each.__module__}
+        )
+        assert problem_of("plain", raised.__new__(raised), "spark.log").code == "MS900", each

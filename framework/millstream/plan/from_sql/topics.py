@@ -34,6 +34,10 @@ from millstream.types import BOOLEAN, Field, Row
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     """Return a source as its readers see it, with metadata columns at the end."""
     read = tuple(dict.fromkeys((*metadata, *(READ if topic.deduplicate else ()))))
+    derived = dict(topic.derived)
+    # Derived columns may read metadata that no reader asks for, as those of a reference topic.
+    sources = {ref.column for expression in derived.values() for ref in expression.refs}
+    decoded = (*read, *(name for name in METADATA if name in sources and name not in read))
     label = "" if topic.deduplicate else topic.name
     node: Node = Decode(
         input=TopicScan(
@@ -49,13 +53,12 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
         key=topic.key,
         key_type=topic.key_type,
         key_format=topic.key_format,
-        metadata=read,
+        metadata=decoded,
         on_bad_record=topic.on_bad_record,
         unique_by=topic.unique_by,
         label="" if topic.derived or topic.watermark else label,
     )
-    if topic.derived:
-        derived = dict(topic.derived)
+    if derived:
         plain = {c.name: c.expression for c in node.columns}
         names = [*topic.order, *read]
         items = tuple(Item(name, derived.get(name) or plain[name]) for name in names)

@@ -135,6 +135,23 @@ def records_of(files: Files, spark: str, batch: int) -> int | None:
     )
 
 
+def places_of(files: Files, spark: str, batch: int) -> str:
+    """Return which records a batch reads, as text; empty if it reads no topic."""
+    before, ends = (read_up_to(files, spark, each) for each in (batch - 1, batch))
+    return ", ".join(
+        f"topic {topic}, partition {number}, {_span((before or {}).get(topic, {}).get(number), end)}"
+        for topic, offsets in (ends or {}).items()
+        for number, end in sorted(offsets.items())
+        if end > (before or {}).get(topic, {}).get(number, 0)
+    )
+
+
+def _span(first: int | None, end: int) -> str:
+    if first is None:
+        return f"offsets up to {end - 1}"
+    return f"offset {first}" if first == end - 1 else f"offsets {first} to {end - 1}"
+
+
 def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
     """Limit a planned batch to some offsets."""
     path = f"{spark}/offsets/{batch}"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -213,7 +212,7 @@ def _run(
         try:
             outcome = _once(running, query, stages, started, left_out, applied, tried, shared)
             break
-        except (MillstreamError, PySparkException, Py4JError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 -- whatever fails in a query, the others go on
             if shared is not None:
                 shared.part()
             if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
@@ -272,7 +271,7 @@ def _once(
     try:
         watch(streaming, tried.seen, lambda rows: running.tell(Going(query.name, rows)))
     except PySparkException:
-        if context.stores.raised:
+        if context.stores.raised:  # Spark passes on only its text
             raise context.stores.raised[-1] from None
         raise
     finally:

@@ -12,11 +12,9 @@ from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 
 from millstream.deployment.records import Offsets, Record
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import Diagnostic
 from millstream.physical.commands import full_refresh
 from millstream.physical.values import PerBatch, Query
 from millstream.runner.checkpoints import files as checkpoints
@@ -113,7 +111,7 @@ def _run(
         context = replace(context, stores=replace(context.stores, exactly_once=sender.repeating(0)))
     try:
         run_once(running.spark, alone, context, ranges)
-    except (MillstreamError, PySparkException, Py4JError) as error:
+    except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
         running.tell(Setup(stage, done=True))
         if len(models) == 1:
             return {models[0]: running.problem(alone, error)}

@@ -134,7 +134,10 @@ class _StopAfterPlanning:
 def _plan_first_batch(running: Engine, rebuilt_query: Query, context: QueryContext) -> None:
     """Let Spark plan the offsets of the first batch without running it."""
     stores = replace(context.stores, turn=_StopAfterPlanning())
-    streaming = start(running.spark, rebuilt_query, replace(context, stores=stores), availableNow=True)
+    try:
+        streaming = start(running.spark, rebuilt_query, replace(context, stores=stores), availableNow=True)
+    except _PlannedError:
+        return  # a table over tables begins with a batch of its own
     try:
         streaming.awaitTermination()
     except StreamingQueryException as error:

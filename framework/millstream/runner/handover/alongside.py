@@ -64,9 +64,7 @@ class Alongside:
         self._writers = writers_of(live, query)
         self._streaming, self._raised = self._started(compare, applied)
 
-    def _started(
-        self, compare: Compare | None, applied: Applied
-    ) -> tuple[StreamingQuery, list[MillstreamError]]:
+    def _started(self, compare: Compare | None, applied: Applied) -> tuple[StreamingQuery, list[Exception]]:
         running, query = self._running, self.query
         prepared, context = begin(running, query, applied.id, held=True)
         if compare is not None:
@@ -168,9 +166,7 @@ class Alongside:
             raise self._error()
 
     def _error(self) -> MillstreamError:
-        if self._raised:
-            return self._raised[-1]
-        error = self._streaming.exception()
+        error = self._raised[-1] if self._raised else self._streaming.exception()
         assert error is not None, f"the new version of {self.query.name} was stopped"
         return MillstreamError(self._running.problem(self.query, error))
 

@@ -109,8 +109,8 @@ class SupervisedQuery:
         self._times = BatchTimes()
         self._noted = 0.0
         self._left_out: set[str] = set()
-        self._raised: list[MillstreamError] = []
-        """Errors that refused its batches."""
+        self._raised: list[Exception] = []
+        """Errors of its batches."""
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
         self._after: list[SupervisedQuery] = []
 

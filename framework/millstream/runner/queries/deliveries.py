@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millstream.errors import MillstreamError
 from millstream.materialization import BATCH
 from millstream.physical.values import (
     DeadLetters,
@@ -28,7 +27,7 @@ from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.record_sink import RecordRows, Records, header
 from millstream.runner.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.runner.queries.small_batches import MOST, Interpretation, evaluated, planned_small
-from millstream.stores.spark import Batch
+from millstream.stores.spark import MAINTAINED, Batch
 
 
 class Stores(Struct, frozen=True):
@@ -63,8 +62,10 @@ class Stores(Struct, frozen=True):
     """Limits simultaneous batches; None for no limit."""
     ended: Callable[[int, float], None] | None = None
     """Called after a batch, with its records and the seconds of its work."""
-    raised: list[MillstreamError] = field(default_factory=list)
-    """Errors that refused a batch, since Spark passes on only their text."""
+    places: Callable[[int], str] = lambda _: ""
+    """Which records a batch reads, by its number, as text."""
+    raised: list[Exception] = field(default_factory=list)
+    """Errors of batches, since Spark passes on only their text."""
     counted: CountsByBatch = field(default_factory=CountsByBatch)
 
 
@@ -99,7 +100,9 @@ def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, s
     tables = [each for each in delivery.deliveries if _written_as(each.target) == "row"]
     sinks = [each for each in delivery.deliveries if _written_as(each.target) == "record"]
     rows.createOrReplaceTempView(delivery.view)
-    stores.counted.add(number, run_row_checks(rows, delivery.deliveries))
+    places = stores.places(number)
+    checked = run_row_checks(rows, delivery.deliveries, places, kept=stores.identity == MAINTAINED)
+    stores.counted.add(number, checked)
     for each in tables:
         _store(rows, each, stores, number, small=small)
     if stores.check is not None:
@@ -130,7 +133,7 @@ def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[
             began = time.monotonic()
             try:
                 work(batch, number)
-            except MillstreamError as error:
+            except Exception as error:
                 stores.raised.append(error)
                 raise
         if (records := stores.records(number)) is not None:

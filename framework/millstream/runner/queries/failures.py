@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.checks import WRONG_ROW
+from millstream.physical.checks import WRONG_ROW, WRONG_ROW_REMEDY
 from millstream.runner.python.dead_workers import functions_of_dead_workers
 from millstream.runner.python.worker import FAILED
+from millstream.runner.queries.causes import RAISED, Cause, causes_of
 from millstream.text import Location
 
 _LONGEST = 600
@@ -24,6 +28,13 @@ class _KnownFailure(NamedTuple):
     pattern: re.Pattern[str]
     message: Callable[[re.Match[str]], str]
     remedy: str
+    raised: bool = False
+    """Only `raise_error` raises it."""
+
+    def search(self, causes: Iterable[Cause]) -> re.Match[str] | None:
+        """Find what a cause says of it; what only stands in a plan is none."""
+        texts = (each.text for each in causes if not self.raised or each.condition == RAISED)
+        return next((match for text in texts if (match := self.pattern.search(text))), None)
 
 
 def _died(_: re.Match[str]) -> str:
@@ -64,13 +75,15 @@ _KNOWN = (
         "MS863",
         re.compile(re.escape(WRONG_ROW) + r"(model [^\n]*?)" + _END),
         lambda match: f"a row fails a data test: {_first(match)}",
-        "fix the model, or set the test's severity to drop, dead_letter or warn",
+        WRONG_ROW_REMEDY,
+        raised=True,
     ),
     _KnownFailure(
         "MS862",
         re.compile(r"(bad record: topic \S+, partition \d+, offset \d+: [^\n]*?)" + _END),
         _first,
         "fix the producer of these records, or set on_bad_record: skip or dead_letter for the source",
+        raised=True,
     ),
     _KnownFailure(
         "MS892",
@@ -204,12 +217,30 @@ def problem_of(
     """Return why something failed; `who` names its outputs."""
     if isinstance(error, MillstreamError):
         return error.diagnostics[0]
-    text = str(error)
+    causes = [cause for cause in causes_of(error) if not cause.is_planning]
     for known in _KNOWN:
-        if match := known.pattern.search(text):
+        if match := known.search(causes):
             place = target_location if known.code in _OF_TARGET else None
             return Diagnostic(known.code, f"{who}: {known.message(match)}", place, known.remedy)
+    text = str(error)
+    if type(error).__module__.startswith(_OURS) and not isinstance(error, OSError):
+        return _internal(who, error)
     return Diagnostic("MS860", f"{who}: {_shortest(text)}{_in_python(text)}", None, f"see Spark's log: {log}")
+
+
+_OURS = ("builtins", "millstream.")
+"""Modules whose exceptions nobody outside of Millstream raises here."""
+
+
+def _internal(who: str, error: BaseException) -> Diagnostic:
+    """Return an internal error as the failure of a query: the others go on."""
+    if os.environ.get("MILLSTREAM_TRACEBACK"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    message = f"{who}: internal error in Millstream: {type(error).__name__}: {error}{where}"
+    remedy = "set MILLSTREAM_TRACEBACK=1 to see the traceback, and report it"
+    return Diagnostic("MS900", message, None, remedy)
 
 
 @contextmanager

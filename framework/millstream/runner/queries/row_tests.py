@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType
 
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
-from millstream.physical.checks import WRONG_ROW, count_name
+from millstream.physical.checks import ROW, TEST, WRONG_ROW_REMEDY, count_name
 from millstream.physical.values import DeadLetters, Delivery
 from millstream.results import TableChanges
 from millstream.runner.queries.counts import (
@@ -28,9 +29,13 @@ from millstream.runner.queries.counts import (
 )
 from millstream.runner.queries.results import Counts
 
-
-class WrongRowError(Exception):
-    """A row fails a data test with severity `error`."""
+_MOST_SHOWN = 3
+"""Failing rows that an error shows."""
+_KEPT_REMEDY = (
+    "fix the rows that it is computed from, or change the test; severity drop or dead_letter keeps such rows "
+    "out of the table for as long as the test has it"
+)
+"""For tables over tables: a row that is kept out once is computed again."""
 
 
 CHANGES = "changes"
@@ -100,21 +105,37 @@ def _only_counts(found: Mapping[str, Any]) -> Mapping[str, int]:
     return numbers_of([{name: n for name, n in found.items() if not name.startswith(f"{CHANGES} ")}])
 
 
-def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, Any]:
-    """Run all row checks of a batch, before any of it is stored, and observe them."""
-    found: dict[str, Any] = {}
+def run_row_checks(
+    batch: DataFrame, deliveries: Iterable[Delivery], places: str = "", *, kept: bool = False
+) -> dict[str, Any]:
+    """Run all row checks of a batch, before any of it is stored, and observe them.
+
+    `places` says which records the batch reads; a table over tables is `kept` equal to its SQL.
+    """
+    observed: dict[str, Any] = {}
     checked = [each for each in deliveries if each.counts_sql]
     frames = [batch.sparkSession.sql(each.counts_sql) for each in checked]
-    for each, numbers in zip(checked, _counted(frames), strict=True):
-        assert not isinstance(each.target, DeadLetters)
-        model = each.target.model.partition(".")[2]
-        for test in each.stops:
+    for delivery, numbers in zip(checked, _counted(frames), strict=True):
+        for test in delivery.stops:
             if number := numbers.pop(count_name("tests", test)):
-                name = test.partition(".")[2]
-                rows = "1 row" if number == 1 else f"{number:,} rows"
-                raise WrongRowError(f"{WRONG_ROW}model {model}, test {name}, {rows} of a batch")
-        found |= numbers
-    return found
+                raise MillstreamError(_failed(batch, delivery, test, number, places, kept=kept))
+        observed |= numbers
+    return observed
+
+
+def _failed(
+    batch: DataFrame, delivery: Delivery, test: str, number: int, places: str, *, kept: bool
+) -> Diagnostic:
+    """Return which rows fail a test, and how to go on."""
+    assert not isinstance(delivery.target, DeadLetters)
+    model, name = delivery.target.model.partition(".")[2], test.partition(".")[2]
+    rows = batch.sparkSession.sql(delivery.stops_sql).where(f.col(TEST) == test)
+    shown = sorted(row[ROW] for row in rows.limit(_MOST_SHOWN).collect())
+    more = f"; and {number - len(shown):,} more" if number > len(shown) else ""
+    start = "a row fails" if number == 1 else f"{number:,} rows fail"
+    among = f"; the batch reads {places}" if places else ""
+    message = f"{start} a data test: model {model}, test {name}: {'; '.join(shown)}{more}{among}"
+    return Diagnostic("MS863", message, None, _KEPT_REMEDY if kept else WRONG_ROW_REMEDY)
 
 
 def _counted(frames: Sequence[DataFrame]) -> Iterator[dict[str, Any]]:

@@ -192,6 +192,7 @@ class Keeping(Struct, frozen=True, eq=False):
             identity=MAINTAINED,
             again=None,
             records=lambda _: None,
+            places=lambda _: "",
             distinct=True,
             counted=own,
         )

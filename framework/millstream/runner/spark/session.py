@@ -38,6 +38,14 @@ _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXTENSIONS = "spark.sql.extensions"
 _REDACTED = "spark.redaction.regex"
 
+_SWITCHED_OFF = (
+    # It would compute the records of a fan-out twice: once to see whether there are any.
+    "InferFiltersFromGenerate",
+    # For a new predicate, it goes back to the plan that a shared CTE had before columns of others were
+    # pruned, which is invalid. Millstream's own rules leave it nothing to do.
+    "PushdownPredicatesAndPruneColumnsForCTEDef",
+)
+
 _ALWAYS = {
     # It has no login, and shows settings, plans and the environment to everybody who reaches the driver.
     "spark.ui.enabled": "false",
@@ -53,8 +61,7 @@ _ALWAYS = {
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
     # Spark's default, 96 bits, is read by others as nanoseconds, which end in the year 2262.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # This rule would compute the records of a fan-out twice: once to see whether there are any.
-    _EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
+    _EXCLUDED: ",".join(f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SWITCHED_OFF),
     # Spark shows options in plans and logs; its default pattern doesn't cover Kafka's logins.
     _REDACTED: "(?i)secret|password|token|credential|access[.]?key|jaas",
     "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
