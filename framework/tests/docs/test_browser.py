@@ -545,6 +545,19 @@ def test_a_small_screen_needs_no_scrolling_sideways(browser: Browser, example_si
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
 
 
+def test_a_toolbar_that_goes_on_sideways_fades_there_and_shows_its_end(browser: Browser, example_site: Path):
+    with watched(browser, example_site) as found:
+        found.page.set_viewport_size({"width": 390, "height": 800})
+        page = found.open("#/lineage")
+        tools = page.locator(".tools")
+        hidden = tools.evaluate("each => each.scrollWidth - each.clientWidth")
+        assert hidden > 0
+        assert "linear-gradient" in tools.evaluate("each => getComputedStyle(each).maskImage")
+        tools.evaluate("each => each.scrollTo(each.scrollWidth, 0)")
+        last = tools.locator("label").last.bounding_box()
+        assert last["x"] + last["width"] <= 390 - 40, "the last control is not faded at the end"
+
+
 def test_the_page_runs_no_script_but_its_own(shop: Watched):
     page = shop.open()
     policy = page.locator("meta[http-equiv]").get_attribute("content")
