@@ -6,7 +6,7 @@ from support.shops import PROFILES, UNOPTIMIZED, Shop
 
 from millstream.compile import compile_project
 from millstream.physical.verdict import verdict
-from millstream.plan.nodes import RECORD_TIME, Aggregate, Output, Project
+from millstream.plan.nodes import RECORD_TIME, Aggregate, Output, Project, TopicScan
 from millstream.topology import compiled_topology, physical_of
 
 EVENTS = "from {{ source('web', 'events') }}"
@@ -212,3 +212,24 @@ def test_only_a_state_that_has_the_time_does_not_fit(tmp_path, options, sql, rea
     # Without rules, a join has all columns of both sides, and Spark refuses its older state.
     rebuilds = reasons and not (reasons == JOINED and profiles == UNOPTIMIZED)
     assert decided.kind == ("rebuild" if rebuilds else "same"), decided
+
+
+@pytest.mark.parametrize(
+    ("options", "bypassed"),
+    [
+        ("", True),
+        ("timestamp='at', ", False),
+        ("timestamp='processing_time', ", False),
+        ("topic_config={'message.timestamp.type': 'LogAppendTime'}, ", False),
+    ],
+)
+def test_rows_are_taken_before_they_are_written_only_if_they_have_the_time_of_their_records(
+    tmp_path, options, bypassed
+):
+    first = f"{{{{ config(materialized='sink', {options}key='id') }}}} select id, kind, at {EVENTS}"
+    second = (
+        "{{ config(materialized='sink', key='id') }} select id, upper(kind) as kind from {{ ref('first') }}"
+    )
+    plan = compiled_topology(compiled(tmp_path, first=first, second=second)).optimized.plan
+    read = {node.topic for node in plan.order if isinstance(node, TopicScan)}
+    assert read == ({"events"} if bypassed else {"events", "first"})
