@@ -101,7 +101,10 @@ def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> 
         why = [f"`{each.id.partition('.')[2]}` {each.what[0]}" for each in edits if each.what]
         if not why:
             columns = [f"`{c.name}`" for c in node.columns if c.kind == "meaning"]
-            why = [f"different values of {', '.join(_first(columns, 3))}"]
+            shared = {c.because for c in node.columns if c.kind == "meaning"}
+            all_alike = node.rows and len(columns) > 1 and len(shared) == 1
+            changed = "all columns" if all_alike else ", ".join(_first(columns, 3))
+            why = [f"different values of {changed}"]
         by_reason.setdefault("; ".join(_first(why, 2)), []).append(node)
     for reason, listed in by_reason.items():
         yield Line(None, _outputs(each.stored for each in listed), reason)
