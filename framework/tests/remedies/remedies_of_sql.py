@@ -96,5 +96,10 @@ SQL_CASES = [
     case("MS437", "at at time zone 'UTC'", "use a function of Spark SQL: from_utc_timestamp(at, 'UTC')", f"select at at time zone 'UTC' as x {E}", "at at time zone 'UTC'", "from_utc_timestamp(at, 'UTC')"),
     case("MS437", "amount > any (select 1 from ", "compare with a value: (select max(…) from …)", f"select type {E} where amount > any (select 1 from {PRODUCTS})", "any (select 1", "(select max(1)"),
     case("MS437", "amount >> 1", "write shiftright(…, …), or shiftrightunsigned for >>>", f"select amount >> 1 as x {E}", "amount >> 1", "shiftright(amount, 1)"),
+    case("MS440", "lag", "add ORDER BY to OVER (…)", f"select lag(category) over (partition by product_id) as x from {PRODUCTS}", "product_id)", "product_id order by category)"),
+    case("MS441", "limit", "write a number, such as 100", f"select product_id from {PRODUCTS} limit product_id", "limit product_id", "limit 100"),
+    case("MS442", "p", "repeat its expression, or compute it in a subquery or CTE", f"select product_id as p, max(category) over (order by p) as x from {PRODUCTS}", "order by p)", "order by product_id)"),
+    case("MS443", "p.category", "join the relations, and aggregate the rows of the join", f"select p.product_id, (select max(concat(q.category, p.category)) from {PRODUCTS} as q) as x from {PRODUCTS} as p", f"(select max(concat(q.category, p.category)) from {PRODUCTS} as q) as x from {PRODUCTS} as p", f"max(concat(q.category, p.category)) as x from {PRODUCTS} as p cross join {PRODUCTS} as q group by p.product_id"),
+    case("MS444", "z(a", "name each column once, or remove the list", f"select a from (select product_id, category from {PRODUCTS}) as z(a)", "z(a)", "z(a, b)"),
 ]  # fmt: skip
 CASES = {f"{each.code} {each.sql}": each for each in SQL_CASES}
