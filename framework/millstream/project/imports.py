@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.errors import Diagnostic
 from millstream.project.digests import Digests
 from millstream.project.effects import Effect, Effects
 from millstream.project.python_module import Def, parse_module
@@ -124,8 +125,10 @@ def _name(called: ast.expr) -> str:
     return ""
 
 
-def with_imports(functions: Mapping[str, Function], root: Path) -> tuple[dict[str, Function], Imported]:
-    """Return functions whose digests cover what they import, and all that they import."""
+def with_imports(
+    functions: Mapping[str, Function], root: Path
+) -> tuple[dict[str, Function], Imported, list[Diagnostic]]:
+    """Return functions whose digests cover what they import, all that they import, and its syntax errors."""
     files: dict[str, str] = {}
     libraries: dict[str, str] = {}
     found: dict[str, Function] = {}
@@ -139,7 +142,7 @@ def with_imports(functions: Mapping[str, Function], root: Path) -> tuple[dict[st
         found[name] = replace(function, digest=digest, libraries=versions, effect=effect)
         files |= {path: _digest(_bytes(root / path)) for path in reached.files}
         libraries |= versions
-    return found, Imported(files, libraries)
+    return found, Imported(files, libraries), modules.problems
 
 
 def paths_reached(root: Path, file: Path) -> Iterator[str]:
@@ -180,6 +183,8 @@ class _Modules:
         self._folders = (*_SOURCES, *sorted(folders))
         self._parsed: dict[str, tuple[Digests | None, str]] = {}
         self._effects_of: dict[str, list[tuple[ast.stmt, Effect]]] = {}
+        self.problems: list[Diagnostic] = []
+        """Why modules can't be parsed."""
 
     def of_function(self, function: Function) -> _Reached:
         return self._reached(function.imports, function.path, self._mode(function))
@@ -278,7 +283,8 @@ class _Modules:
     def _parse(self, path: str) -> tuple[Digests | None, str]:
         if path not in self._parsed:
             data = _bytes(self._root / path)
-            module, _ = parse_module(Text(path, data.decode(errors="replace")))
+            module, problems = parse_module(Text(path, data.decode(errors="replace")))
+            self.problems += problems
             self._parsed[path] = (Digests(module) if module is not None else None, _digest(data))
         return self._parsed[path]
 

@@ -56,7 +56,8 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
         for expression in having:
             check_grouped(expression)
     elif where:
-        _check_generators(relations)
+        listed = sum(each.listed for each in scope.joined)
+        _check_generators(relations[len(relations) - listed :])
     start, stop = source.span(regions["all"])
     windows = tuple(windows_of(source, marks, scope, groups.reader if groups else reader))
     if groups is not None:

@@ -6,6 +6,7 @@ import pytest
 from support.shops import Shop
 
 from millstream.compile import compile_project
+from millstream.errors import MillstreamError
 from millstream.project.load import load_project
 
 FUNCTION = """
@@ -44,9 +45,17 @@ FILES = {
 }
 
 
+class Files(Shop):
+    def write(self, path, text):
+        """Write a file with its indentation."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
 @pytest.fixture
 def shop(tmp_path):
-    made = Shop(tmp_path, "")
+    made = Files(tmp_path, "")
     for path, text in FILES.items():
         made.write(path, text)
     return made
@@ -162,4 +171,18 @@ def test_imports_that_may_work_are_not(shop, tmp_path, monkeypatch, statement):
     (shop.root / "rates/star.py").write_text("from numpy import *\n")
     (shop.root / "tests").mkdir(exist_ok=True)
     (shop.root / "macros/late.py").write_text(f"def late() -> int:\n    {statement}\n    return 1\n")
+    assert compile_project(shop.root).diagnostics == ()
+
+
+@pytest.mark.parametrize("path", ["rates/late.py", "rates/asia.py", "rates/common.py", "rates/__init__.py"])
+def test_a_syntax_error_in_an_imported_module_is_found(shop, path):
+    shop.write(path, "def shift(:\n    return 1\n")
+    (problem,) = compile_project(shop.root).diagnostics
+    assert (problem.code, problem.location.path, problem.location.line) == ("MS310", path, 1)
+    with pytest.raises(MillstreamError, match="Python syntax error"):
+        load_project(shop.root, None, None, None)
+
+
+def test_a_syntax_error_in_a_module_that_nothing_imports_is_none(shop):
+    shop.write("rates/other.py", "def shift(:\n")
     assert compile_project(shop.root).diagnostics == ()

@@ -28,6 +28,11 @@ FUNCTIONS = """
     def share(value: float) -> float:
         return 1 / value
 
+    def halves(value: float) -> Iterator[int]:
+        while value >= 1:
+            yield int(value)
+            value /= 2
+
     def growing(key: str, rows: Iterator[Event], state: State) -> Iterator[float]:
         for row in rows:
             state.total += row.value
@@ -66,6 +71,15 @@ def test_a_model_that_reads_a_sink_is_computed_from_the_source(events, compute):
     found = compute("named", "passed")
     assert found.columns == ("id", "part", "name")
     assert sorted(found.rows) == [(3, 1 / 3, "two"), (4, 0.25, "one"), (5, 0.2, "two"), (6, 1 / 6, "one")]
+
+
+@pytest.mark.parametrize(
+    "rows", ["lateral view halves(e.value) h as half", ", lateral halves(e.value) as h(half)"]
+)
+def test_a_function_that_yields_plain_values(events, compute, rows):
+    events.model("halved", f"select e.id, half {EVENTS}{rows if rows[0] == ',' else ' ' + rows} where id >= 5")
+    found = compute("halved")
+    assert sorted(found.rows) == [(5, 1), (5, 2), (5, 5), (6, 1), (6, 3), (6, 6)]
 
 
 def test_the_newest_rows_by_event_time(events, compute):

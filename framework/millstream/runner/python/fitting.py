@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
 
+_YIELDING = frozenset((Iterator, Iterable, Generator))
 Fit = Callable[[Any], Any]
 """Returns a value for Arrow; raises `UnfitError`."""
 _SHOWN = 80
@@ -71,9 +72,18 @@ def fit_of(arrow: Any, hint: Any = _NO_HINT, *, may_lack: bool = False) -> Fit:
 
 def fit_of_rows(arrow: Any, hint: Any) -> Fit:
     """Return the check of rows for a struct of Arrow; a hint without fields is that of its only column."""
+    return fit_of(arrow if _has_fields(hint) else arrow[0].type, hint)
+
+
+def _has_fields(hint: Any) -> bool:
     bare, _ = _bare(hint)
-    fields = dataclasses.is_dataclass(bare) or hasattr(bare, "_fields") or typing.is_typeddict(bare)
-    return fit_of(arrow if fields else arrow[0].type, hint)
+    return dataclasses.is_dataclass(bare) or hasattr(bare, "_fields") or typing.is_typeddict(bare)
+
+
+def _only_field(arrow: Any, hint: Any) -> Fit:
+    """Return the check of values that a function yields, each of which becomes a struct of one field."""
+    name, fit = arrow[0].name, fit_of(arrow[0].type, hint)
+    return lambda value: {name: fit(value)}
 
 
 def is_optional(hint: Any) -> bool:
@@ -108,7 +118,11 @@ def _check(arrow: Any, hint: Any) -> Fit:
         key, item = inner if len(inner) == 2 else (_NO_HINT, _NO_HINT)
         return _mapping(arrow, fit_of(arrow.key_type, key), fit_of(arrow.item_type, item))
     if pa.types.is_list(arrow):
-        return _listing(arrow, fit_of(arrow.value_type, inner[0] if inner else _NO_HINT))
+        element = inner[0] if inner else _NO_HINT
+        if typing.get_origin(hint) in _YIELDING and pa.types.is_struct(arrow.value_type):
+            plain = element is not _NO_HINT and not _has_fields(element)
+            return _listing(arrow, (_only_field if plain else fit_of)(arrow.value_type, element))
+        return _listing(arrow, fit_of(arrow.value_type, element))
     for known, accepted in _SCALARS.items():
         if getattr(pa.types, known)(arrow):
             return _scalar(arrow, accepted)
