@@ -94,7 +94,9 @@ def named(sql: str) -> str:
     """Give the columns of the outermost SELECT names, and the query a table if it reads none."""
     tokens = tokens_of(sql)
     levels = _levels(tokens)
-    first = next((i for i, t in enumerate(tokens) if t.token_type is TokenType.SELECT and not levels[i]), None)
+    first = next(
+        (i for i, t in enumerate(tokens) if t.token_type is TokenType.SELECT and not levels[i]), None
+    )
     if first is None:
         return sql
     start = first + 1
@@ -136,9 +138,15 @@ def without_order(sql: str) -> str:
     """Leave out an ORDER BY of the whole query that no LIMIT follows: tables have no order."""
     tokens = tokens_of(sql)
     levels = _levels(tokens)
-    order = [i for i, t in enumerate(tokens) if not levels[i] and t.token_type in {TokenType.ORDER_BY, TokenType.SORT_BY}]
+    order = [
+        i
+        for i, t in enumerate(tokens)
+        if not levels[i] and t.token_type in {TokenType.ORDER_BY, TokenType.SORT_BY}
+    ]
     later = {TokenType.LIMIT, TokenType.OFFSET, TokenType.UNION, TokenType.WINDOW}
-    if not order or any(tokens[i].token_type in later and not levels[i] for i in range(order[0], len(tokens))):
+    if not order or any(
+        tokens[i].token_type in later and not levels[i] for i in range(order[0], len(tokens))
+    ):
         return sql
     return sql[: tokens[order[0]].start].rstrip()
 
@@ -171,7 +179,9 @@ def reads(sql: str, names: Collection[str]) -> Iterator[tuple[Token, str]]:
         elif kind in _ENDS or kind in {TokenType.SELECT, TokenType.ON, TokenType.USING}:
             clauses[-1] = False
         before = tokens[index - 1].token_type
-        named_here = before in _BEFORE_TABLES or (clauses[-1] and before in {TokenType.COMMA, TokenType.L_PAREN})
+        named_here = before in _BEFORE_TABLES or (
+            clauses[-1] and before in {TokenType.COMMA, TokenType.L_PAREN}
+        )
         name = token.text.lower()
         if named_here and name in names and name not in hidden:
             yield token, name

@@ -6,13 +6,25 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import sqlglot
-from public.cases import ONE, Case, Query, Table, named, replaced, statements, tokens_of, with_refs, without_order
 from sqlglot.tokens import TokenType
 
-_VIEW = re.compile(r"create\s+(?:or\s+replace\s+)?(?:global\s+)?(?:temp(?:orary)?\s+)?view\s+([\w.\-]+)\s*(?:\(.*?\)\s*)?as\s", re.I | re.S)
-_TABLE = re.compile(r"create\s+(?:or\s+replace\s+)?table\s+(?:if\s+not\s+exists\s+)?([\w.\-]+)\s*\(", re.I)
-_INSERT = re.compile(r"insert\s+into\s+(?:table\s+)?([\w.\-]+)\s*(?:\(([^()]*)\)\s*)?values", re.I)
+from public.cases import (
+    ONE,
+    Case,
+    Query,
+    Table,
+    statements,
+    tokens_of,
+)
+
+_VIEW = re.compile(
+    r"create\s+(?:or\s+replace\s+)?(?:global\s+)?(?:temp(?:orary)?\s+)?view\s+([\w.\-]+)\s*(?:\(.*?\)\s*)?as\s",
+    re.IGNORECASE | re.DOTALL,
+)
+_TABLE = re.compile(
+    r"create\s+(?:or\s+replace\s+)?table\s+(?:if\s+not\s+exists\s+)?([\w.\-]+)\s*\(", re.IGNORECASE
+)
+_INSERT = re.compile(r"insert\s+into\s+(?:table\s+)?([\w.\-]+)\s*(?:\(([^()]*)\)\s*)?values", re.IGNORECASE)
 
 
 def cases(folder: Path) -> Iterator[Case]:
@@ -22,7 +34,9 @@ def cases(folder: Path) -> Iterator[Case]:
         schema, data = (Path(f"{stem}{mark}{part}.sql") for part in ("schema", "data"))
         result = Path(f"{stem}{mark}result")
         name = identifier(Path(stem).name)
-        tables = _tables(schema.read_text() if schema.exists() else "", data.read_text() if data.exists() else "")
+        tables = _tables(
+            schema.read_text() if schema.exists() else "", data.read_text() if data.exists() else ""
+        )
         queries = tuple(_queries(query.read_text()))
         if queries:
             expected = tuple(result.read_text().splitlines()) if result.exists() else None
@@ -41,7 +55,7 @@ def _queries(sql: str) -> Iterator[Query]:
     for number, statement in enumerate(statements(sql)):
         view = _VIEW.match(statement)
         text = statement[view.end() :] if view else statement
-        if re.match(r"\(*\s*(select|with|values|from|table)\b", text, re.I):
+        if re.match(r"\(*\s*(select|with|values|from|table)\b", text, re.IGNORECASE):
             yield Query(identifier(view[1]) if view else f"query_{number}", text)
 
 
@@ -66,12 +80,14 @@ def _tables(schema: str, data: str) -> Iterator[Table]:
 def _columns(text: str) -> Iterator[tuple[str, str]]:
     """Yield names and types of a list of columns in parentheses."""
     for item in items(text):
-        if re.match(r"(primary|foreign|unique|constraint|check)\b", item, re.I):
+        if re.match(r"(primary|foreign|unique|constraint|check)\b", item, re.IGNORECASE):
             continue
         name, _, rest = item.partition(" ")
-        kind = re.split(r"\s+(?:not\s+null|null|default|primary|comment|generated)\b", rest.strip(), flags=re.I)[0]
-        kind = re.sub(r"\b(?:varchar|char)\b(?:\s*\(\d+\))?|\btext\b", "string", kind, flags=re.I)
-        yield name.strip("`\"").lower(), kind.lower().strip()
+        kind = re.split(
+            r"\s+(?:not\s+null|null|default|primary|comment|generated)\b", rest.strip(), flags=re.IGNORECASE
+        )[0]
+        kind = re.sub(r"\b(?:varchar|char)\b(?:\s*\(\d+\))?|\btext\b", "string", kind, flags=re.IGNORECASE)
+        yield name.strip('`"').lower(), kind.lower().strip()
 
 
 def items(text: str) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from public.cases import Case, Query, Table, replaced, tokens_of
-from public.feldera import tuples
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from sqlglot.tokens import Token, TokenType
+
+from public.cases import Case, Query, Table, replaced, tokens_of
+from public.feldera import tuples
 
 MOST_ROWS = 200
 
@@ -34,7 +34,11 @@ def _next(spark: SparkSession, sql: str, number: int) -> tuple[Table, int, int, 
         if token.token_type is TokenType.VALUES and after is TokenType.L_PAREN:
             end = _past(tokens, index + 1)
             first = index
-            if before is TokenType.L_PAREN and end < len(tokens) and tokens[end].token_type is TokenType.R_PAREN:
+            if (
+                before is TokenType.L_PAREN
+                and end < len(tokens)
+                and tokens[end].token_type is TokenType.R_PAREN
+            ):
                 first, end = index - 1, end + 1
                 before = tokens[first - 1].token_type if first else None
             written = sql[token.end + 1 : tokens[_past(tokens, index + 1) - 1].end + 1]
@@ -57,7 +61,12 @@ def _next(spark: SparkSession, sql: str, number: int) -> tuple[Table, int, int, 
         if len(rows) > MOST_ROWS or len(set(frame.columns)) != len(frame.columns):
             continue
         types = [(name.lower(), kind.replace("void", "string")) for name, kind in frame.dtypes]
-        return Table(f"literal_{number}", tuple(types), rows), tokens[first].start, tokens[end - 1].end + 1, alias
+        return (
+            Table(f"literal_{number}", tuple(types), rows),
+            tokens[first].start,
+            tokens[end - 1].end + 1,
+            alias,
+        )
     return None
 
 

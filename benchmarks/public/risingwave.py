@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import sqlglot
-from public.cases import Case, Query, Table, reads
-from public.feldera import identifier, one_row
 from sqlglot import exp
 
+from public.cases import Case, Query, Table, reads
+from public.feldera import identifier, one_row
+
 _FOLDERS = ("streaming", "batch", "over_window", "nexmark", "ch_benchmark", "tpch")
-_INCLUDE = re.compile(r"^include\s+(\S+)", re.I)
+_INCLUDE = re.compile(r"^include\s+(\S+)", re.IGNORECASE)
 MOST_ROWS = 60
 
 
@@ -52,7 +53,7 @@ def _file(name: str, blocks: list[str], seen: set[str]) -> Iterator[Case]:
     views: dict[str, Query] = {}
     for number, sql in enumerate(blocks):
         try:
-            text = re.sub(r"\bappend only\b", "", sql.replace("$view_type", "view"), flags=re.I)
+            text = re.sub(r"\bappend only\b", "", sql.replace("$view_type", "view"), flags=re.IGNORECASE)
             parsed = [s for s in sqlglot.parse(text, read="risingwave") if s is not None]
         except sqlglot.errors.SqlglotError:
             continue
@@ -71,7 +72,7 @@ def _file(name: str, blocks: list[str], seen: set[str]) -> Iterator[Case]:
                     tables.pop(view, None)
                 case exp.Query():
                     text = statement.sql("spark", pretty=True)
-                    if re.fullmatch(r"select\s+\*\s+from\s+\w+(\s+order by[^()]*)?", text, re.I):
+                    if re.fullmatch(r"select\s+\*\s+from\s+\w+(\s+order by[^()]*)?", text, re.IGNORECASE):
                         # It only shows a table or a view: that is the query to judge.
                         shown = identifier(re.split(r"\s+", text)[3])
                         if shown not in views:

@@ -195,6 +195,7 @@ class Models:
             model.node = model_node(self.project, model, relation, analysis, self.renderer.library.macros)
             model.diagnostics += self._undeclared(model, relation)
             model.diagnostics += self._unknown_columns(model, relation, analysis)
+            model.diagnostics += self._unknown_types(model, relation)
             self.relations[model.id] = relation
             self._plan(model, analysis)
         self.planning.add(model)
@@ -466,6 +467,25 @@ class Models:
         location = Location(model.file.path, 1, 1, 2)
         remedy = "declare them with their types under `models:` in YAML"
         return [Diagnostic("MS414", message, location, remedy, severity="warning")]
+
+    def _unknown_types(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
+        """Report columns of a table whose types are unknown: Spark could not store them."""
+        stored = isinstance(materialization_of(model.file.name, model.config), Table)
+        if not stored or relation.open or model.diagnostics:
+            return []
+        if any(self._is_open(each.id) for each in model.references):
+            return []
+        location = Location(model.file.path, 1, 1, 2)
+        return [
+            Diagnostic(
+                "MS414",
+                f"the type of column '{column.name}' of table '{model.file.name}' is unknown",
+                location,
+                f"write cast({column.name} as …), or declare its type under `models:` in YAML",
+            )
+            for column in relation.columns
+            if column.type == UNKNOWN
+        ]
 
     def catalog(self, order: Iterable[str]) -> bytes:
         """Return the encoded catalog."""

@@ -170,9 +170,7 @@ class _Loader(Struct):
         models = self._sql(settings.model_paths, "model", RESERVED)
         properties = self.properties()
         seeds = self._seeds(properties)
-        functions, imported, problems = with_imports(
-            _described(self._functions(), properties), self.root
-        )
+        functions, imported, problems = with_imports(_described(self._functions(), properties), self.root)
         self.diagnostics += [each for each in problems if each not in self.diagnostics]
         _locate(self.root, functions.values())
         generators = self._generators()

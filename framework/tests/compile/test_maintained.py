@@ -182,3 +182,21 @@ def test_how_often_a_table_is_computed_in_full_changes_nothing_else(tmp_path):
     assert before == after
     assert usual == Service(None, 1)
     assert own == Service(None, 1, "10 minutes")
+
+
+def test_a_column_of_unknown_type_is_refused_until_it_is_cast(tmp_path):
+    columns = (
+        f"(select user_id, amount, amount + 1 as more from {ORDER}) unpivot (n for name in (amount, more))"
+    )
+    options = config(["user_id", "name"], ", refresh='full'")
+    problems = compile_project(
+        compiled(tmp_path, f"{options} select user_id, name, n from {columns}")
+    ).diagnostics
+    assert [(each.code, each.severity, each.location.path) for each in problems] == [
+        ("MS414", "error", "models/m.sql"),
+        ("MS414", "error", "models/m.sql"),
+        ("MS414", "error", "models/m.sql"),
+    ]
+    assert "write cast(name as …)" in problems[1].help
+    cast = "cast(user_id as string) as user_id, cast(name as string) as name, cast(n as int) as n"
+    assert not compile_project(compiled(tmp_path, f"{options} select {cast} from {columns}")).diagnostics

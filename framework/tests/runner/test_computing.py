@@ -77,7 +77,9 @@ def test_a_model_that_reads_a_sink_is_computed_from_the_source(events, compute):
     "rows", ["lateral view halves(e.value) h as half", ", lateral halves(e.value) as h(half)"]
 )
 def test_a_function_that_yields_plain_values(events, compute, rows):
-    events.model("halved", f"select e.id, half {EVENTS}{rows if rows[0] == ',' else ' ' + rows} where id >= 5")
+    events.model(
+        "halved", f"select e.id, half {EVENTS}{rows if rows[0] == ',' else ' ' + rows} where id >= 5"
+    )
     found = compute("halved")
     assert sorted(found.rows) == [(5, 1), (5, 2), (5, 5), (6, 1), (6, 3), (6, 6)]
 
