@@ -348,10 +348,6 @@ REFERENCES = (
         "a computed column of a reference topic in a subquery", "p_in", "mixed",
         table("user", f"select user, count(*) as n from {EVENTS} where id in (select cast(twice as int) from OF) group by user"),
     ),
-    of_reference(
-        "a computed column of a reference topic that nobody reads", "p_none", "same",
-        table("user", f"select e.user, count(p.id) as n from {JOINED_OF} group by e.user"),
-    ),
 )  # fmt: skip
 
 EDITS = (*REFERENCES, *TYPES, *MATERIALIZED, *TESTED, *READ, *WITH_SUBQUERY, *LET_OUT)
