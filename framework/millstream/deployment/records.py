@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
+from typing import Literal
 
 from msgspec import Struct
 
@@ -16,6 +17,11 @@ FORMAT = 1
 
 Offsets = dict[int, int]
 """The offset of the next record to read, by partition."""
+
+
+Tombstones = Literal["all", "first", "needed"]
+"""all: for each row that does not match, since an earlier version may have sent it. first: so until a build
+has completed. needed: for rows that were sent."""
 
 
 class Record(Struct, frozen=True):
@@ -56,6 +62,8 @@ class Record(Struct, frozen=True):
 
     A batch that the other query began is repeated by both: its records keep their headers.
     """
+    tombstones: Tombstones = "all"
+    """Which tombstones it sends. Older records have none."""
     former: bytes = b""
     """The packed `Former`: models that left it, and whose state its checkpoint still has."""
 

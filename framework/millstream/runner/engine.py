@@ -200,7 +200,8 @@ class Engine(Struct, frozen=True, eq=False):
             records=records,
             places=partial(places_of, self.files, spark),
         )
-        return replace(found, checkpoint=spark, stores=stores)
+        every = record.tombstones != "needed"
+        return replace(found, checkpoint=spark, stores=stores, every_tombstone=every)
 
     def sent_exactly_once(self) -> dict[str, int]:
         """Return how many records were sent to each topic that is written in transactions."""

@@ -133,5 +133,6 @@ def test_two_aggregates_on_one_key_and_one_with_a_lookup():
           if(not coalesce((max(b)) > 9, false), null, cast(encode_json(struct(a, max(b) as top)) as binary)) as value
         from events_by_a
         group by events_by_a.a
+        having ((max(events_by_a.b)) > 9 or false /* no other version has sent rows */)
         """,
     )

@@ -220,7 +220,7 @@ def test_aggregates_of_one_group_read_and_move_once(spark, stream, records):
     ).queries
     assert stream.run(query) == {
         "counts": [("1", {"a": 1, "n": 2}), ("2", {"a": 2, "n": 1})],
-        "tops": [("1", {"a": 1, "top": 20}), ("2", None)],
+        "tops": [("1", {"a": 1, "top": 20})],
     }
     assert "ReusedExchange" in stream.plan
     assert stream.progress["numInputRows"] == len(EVENTS)
@@ -337,11 +337,8 @@ def test_tables_and_topics_above_one_state_read_each_batch(spark, stream):
     counts = group(by(topic("a"), "a"), ("a",), "n = count(*)", label="counts")
     (query,) = planned(stored(where(counts, "n > 1"), "busy", "a"), sink(counts, "all_counts", "a")).queries
     rows = stream.run(query)
-    assert sorted((r["a"], r["_deleted"]) for model, r in rows if model == "model.busy") == [
-        (1, False),
-        (2, True),
-        (3, True),
-    ]
+    # No other row was there before.
+    assert [(r["a"], r["_deleted"]) for model, r in rows if model == "model.busy"] == [(1, False)]
     assert len([r for model, r in rows if model == "model.all_counts"]) == 3
     assert len(stream.progress["stateOperators"]) == 1
 
@@ -354,11 +351,7 @@ def test_tables_above_several_states_read_each_batch(spark, stream):
     ).queries
     rows = stream.run(query)
     assert sorted(r["n"] for model, r in rows if model == "model.counts") == [1, 1, 2]
-    assert {r["a"]: r["_deleted"] for model, r in rows if model == "model.tops"} == {
-        1: True,
-        2: True,
-        3: True,
-    }
+    assert {r["a"]: r["_deleted"] for model, r in rows if model == "model.tops"} == {1: True}
     assert stream.progress["numInputRows"] == len(EVENTS)
 
 

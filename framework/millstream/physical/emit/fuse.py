@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from millstream.physical.emit.draft import (
     once,
     within,
 )
+from millstream.physical.emit.every_tombstone import unless_every_tombstone
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN
@@ -37,13 +38,22 @@ JOINED_LATERALLY = frozenset(("variant_explode", "variant_explode_outer"))
 """Functions that Spark allows as a relation, but not in LATERAL VIEW."""
 
 
-def fuse_filter(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
-    """Add conditions to WHERE, to HAVING, or to the delete marker."""
+def fuse_filter(
+    draft: Draft, node: Filter, *, deletes: bool, lasting: Sequence[Expression] = ()
+) -> Draft | None:
+    """Add conditions to WHERE, to HAVING, or to the delete marker.
+
+    A row that does not meet a `lasting` condition never met it, so there is nothing to delete.
+    """
     if not fits(draft, node.conditions, again=True):
         return None
     conditions = tuple(within(draft, each) for each in node.conditions)
     if deletes:
-        return replace(draft, deleted=delete_unless(draft.deleted, conditions))
+        marked = replace(draft, deleted=delete_unless(draft.deleted, conditions))
+        met = tuple(unless_every_tombstone(within(draft, each)) for each in lasting)
+        if draft.keys is not None:
+            return replace(marked, having=(*draft.having, *met))
+        return replace(marked, where=(*draft.where, *met))
     if not draft.plain and any(
         not each.deterministic for each in (*conditions, *draft.items.values(), *draft.where)
     ):

@@ -38,6 +38,7 @@ from millstream.physical.emit.fuse import (
 )
 from millstream.physical.emit.names import node_name
 from millstream.physical.emit.text import Cte, Reads, Select, statement
+from millstream.plan.lasting import lasting_conditions
 from millstream.plan.nodes import (
     Aggregate,
     AnyNode,
@@ -212,7 +213,11 @@ class _Writer:
             case Filter():
                 located = locate_filter(known) if self._locates_calls else known
                 kept = guarded_filter(located) if is_guarded(known) and not self.upsert(known) else located
-                return self._over(known.input, lambda d: fuse_filter(d, kept, deletes=self.upsert(known)))
+                deletes = self.upsert(known)
+                lasting = lasting_conditions(known) if deletes else ()
+                return self._over(
+                    known.input, lambda d: fuse_filter(d, kept, deletes=deletes, lasting=lasting)
+                )
             case Project():
                 keys = traits_of(known).keys if self.deletes else ()
                 located_items = locate_projection(known) if self._locates_calls else known

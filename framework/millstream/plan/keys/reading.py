@@ -49,6 +49,14 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 def read(expression: Expression) -> Tree:
     """Return the structure of an expression; raise `UnreadableError` for anything else."""
+    reader = Reader(words_of(expression))
+    found = reader.sum()
+    if reader.peek() is not None:
+        raise UnreadableError
+    return found
+
+
+def words_of(expression: Expression) -> list[str | Ref]:
     words: list[str | Ref] = []
     for piece in expression.pieces:
         if isinstance(piece, str):
@@ -57,14 +65,10 @@ def read(expression: Expression) -> Tree:
             words.append(piece)
         else:
             raise UnreadableError
-    reader = _Reader(words)
-    found = reader.sum()
-    if reader.peek() is not None:
-        raise UnreadableError
-    return found
+    return words
 
 
-class _Reader:
+class Reader:
     def __init__(self, words: list[str | Ref]) -> None:
         self.words = words
         self.position = 0

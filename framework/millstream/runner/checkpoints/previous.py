@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.deployment.records import Record
 from millstream.physical.values import TableOutput
@@ -81,7 +82,8 @@ def restore_tables(files: Files, tables: Tables, place: CheckpointFolder, found:
 def as_pending_swap(found: Previous, record: Record) -> PendingSwap:
     """Return the previous version as a pending swap that puts it back."""
     return PendingSwap(
-        record,
+        # The version that is rolled back has sent rows that this one may not have.
+        replace(record, tombstones="all"),
         digest="",
         tables=found.tables,
         streamed=found.streamed,

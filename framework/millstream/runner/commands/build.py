@@ -21,6 +21,7 @@ from millstream.physical.values import Query
 from millstream.results import RunResults, TableChanges
 from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.deployed import write_manifest
+from millstream.runner.checkpoints.files import write_record
 from millstream.runner.checkpoints.state_figures import write_figures
 from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
 from millstream.runner.commands.read_together import shared_reads, side_by_side
@@ -283,6 +284,9 @@ def _once(
     if Swap((query.name,)) in stages:
         swap(running, query)
     record = running.record(query)
+    if record is not None and record.tombstones == "first" and not rebuilt(stages):
+        record = replace(record, tombstones="needed")
+        write_record(running.files, running.checkpoint(query), record)
     if (last := streaming.lastProgress) is not None and record is not None:
         batch = batch_of(last, CountsByBatch())
         write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)

@@ -149,8 +149,12 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
     project, definition = running.job.project.settings.name, running.definition(outputs)
     new = new_record(project, query, opened.ids, definition)
     new = replace(new, outputs=outputs, left_out=missing_from(before, out))
+    if before is None:
+        sent = any(any(ends.values()) for ends in running.kafka.held(query.topics).values())
+        new = replace(new, tombstones="first" if sent else "needed")
     if before is not None:
         defined_before = is_same(before.definition, new.definition)
+        unchanged = before.signature.stored == new.signature.stored and before.outputs == outputs
         new = replace(
             before,
             signature=new.signature,
@@ -161,6 +165,7 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
             left_out=new.left_out,
             sent=_unread(running, query, before),
             ids=before.ids | opened.ids,
+            tombstones=before.tombstones if unchanged else "all",
             definition=before.definition if defined_before else new.definition,
             defined=before.defined if defined_before else new.defined,
         )

@@ -38,7 +38,7 @@ def begin(
         sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
         # The new records of an appending query begin at the ends of its topics.
         began = running.kafka.held(sent) if query.output_mode == "append" else {}
-        record = replace(new, folder=f"spark-{new.id}", began=began)
+        record = replace(new, folder=f"spark-{new.id}", began=began, tombstones="first")
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
         upserts = held and query.output_mode == "update" and not query.sends_changes
         found = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
@@ -52,6 +52,10 @@ def begin(
 
 def swap(running: Engine, query: Query) -> None:
     checkpoint = running.checkpoint(query)
+    if (found := pending_swap.read(running.files, checkpoint)) is not None and not found.swapping:
+        # It has read what the replaced version had read, and sent a tombstone for what no longer matches.
+        complete = replace(found, record=replace(found.record, tombstones="needed"))
+        pending_swap.write(running.files, checkpoint, complete)
     begin_swap(running.files, checkpoint)
     settle(running.files, running.tables, running.held, checkpoint)
 

@@ -26,6 +26,7 @@ from millstream.physical.emit.steps import (
     TemporalView,
     WindowView,
 )
+from millstream.physical.tombstones import with_every_tombstone
 from millstream.physical.values import (
     Maintaining,
     OutputMode,
@@ -85,6 +86,8 @@ class QueryContext(Struct, frozen=True):
     """Brings what a table over tables reads up to date, where that has to be of one moment."""
     shared: SharedRead | None = None
     """The read of a topic that it shares with another query of a build."""
+    every_tombstone: bool = False
+    """Rows that do not match are sent as tombstones, even if they never matched."""
     keep: Callable[[Upkeep], None] = lambda _: None
     """Is told what brings a table over tables up to date, once its query runs."""
 
@@ -97,6 +100,7 @@ def start(
     **trigger: str | bool,
 ) -> StreamingQuery:
     """Start a query in its own session, so that its views are private and `listener` only sees this query."""
+    query = with_every_tombstone(query) if context.every_tombstone else query
     host, guest = _shares(query, context)
     session = _session(spark, query, context, _streamed(context, trigger, host, timed=listener is not None))
     if listener is not None:
