@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from millstream.compile.sink_functions import encoded_by_function
 from millstream.errors import did_you_mean
 from millstream.formats import format_of, function_of
-from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
+from millstream.formats.format import Fields, Format, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.options import wrong_options
 from millstream.materialization import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
@@ -25,9 +25,11 @@ def sink_schema(
 
     `pinned` is the schema of the registry, if the sink takes that.
     """
-    language = format_of(sink.format).schemas
-    if wrong := [*_misplaced(sink, relation, language), *_without_place(sink, relation)]:
+    misplaced = list(_misplaced(sink, relation, format_of(sink.format).schemas))
+    written = format_of(sink.format if misplaced else sink.encoding)
+    if wrong := [*misplaced, *_without_place(sink, written, relation)]:
         return None, wrong
+    language = written.schemas
     if function_of(sink.format) and not sink.schema:
         return encoded_by_function(sink, relation, project)
     if language is None:
@@ -78,9 +80,8 @@ def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | N
         )
 
 
-def _without_place(sink: Sink, relation: InputRelation) -> Iterator[PlanProblem]:
+def _without_place(sink: Sink, found: Format, relation: InputRelation) -> Iterator[PlanProblem]:
     """Yield columns that records of single values would lose, or change."""
-    found = format_of(sink.format)
     if not found.single or relation.open:
         return
     keys = {name.lower() for name in sink.key}

@@ -15,6 +15,7 @@ from millstream.formats.format import (
     Import,
     Item,
     LocalCodec,
+    Option,
     ReadSchema,
     SchemaFiles,
     SchemaLanguage,
@@ -103,8 +104,26 @@ def _imports(files: SchemaFiles) -> Sequence[Import]:
     return [Import(name, name) for name in names_of_others(files.texts[files.path]) if name in files.texts]
 
 
+_JSON_SCHEMA = SchemaLanguage(
+    "JSON Schema",
+    ".json",
+    _read_schema,
+    _derive,
+    _derive_single,
+    required=False,
+    imports=_imports,
+)
+_OPTIONS = {
+    "single": Option(
+        "false", "true: a value is one column of any type, such as a list or a number", "true|false", "true"
+    )
+}
+
+
 def format_of(encoding: Encoding) -> Format:
-    if encoding.single:
+    declared = ("single", "true") in encoding.options
+    single = encoding.single or declared
+    if single:
         from millstream.formats.json_single import local_codec, spark_codec
 
         spark, local = spark_codec(encoding), local_codec(encoding)
@@ -119,18 +138,11 @@ def format_of(encoding: Encoding) -> Format:
         media_type="application/json",
         spark=spark,
         local=framed(local, encoding),
-        single=encoding.single,
+        single=single,
         holds=_round_trips,
         round_trips=_round_trips,
         omits_null=True,
         escape="\\",
-        schemas=SchemaLanguage(
-            "JSON Schema",
-            ".json",
-            _read_schema,
-            _derive,
-            _derive_single,
-            required=False,
-            imports=_imports,
-        ),
+        schemas=None if declared else _JSON_SCHEMA,
+        options=_OPTIONS,
     )

@@ -20,6 +20,8 @@ _UNREAD = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 
 def spark_codec(encoding: Encoding) -> SparkCodec:
     def decode(fields: Fields) -> Decoded:
+        if not fields:
+            return Decoded()
         (field,) = fields
         read = [Field(field.name, as_read(field.type), field.nullable)]
         restored = all_restored(fields, read)

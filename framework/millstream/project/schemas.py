@@ -95,7 +95,10 @@ class TopicSchemas:
         if language is None:
             able = [name for name in NAMES if format_of(name).schemas is not None]
             message = f"{'keys' if use.key else 'values'} in {encoding.name} have no schema"
-            self._report(use.location, "MS122", message, f"remove it, or set format: {' or '.join(able)}")
+            remedy = f"remove it, or set format: {' or '.join(able)}"
+            if encoding.name in able:  # its options exclude one
+                remedy = "remove it, or remove `single` if values are objects"
+            self._report(use.location, "MS122", message, remedy)
             return None
         found = self._read(use, language) if self._is_there(use, language) else None
         if found is None:

@@ -114,6 +114,7 @@ def _check_columns(
         remedy = f"add `schema: schemas/{shape.name}{language.suffix}`"
         reader.at(reader.location(shape), "MS108", message, remedy)
         return
+    _check_single(reader, shape, columns, format_)
     if not columns and "columns" not in shape.locations:
         message = f"topic '{shape.name}' has no columns"
         remedy = "add `columns: [{name: …, type: …}]`"
@@ -122,6 +123,20 @@ def _check_columns(
         if not (written.type or written.data_type or written.from_ or "type" in written.locations):
             message = f"column '{column.name}' has no type"
             reader.at(column.location, "MS108", message, f"add `type: …`: {format_} values have no types")
+
+
+def _check_single(
+    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
+) -> None:
+    """Report columns that a value which is one column can't have."""
+    decoded = [
+        column.name for column, written in zip(columns, shape.columns, strict=True) if not written.from_
+    ]
+    if not format_of(format_).single or len(decoded) < 2:
+        return
+    message = f"a value in {format_} is one column, and {' and '.join(decoded)} are declared"
+    remedy = "declare one column of the value's type, and others with `from`"
+    reader.at(reader.location(shape, "columns"), "MS107", message, remedy)
 
 
 def _watermark(
