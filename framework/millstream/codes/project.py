@@ -23,7 +23,8 @@ MS108 Missing key
 MS109 Duplicate name
     Two models, sources, seeds, functions or columns have the same name.
 MS110 Invalid name
-    Names consist of letters, digits and `_`; some are reserved by Millstream.
+    Names consist of letters, digits and `_`; some are reserved by Millstream. The
+    names of columns can have other characters but backticks and line breaks.
 MS111 Duplicate key
     A mapping in a YAML file has the same key twice; YAML would silently drop the first.
 MS112 Unknown profile or target

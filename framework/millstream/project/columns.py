@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from millstream.type_names import type_remedy
 from millstream.types import Type, TypeSyntaxError, parse_type
 
 METADATA = frozenset(("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers"))
+_QUOTABLE = re.compile(r"[^`\x00-\x20\x7f](?:[^`\x00-\x1f\x7f]*[^`\x00-\x20\x7f])?")
 Named = TypeVar("Named", bound=Shape)
 
 
@@ -55,7 +57,7 @@ class ColumnReader(Reader):
         """Read columns; those of a topic (`metadata`) can't have the names of its metadata columns."""
         self.check_unique(shapes, lambda shape: shape.name, "column")
         for shape in shapes:
-            self.check_name(shape, shape.name, "column")
+            self.check_column(shape, shape.name)
             if metadata and shape.name.lower() in METADATA:
                 message = f"'{shape.name}' is a metadata column of every topic"
                 self.at(self.location(shape), "MS110", message, "remove it, or give the column another name")
@@ -63,6 +65,13 @@ class ColumnReader(Reader):
                 message = f"'{shape.name}' is a reserved column that queries add to rows"
                 self.at(self.location(shape), "MS110", message, "remove it, or rename the column")
         return tuple(map(self.column, shapes))
+
+    def check_column(self, shape: Shape, name: str) -> None:
+        """Report a name that no SQL can quote; fields of JSON are called `user-id` or `with.dot`."""
+        if not _QUOTABLE.fullmatch(name):
+            message = f"'{name}' can't be the name of a column"
+            remedy = "use no backtick, no line break, and no space at its start or end"
+            self.at(self.location(shape), "MS110", message, remedy)
 
     def column(self, shape: ColumnShape) -> Column:
         if shape.type and shape.data_type:

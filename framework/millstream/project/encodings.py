@@ -55,7 +55,7 @@ def read_key(
     """Return the key of a topic; it is decoded as strictly as the values."""
     if not isinstance(shape, KeyShape):
         return Key(shape, STRING, replace(KEY, decoding=decoding)) if shape else None
-    reader.check_name(shape, shape.name, "column")
+    reader.check_column(shape, shape.name)
     name = shape.format or KEY.name
     encoding = Encoding(
         name=name,

@@ -88,7 +88,7 @@ CHANGED = [
     ("macros/twice.sql", "{% include 'x' %}" + MACROS, "MS207"),
     ("macros/twice.sql", MACROS.replace("{%- macro twice(x) -%}", "{{ env_var('HOME') }}"), "MS201"),
     ("models/places.yml", "sources: [{name: map, topics: [{name: places, table: true, key: {", "MS105"),
-    ("models/s.yml", FILES["models/s.yml"].replace("id, type", "1e999, type"), "MS110"),
+    ("models/s.yml", FILES["models/s.yml"].replace("id, type", '"1`9", type'), "MS110"),
     ("models/s.yml", FILES["models/s.yml"] + "models:\n   - name: keyed\n  x\n", "MS105"),
     ("macros/twice.sql", "{{ nothing.more }}" + MACROS, "MS202"),
     ("models/s.yml", FILES["models/s.yml"].replace("{name: at,", "{name: x,"), "MS117"),

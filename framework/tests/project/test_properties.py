@@ -151,7 +151,7 @@ def test_dbt_s_data_type_is_a_type():
             "column 'a' has no type",
             "add `type: …`: json values have no types",
         ),
-        ("columns: [{name: a-b, type: int}]", "MS110", "a-b", "'a-b' can't be the name of a column", None),
+        ("columns: [{name: a`b, type: int}]", "MS110", "a`b", "'a`b' can't be the name of a column", None),
         (
             "columns: [{name: _offset, type: int}]",
             "MS110",
