@@ -51,6 +51,8 @@ MS867 Kafka denies a query access
 MS868 A row can't be computed
     A division by zero, an overflow or a cast that fails: Spark runs in ANSI mode, where these are errors, not
     silent NULLs. Use a form that gives NULL, such as `try_cast` or `try_divide`, or filter such rows first.
+    A map with the same key twice is such an error, too, unless `spark.sql.mapKeyDedupPolicy: LAST_WIN` is set
+    in `spark:` of the target.
 MS869 A checkpoint belongs to another project
     Two projects use the same folder for their checkpoints, and have a query of the same name. Continuing
     would mix their state. Give each project its own folder.
@@ -132,6 +134,9 @@ MS885 Kafka does not accept records
     A topic was deleted while a query wrote to it, or its brokers did not respond within the producer's
     timeout (`delivery.timeout.ms`, two minutes by default). `run` recreates a missing topic of a sink, and
     sends the records that were not sent.
+MS846 A record is larger than Kafka accepts
+    By default, a producer sends at most 1 MB in a request, and a topic takes at most 1 MB in a record. Set
+    `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic.
 MS849 A record without a key in a compacted topic
     A compacted topic, which a sink of rows that change has by default, holds the newest record of each key,
     and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in

@@ -102,6 +102,13 @@ def test_words_of_a_plan_are_not_why_something_failed(text):
         ("raise_error('bad record: topic t, partition 0, offset 1: no JSON')", "MS862"),
         ("raise_error('a function failed: model m, topic t, partition 0, offset 1: f(): no')", "MS861"),
         ("cast(v as int)", "MS868"),
+        ("map_from_arrays(array('a', 'b', 'a'), array(v, v, v))", "MS868"),
+        ("map_from_arrays(array(nullif(v, 'x0')), array(v))", "MS868"),
+        ("length(v) % (length(v) - length(v))", "MS868"),
+        ("element_at(array(1), length(v) + 5)", "MS868"),
+        ("to_timestamp(v, 'yyyy')", "MS868"),
+        ("raise_error(v)", "MS868"),
+        ("assert_true(v = 'y')", "MS868"),
         ("1 div (length(v) - length(v))", "MS868"),
         # The words stand in the SQL that Spark quotes, and nothing raises them.
         ("concat(cast(v as int), 'a data test failed: model m, test t')", "MS868"),
@@ -140,3 +147,35 @@ def test_every_exception_of_the_package_is_reported_as_a_failure():
             each.__name__, (each,), {"__str__": lambda _: "it failed", "__module__": each.__module__}
         )
         assert problem_of("plain", raised.__new__(raised), "spark.log").code == "MS900", each
+
+
+def test_the_remedy_for_duplicate_keys_of_a_map(spark):
+    sql = "select map_from_arrays(array(v, v), array(1, 2)) as m from (select concat('x', id) as v from range(1))"
+    with pytest.raises((PySparkException, Py4JJavaError)) as raised:
+        spark.sql(sql).collect()
+    problem = problem_of("plain", raised.value, "spark.log")
+    assert problem.message == "plain: DUPLICATED_MAP_KEY: Duplicate map key x0 was found"
+    assert "`spark.sql.mapKeyDedupPolicy: LAST_WIN` in `spark:`" in problem.help
+    session = spark.newSession()
+    session.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
+    assert session.sql(sql).first().m == {"x0": 2}
+
+
+def test_a_record_can_be_too_large(shop, spark):
+    admin = AdminClient({"bootstrap.servers": shop.bootstrap})
+    admin.create_topics([NewTopic("large", 1, 1)])["large"].result(10)
+    rows = spark.sql("select 'a' as key, repeat('x', 2000000) as value")
+    options = {"kafka.bootstrap.servers": shop.bootstrap, "topic": "large"}
+    with pytest.raises(Py4JJavaError) as raised:
+        rows.write.format("kafka").options(**options).save()
+    problem = problem_of("large", raised.value, "spark.log")
+    assert problem.code == "MS846"
+    assert problem.message.startswith("large: a record of 2,000,0")
+    assert (
+        problem.help == "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic"
+    )
+    # With its remedy, the topic's limit is the next one.
+    larger = options | {"kafka.max.request.size": "5000000"}
+    with pytest.raises(Py4JJavaError) as raised:
+        rows.write.format("kafka").options(**larger).save()
+    assert problem_of("large", raised.value, "spark.log").code == "MS846"

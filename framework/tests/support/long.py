@@ -13,6 +13,10 @@ STREAMED = int(os.environ.get("MILLSTREAM_STREAMING_PROJECTS", "60"))
 """Random projects that run on Spark in several micro-batches."""
 FIRST = int(os.environ.get("MILLSTREAM_STREAMING_FIRST", "0"))
 """The first of them, so that a long search goes on, or runs in two processes."""
+GENERATED = int(os.environ.get("MILLSTREAM_GENERATED", "40"))
+"""Models of the generated projects that are built with records in all topics."""
+GENERATED_SEEDS = int(os.environ.get("MILLSTREAM_GENERATED_SEEDS", "2"))
+"""How many of these projects."""
 MUTANTS = int(os.environ.get("MILLSTREAM_MUTANTS", "300"))
 """Projects with a mistake that are compiled."""
 MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))

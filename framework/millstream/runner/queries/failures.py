@@ -52,7 +52,10 @@ _LOST = (
     r"|Some data may have been lost[^\n]*)"
 )
 _RAISED = (
-    r"\[((?:ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_[A-Z_]+|NUMERIC_[A-Z_.]+|INVALID_[A-Z_.]+|DATETIME_[A-Z_]+)"
+    r"\[((?:(?:BINARY_)?ARITHMETIC_OVERFLOW|INTERVAL_[A-Z_.]+|(?:DIVIDE|REMAINDER)_BY_ZERO|CAST_[A-Z_]+"
+    r"|NUMERIC_[A-Z_.]+|INVALID_[A-Z_.]+|DATETIME_[A-Z_]+|CANNOT_PARSE_[A-Z_.]+|NULL_MAP_KEY|ILLEGAL_DAY_OF_WEEK"
+    r"|MALFORMED_RECORD_IN_PARSING[A-Z_.]*|COLLECTION_SIZE_LIMIT_EXCEEDED[A-Z_.]*|SCALAR_SUBQUERY_TOO_MANY_ROWS"
+    r"|USER_RAISED_EXCEPTION)"
     r"\][^\n]*?)(?: SQLSTATE|\n|$)"
 )
 
@@ -181,10 +184,25 @@ _KNOWN = (
         _NULL_KEYS,
     ),
     _KnownFailure(
+        "MS846",
+        re.compile(r"RecordTooLargeException: (?:The message is (\d+) bytes)?"),
+        lambda match: (
+            f"a record {f'of {int(match[1]):,} bytes ' if match[1] else ''}is larger than Kafka accepts"
+        ),
+        "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic",
+    ),
+    _KnownFailure(
         "MS884",
         re.compile(r"(No space left on device|Disk quota exceeded)"),
         lambda match: f"a disk is full: {_first(match)}",
         "free space where checkpoints, tables or Spark's own files are; the query then continues by itself",
+    ),
+    _KnownFailure(
+        "MS868",
+        re.compile(r"\[DUPLICATED_MAP_KEY\] (Duplicate map key [^\n]*? was found)"),
+        lambda match: f"DUPLICATED_MAP_KEY: {_first(match)}",
+        "give a map each key once, or let the last value win: `spark.sql.mapKeyDedupPolicy: LAST_WIN` in "
+        "`spark:` of the target",
     ),
     _KnownFailure(
         "MS868",

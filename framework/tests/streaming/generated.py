@@ -1,0 +1,120 @@
+"""The benchmarks' generated projects, with records in all of their topics."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from support.broker import lend
+from support.runs import built, create_topics, received, send, table_rows
+
+from millstream.project.load import load_project
+
+SCRIPT = runpy.run_path(str(Path(__file__).resolve().parents[3] / "benchmarks" / "generate.py"))
+
+PROFILES = """
+generated:
+  target: all
+  outputs:
+    all: {master: "local[2]", kafka: embedded, optimization: all}
+    none: {master: "local[2]", kafka: embedded, optimization: none, grouping: 'off'}
+"""
+USERS, RECORDS = 6, 12
+"""Users in all topics, and records of each topic."""
+
+
+def write(root: Path, models: int, seed: int) -> None:
+    """Write a project; its data tests warn, since random labels fail them."""
+    SCRIPT["generate"](root, models, seed)
+    (root / "profiles.yml").write_text(PROFILES)
+    values = "{accepted_values: {values: [view, click, other, none]}}"
+    warned = "{accepted_values: {values: [view, click, other, none], severity: warn}}"
+    for path in root.rglob("*.yml"):
+        text = path.read_text().replace(values, warned)
+        path.write_text(text.replace("tests: [not_null", "tests: [{not_null: {severity: warn}}"))
+
+
+Records = dict[str, list[tuple[str, object]]]
+
+
+def records(root: Path, seed: int) -> Records:
+    """Return records of each topic of a project: few users, so that joins find rows, and some NULLs."""
+    random = Random(f"records {seed}")
+    return {
+        topic.topic: [
+            (
+                user := f"u{random.randrange(USERS)}",
+                {c.name: _value(random, c.name, user) for c in topic.columns},
+            )
+            for _ in range(RECORDS)
+        ]
+        for topic in load_project(root, None, None, None).sources.values()
+    }
+
+
+def _value(random: Random, column: str, user: str) -> object:
+    if column == "user_id":
+        return user
+    if column != "at_1" and random.random() < 0.15:
+        return None
+    match SCRIPT["kind_of"](column):
+        case "label":
+            return random.choice(["view", "click", "other", " ", "x"])
+        case "amount":
+            return random.randrange(200)
+        case "ratio":
+            return random.randrange(400) / 4
+        case "at":
+            return f"2026-01-01T{random.randrange(24):02}:{random.randrange(60):02}:00Z"
+        case _:
+            return random.random() < 0.5
+
+
+Rows = dict[str, Counter[str]]
+
+
+def rows_of_build(
+    server, root: Path, spark, target: str, given: Records, **options: object
+) -> tuple[Rows, list[str]]:
+    """Build a project over records; return the rows of its tables and sinks, and what failed."""
+    bootstrap = lend(server, root)
+    create_topics(bootstrap, *given, partitions=2)
+    send(bootstrap, given)
+    results, told = built(root, spark, target=target, **options)
+    failed = [
+        f"{each.outcome.query}: {each.outcome.problem.code} {each.outcome.problem.message}"
+        for each in told
+        if getattr(each, "outcome", None) and each.outcome.problem
+    ]
+    failed += [f"{each.id}: {each.status}" for each in results.results if each.status != "success"]
+    stored = {each.id.partition(".")[2] for each in results.results if each.status == "success"}
+    rows: Rows = {}
+    for path in sorted(root.glob("models/*/*.sql")):
+        if path.stem not in stored:
+            continue
+        if "'sink'" in path.read_text():
+            values = (json.loads(m.value()) for m in received(bootstrap, path.stem) if m.value())
+        elif "'table'" in path.read_text():
+            values = iter(table_rows(root, f"model.{path.stem}", target))
+        else:
+            continue
+        rows[path.stem] = Counter(map(_text, values))
+    return rows, failed
+
+
+def _text(row: dict[str, object]) -> str:
+    """Return a row as text, with the digits of doubles that don't depend on the order of sums."""
+    shown = {name: f"{v:.9g}" if isinstance(v, float) else str(v) for name, v in row.items() if v is not None}
+    return json.dumps(shown, sort_keys=True)
+
+
+def differences(one: Rows, other: Rows) -> list[str]:
+    return [
+        f"{name}: only one {list((one[name] - other[name]).items())[:2]}, "
+        f"only the other {list((other[name] - one[name]).items())[:2]}"
+        for name in one
+        if one[name] != other[name]
+    ]
