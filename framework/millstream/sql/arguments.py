@@ -100,7 +100,7 @@ def check_arguments(
 
 def _by_type(parameter: Parameter, first: Type) -> Parameter:
     """Return a parameter that depends on the first argument: a format of numbers is a constant."""
-    if parameter.word == "picture" and (is_numeric(first) or first == STRING):
+    if parameter.word == "picture" and (is_numeric(first) or first in {STRING, NULL}):
         return Parameter("numberformat", constant=True)
     return parameter
 
