@@ -134,7 +134,8 @@ MS545 A table over tables reads a table whose store has no change feed
     PostgreSQL does not. The table itself can be in any store, if no other table reads it.
 MS546 A table over tables calls a function that gives other values each time
     `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
-    not stay equal to its SQL. Compute such a value where a row is first stored, and read its column.
+    not stay equal to its SQL. With `refresh='full'` and `every='1 minute'`, it is computed again that often.
+    Or compute such a value where a row is first stored, and read its column.
 MS548 An option is for tables over tables
     `refresh` says how a table is kept equal to its SQL over other tables. A table that reads a stream is
     updated row by row. `every` limits how often `run` computes a table with `refresh='full'`.

@@ -6,6 +6,13 @@ from functools import cache
 from millstream.sql.signatures import signatures
 
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
+_WORD = r"\s*(?:now|today|tomorrow|yesterday)\b[^']*"
+_SPECIAL = re.compile(
+    rf"""\b(?:date|timestamp(?:_ntz|_ltz)?)\s*\(?\s*'{_WORD}'
+    |'{_WORD}'\s*(?:as|::)\s*(?:date|timestamp)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Texts that mean the current time as a date or a timestamp (Spark's SpecialDatetimeValues)."""
 _WITHOUT_PARENTHESES = ("current_timestamp", "current_date", "current_time", "localtimestamp")
 _ONLY_WITHOUT_ARGUMENTS = "unix_timestamp"
 _FAILING = frozenset(("assert_true", "raise_error"))
@@ -14,6 +21,8 @@ _FAILING = frozenset(("assert_true", "raise_error"))
 
 def changing_function(sql: str) -> str | None:
     """Return the name of a function whose value changes from call to call, if SQL seems to call one."""
+    if (special := _SPECIAL.search(sql)) is not None:
+        return " ".join(special[0].lower().split())
     found = _pattern().search(_TEXT.sub(" ", sql))
     return None if found is None else found[0].lower()
 

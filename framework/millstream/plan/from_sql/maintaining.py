@@ -47,6 +47,18 @@ OR_IN_FULL = "; or set config(refresh='full'): each change computes all rows, an
 """What also helps a table over tables whose changed rows have no key of their own."""
 
 
+def changing_call(spec: ModelSpec) -> str | None:
+    """Return a function of a model whose value changes from call to call; None if it calls none."""
+    parts = [p if isinstance(p, str) else " x " for p in spec.query.text]
+    texts = ["".join(parts), *(expression.text for _, expression in spec.extras)]
+    texts += [check.wrong.text for check in spec.checks if check.keeps_out]
+    return next(filter(None, map(changing_function, texts)), None)
+
+
+def _changes_by_itself(spec: ModelSpec, called: str) -> str:
+    return f"{called} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
+
+
 def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
     read = inputs_of(spec)
@@ -119,7 +131,8 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
     relations = _relations(nodes)
     assert isinstance(spec.materialization, Table)
     keys = spec.keys
-    maintenance = in_full(spec.query, relations)
+    changing = changing_call(spec) is not None
+    maintenance = replace(in_full(spec.query, relations), changing=changing)
     problems = [*_problems(spec, around, tuple(nodes), keys)]
     if not problems and spec.materialization.refresh != "full":
         try:
@@ -196,11 +209,12 @@ def _problems(
         if column is not None and not has_equality(column.type):
             message = f"'{key}' can't identify a row: values of type {column.type} can't be compared"
             yield problem("MS518", message, "choose other columns", "unique_key")
-    text = "".join(p if isinstance(p, str) else " " for p in spec.query.text)
-    if (called := changing_function(text)) is not None:
-        message = f"{called} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
-        remedy = f"compute {called} in the model that first stores the row, and read its column"
-        yield problem("MS546", message, remedy, "materialized")
+    called = changing_call(spec)
+    if called is not None and not (spec.every and spec.materialization.refresh == "full"):
+        full = "" if spec.materialization.refresh == "full" else "refresh='full', "
+        missing = f"{full}every='1 minute'"
+        remedy = f"set config({missing}), or compute {called} in the model that first stores the row"
+        yield problem("MS546", _changes_by_itself(spec, called), remedy, "materialized")
 
 
 def _given(spec: ModelSpec) -> set[str]:

@@ -15,6 +15,7 @@ from millstream.plan.from_sql.maintaining import (
     OR_IN_FULL,
     build_maintained,
     can_be_maintained,
+    changing_call,
     inputs_as_tables,
     misplaced_option,
     needs_rows_at_rest,
@@ -63,7 +64,8 @@ def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Bu
     found = None
     if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
         found = _streamed(spec, around, known)
-        if not needs_rows_at_rest(spec, found.problems):
+        changes_by_itself = changing_call(spec) is not None and can_be_maintained(spec, around)
+        if not changes_by_itself and not needs_rows_at_rest(spec, found.problems):
             return found
     if can_be_maintained(spec, around):
         return build_maintained(spec, around, known)

@@ -50,6 +50,8 @@ class Maintenance(Struct, frozen=True):
     """Computes only the rows with touched keys, which are in the view `TOUCHED`."""
     weighted: str = ""
     """Computes them from changes and stored rows, if that is exact; `UNSURE` ones need `restricted`."""
+    changing: bool = False
+    """The SQL gives other rows as time passes, or by chance, even if no input has changed."""
 
     def reads_before(self, relation: str) -> bool:
         """Whether all rows of an input as they were are read, which may be of an old version."""

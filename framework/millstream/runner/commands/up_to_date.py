@@ -62,6 +62,8 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
             return None
         deployed = deployed_at(files, checkpoints)
         queries = _continuing(job, deployed)
+        if any(each.maintaining is not None and each.maintaining.maintenance.changing for each in queries):
+            return None
         if not queries or not _have_read_all(job, queries, deployed.records, checkpoints):
             return None
         return queries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -33,7 +33,7 @@ from millstream.runner.live.turnstile import Turnstile, turnstile
 from millstream.runner.queries.batch import Batch, Offsets, has_read
 from millstream.runner.queries.fates import fates_of_batch
 from millstream.runner.queries.gate import Gate
-from millstream.runner.queries.moment import moment_of
+from millstream.runner.queries.moment import Upkeep, moment_of
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import QueryContext, start
 from millstream.runner.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
@@ -111,6 +111,8 @@ class SupervisedQuery:
         self._left_out: set[str] = set()
         self._raised: list[Exception] = []
         """Errors of its batches."""
+        self._refresh: Callable[[], None] | None = None
+        """Computes a table again whose SQL reads the clock."""
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
         self._after: list[SupervisedQuery] = []
 
@@ -322,11 +324,14 @@ class SupervisedQuery:
     def _kept_together(self, plan: Maintaining, context: QueryContext) -> QueryContext:
         """Let a table over tables see what it reads at one moment, and others see it so."""
         self._set_moment()
-        return replace(
-            context,
-            at_versions=partial(self._at_one_moment.versions, context.tables),
-            keep=partial(self._together.keep, plan.target.model, self._gate),
-        )
+        at_versions = partial(self._at_one_moment.versions, context.tables)
+
+        def keep(upkeep: Upkeep) -> None:
+            self._together.keep(plan.target.model, self._gate, upkeep)
+            if plan.maintenance.changing:
+                self._refresh = lambda: upkeep(at_versions(self._running.spark))
+
+        return replace(context, at_versions=at_versions, keep=keep)
 
     def _paced(self, query: Query, context: QueryContext) -> QueryContext:
         """Limit the first batch, if a time is given for its results; a rebuild reads as much as it can."""
@@ -373,6 +378,10 @@ class SupervisedQuery:
             if has_read(event, self._ends) and not self._rebuilds:
                 self.caught_up.set()
         else:
+            if self._refresh is not None:
+                # Nothing it reads has changed, but its SQL gives other rows as time passes.
+                with self._gate:
+                    self._refresh()
             self._running.tell(Idle(self.query.name))
             if not self._rebuilds:
                 self.caught_up.set()

@@ -170,7 +170,7 @@ def maintain(
         for relation in plan.maintenance.relations
         if not relation.startswith("seed.")
     }
-    changed = _changed(plan, before, now)
+    changed = None if plan.maintenance.changing else _changed(plan, before, now)
     if changed is not None and not changed:
         return TableChanges()
     note = msgspec.json.encode(Note(plan.digest, now))

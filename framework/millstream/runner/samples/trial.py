@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,19 +21,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from millstream.expressions import quoted
-from millstream.physical.values import Maintaining, PerBatch, Query, TableOutput
+from millstream.physical.values import PerBatch, Query, TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
-from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.batches import state_of
-from millstream.runner.queries.differences import STORED
 from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
 from millstream.runner.queries.versions import version_differences
+from millstream.runner.samples.maintained_steps import step_differences
 
 Row = Mapping[str, Any]
 
@@ -204,26 +204,20 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
     query = trial.query
     functions.register(session, trial.project, query.functions, query.nested_calls, query.encoders)
     functions.register_decoders(session, trial.project, query.decoders)
-    for each in trial.at_rest:
-        _at_rest(session, trial.project, each)
+    _all_at_rest(session, trial.project, trial.at_rest)
     if query.maintaining is not None:
-        _differences(session, trial, query.maintaining)
+        earlier, newest = (
+            partial(_all_at_rest, session, trial.project, rows) for rows in (trial.earlier, trial.at_rest)
+        )
+        step_differences(session, query.maintaining, earlier, newest)
     for step in query.steps:
         make_view(session, step, trial.project, query.output_mode)
     return counting.with_counts(session.sql(query.sql), query)
 
 
-def _differences(session: SparkSession, trial: Trial, plan: Maintaining) -> None:
-    """Create the view of the differences between the rows after all batches, and those before the last."""
-    for each in trial.earlier:
-        _at_rest(session, trial.project, each)
-    before = maintained.whole(session, plan.maintenance, plan.inputs).localCheckpoint()
-    for each in trial.at_rest:
-        _at_rest(session, trial.project, each)
-    before.createOrReplaceTempView(STORED)
-    maintained.whole(session, plan.maintenance, plan.inputs)
-    with maintained.differences(session, plan, None) as found:
-        found.rows.localCheckpoint().createOrReplaceTempView(plan.view)
+def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]) -> None:
+    for each in rows:
+        _at_rest(session, project, each)
 
 
 def _stream(

@@ -30,7 +30,11 @@ def freeze_clock(query: Query, now: datetime | None) -> Query:
     if isinstance(deliver, PerBatch):
         deliveries = tuple(replace(each, sql=clock.sql(each.sql)) for each in deliver.deliveries)
         deliver = replace(deliver, deliveries=deliveries)
-    return replace(query, sql=clock.sql(query.sql), steps=steps, deliver=deliver)
+    maintaining = query.maintaining
+    if maintaining is not None:
+        whole = clock.sql(maintaining.maintenance.whole)
+        maintaining = replace(maintaining, maintenance=replace(maintaining.maintenance, whole=whole))
+    return replace(query, sql=clock.sql(query.sql), steps=steps, deliver=deliver, maintaining=maintaining)
 
 
 class _Clock:
