@@ -3,7 +3,7 @@
 import pytest
 from support.running import running
 from support.runs import built, problems, received, statuses, table_rows
-from support.shops import POSTGRES, event
+from support.shops import event
 from support.spark import SPARK_WARNINGS
 
 from millstream.runner.values import Failed, LeftOut
@@ -72,19 +72,6 @@ def test_a_table_over_tables_fails_alone_whatever_the_severity(shop, first_spark
     results, told = built(shop.root, first_spark)
     assert failures(told) == []
     assert kinds(shop, "strict") == ["x", "y"]
-
-
-@pytest.mark.long
-def test_a_table_over_tables_in_postgres_fails_alone(shop, first_spark, postgres, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.format(postgres))
-    shop.model("latest", LATEST)
-    shop.model("strict", KINDS)
-    small(shop, strict="error")
-    shop.send(event(1), event(2, kind="y", value=20.0))
-    results, told = built(shop.root, first_spark)
-    assert statuses(results) == {"latest": "success", "strict": "error"}
-    assert [each.code for each in failures(told)] == ["MS863"]
 
 
 @pytest.mark.long
