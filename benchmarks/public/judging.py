@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from support.runs import job_of
@@ -116,7 +117,7 @@ class Judge:
             wanted = {step: self._rows(f"select * from {name}__{step}", len(columns)) for step in steps}
         except (AnalysisException, ParseException) as error:
             spark = f"analyzer: {first_line(error)}"
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             spark = f"error: {first_line(error)}"
         keys = key_of(sql, columns, wanted)
         for refresh in ("", "full"):
@@ -159,7 +160,7 @@ class Judge:
             return _with(verdict, "row by row"), model
         try:
             return self._compare(verdict, case, name, plan, list(steps), wanted), model
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             return _with(verdict, "fails when it runs", first_line(error)), None
 
     def _compare(

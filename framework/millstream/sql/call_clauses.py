@@ -55,9 +55,10 @@ def within_group(walk: Expressions, node: exp.WithinGroup) -> Value:
     name = function_name(node.this)
     keys, walk.keys = walk.keys, None
     parts = node.expression.expressions
+    inside, walk.inside_aggregate = walk.inside_aggregate, True
     with walk.without_aliases(f"{name}()"):
         ordered = walk.values([part.this for part in parts])
-    walk.keys = keys
+    walk.keys, walk.inside_aggregate = keys, inside
     for part, value in zip(parts, ordered, strict=True):
         check_ordered(walk, part, value.type, "ORDER BY")
     value = walk.value(node.this)

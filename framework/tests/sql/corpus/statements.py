@@ -1,6 +1,7 @@
 """Statements as Spark's analyzer judges them: windows, frames, conditions, groups, subqueries, joins, lists of names."""
 
 STATEMENTS = """
+select i, (select listagg(o.customer, ',') within group (order by t.s, o.id) from models.orders o) as x from models.t t
 select count(*) as n from models.t a where a.i = 1 group by (a.i * a.l) % 10
 select count(*) as n from models.t a where s = 'x' group by (a.i * a.l) % 10, (a.i > 1)
 select i, count(*) as n from models.t group by i qualify row_number() over (order by count(*)) = 1
