@@ -13,8 +13,8 @@ from millstream.formats import SCHEMA_SUFFIXES
 from millstream.project.settings import FILE as SETTINGS
 
 # A partly unreadable file may declare what is missing elsewhere.
-_MISSING = frozenset(("MS204", "MS117"))
-_FUNCTIONS = frozenset(("MS405", "MS406", "MS407", "MS117", "MS129"))
+_MISSING = frozenset(("MS204", "MS117", "MS414"))
+_FUNCTIONS = frozenset(("MS405", "MS406", "MS407", "MS117", "MS129", "MS414"))
 _FOLLOWING = {".yml": _MISSING, ".yaml": _MISSING, ".py": _FUNCTIONS, ".csv": frozenset(("MS117",))}
 _UNREADABLE = frozenset(("MS102", "MS103"))
 _MALFORMED = _UNREADABLE | {"MS105", "MS106", "MS107", "MS108", "MS109", "MS110", "MS111"}

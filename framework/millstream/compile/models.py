@@ -74,6 +74,8 @@ class Models:
         self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
         self._broken: set[str] = set()
         """Models with errors, and those whose columns depend on them."""
+        self._uncertain: set[str] = set()
+        """Models with errors, and all that read them: the types of their columns may be unknown because of that."""
         self._functions = digest_of(
             [(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()]
         )
@@ -418,6 +420,8 @@ class Models:
         has_columns = properties is not None and bool(properties.columns)
         if model.diagnostics or (analysis.open and self._reads_broken(model)):
             self._broken.add(model.id)
+        if model.id in self._broken or self._reads_uncertain(model):
+            self._uncertain.add(model.id)
         is_open = model.id in self._broken or (analysis.open and not has_columns)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
 
@@ -427,6 +431,9 @@ class Models:
             each.id in self._broken or (each.id.startswith("source.") and self._is_open(each.id))
             for each in model.references
         )
+
+    def _reads_uncertain(self, model: Model) -> bool:
+        return any(each.id in self._uncertain or self._is_open(each.id) for each in model.references)
 
     def _is_open(self, id_: str) -> bool:
         relation = self.relations.get(id_)
@@ -473,7 +480,7 @@ class Models:
         stored = isinstance(materialization_of(model.file.name, model.config), Table)
         if not stored or relation.open or model.diagnostics:
             return []
-        if any(self._is_open(each.id) for each in model.references):
+        if self._reads_uncertain(model):
             return []
         location = Location(model.file.path, 1, 1, 2)
         return [

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from millstream.expressions import Expression
 from millstream.plan.nodes import (
+    CARRIED,
     Aggregate,
     AnyNode,
     Dedupe,
@@ -39,13 +40,16 @@ def node_names(plan: Plan) -> dict[int, str]:
     found: dict[int, str] = {}
     taken: set[str] = set()
     waiting = [(node, _candidates(node, owners, readers)) for node in order]
+    # A view that sinks read with the time of its records keeps its name where it is read without.
+    without_time = Counter(candidates[0] for node, candidates in waiting if CARRIED.isdisjoint(node.by_name))
     for level in range(4):
         # All nodes that would have the same name get a longer one, so that their order does not matter.
         counts = Counter(candidates[level] for _, candidates in waiting)
         left = []
         for node, candidates in waiting:
             name = candidates[level]
-            if counts[name] > 1 or name in taken:
+            only = level == 0 and without_time[name] == 1 and CARRIED.isdisjoint(node.by_name)
+            if (counts[name] > 1 and not only) or name in taken:
                 left.append((node, candidates))
             else:
                 found[id(node)] = name

@@ -29,7 +29,12 @@ shop:
     local: {}
     live:
       master: "{{ env_var('MS_MASTER') }}"
-      kafka: {bootstrap_servers: "{{ env_var('MS_BOOTSTRAP') }}", sasl_password: "{{ env_var('MS_PASSWORD') }}"}
+      kafka:
+        bootstrap_servers: "{{ env_var('MS_BOOTSTRAP') }}"
+        security_protocol: SASL_SSL
+        sasl_mechanism: PLAIN
+        sasl_username: shop
+        sasl_password: "{{ env_var('MS_PASSWORD') }}"
 """
 
 

@@ -204,7 +204,7 @@ def test_a_special_file_is_noticed_despite_the_cache(root: Path, make: Callable[
 def test_the_cache_holds_no_secret(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "hunter2hunter2")
     (root / "profiles.yml").write_text(
-        "p: {target: local, outputs: {local: {kafka: {bootstrap_servers: 'a:1', sasl_password: \"{{ env_var('SHOP_PASSWORD') }}\"}}}}"
+        "p: {target: local, outputs: {local: {kafka: {bootstrap_servers: 'a:1', security_protocol: SASL_SSL, sasl_mechanism: PLAIN, sasl_username: shop, sasl_password: \"{{ env_var('SHOP_PASSWORD') }}\"}}}}"
     )
     assert compile_project(root).diagnostics == ()
     assert compile_project(root).from_cache == 4

@@ -28,6 +28,7 @@ FILES = {
     "pyproject.toml": '[tool.millstream]\nname = "nasty"\n',
     "profiles.yml": (
         "nasty:\n  outputs:\n    local: {master: local, kafka: {bootstrap_servers: 'k:9092', "
+        "security_protocol: SASL_SSL, sasl_mechanism: PLAIN, sasl_username: nasty, "
         "sasl_password: \"{{ env_var('NASTY_PASSWORD') }}\"}}\n"
     ),
     "models/all.yml": f"""\

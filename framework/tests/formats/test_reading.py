@@ -48,7 +48,7 @@ def changed(old, new):
         ({"default": 1}, {"a": ["default"]}),
         ({"aliases": ["old"]}, {"a": ["aliases"]}),
         ({"inner": 5}, {"b": ["schema"]}),
-        ({"type": "int"}, {"a": ["schema"]}),
+        ({"type": "int"}, {"a": ["schema"], "b": ["preceding fields"]}),
     ],
 )
 def test_avro(more, facts):
