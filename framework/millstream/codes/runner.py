@@ -6,6 +6,9 @@ CODES = read_codes("""
 MS687 A demo needs the local target
     `millstream demo` sends test traffic to the topics of sources, so it only works with the broker on this
     machine. Choose a target with `kafka: embedded` with `--target`; on others, use `millstream run`.
+MS695 A record is larger than Kafka accepts
+    By default, a producer sends at most 1 MB in a request, and a topic takes at most 1 MB in a record. Set
+    `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic.
 MS673 A run that shares its target would change what is deployed
     Runs with `--shared` start and continue queries. Another run is working with what is deployed, so this one
     can't rebuild a query, split one, or complete a change that a command began. Stop all runs, deploy the
@@ -134,9 +137,6 @@ MS885 Kafka does not accept records
     A topic was deleted while a query wrote to it, or its brokers did not respond within the producer's
     timeout (`delivery.timeout.ms`, two minutes by default). `run` recreates a missing topic of a sink, and
     sends the records that were not sent.
-MS846 A record is larger than Kafka accepts
-    By default, a producer sends at most 1 MB in a request, and a topic takes at most 1 MB in a record. Set
-    `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic.
 MS849 A record without a key in a compacted topic
     A compacted topic, which a sink of rows that change has by default, holds the newest record of each key,
     and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in

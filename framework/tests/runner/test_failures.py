@@ -169,7 +169,7 @@ def test_a_record_can_be_too_large(shop, spark):
     with pytest.raises(Py4JJavaError) as raised:
         rows.write.format("kafka").options(**options).save()
     problem = problem_of("large", raised.value, "spark.log")
-    assert problem.code == "MS846"
+    assert problem.code == "MS695"
     assert problem.message.startswith("large: a record of 2,000,0")
     assert (
         problem.help == "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic"
@@ -178,4 +178,4 @@ def test_a_record_can_be_too_large(shop, spark):
     larger = options | {"kafka.max.request.size": "5000000"}
     with pytest.raises(Py4JJavaError) as raised:
         rows.write.format("kafka").options(**larger).save()
-    assert problem_of("large", raised.value, "spark.log").code == "MS846"
+    assert problem_of("large", raised.value, "spark.log").code == "MS695"

@@ -184,7 +184,7 @@ _KNOWN = (
         _NULL_KEYS,
     ),
     _KnownFailure(
-        "MS846",
+        "MS695",
         re.compile(r"RecordTooLargeException: (?:The message is (\d+) bytes)?"),
         lambda match: (
             f"a record {f'of {int(match[1]):,} bytes ' if match[1] else ''}is larger than Kafka accepts"
