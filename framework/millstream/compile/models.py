@@ -75,7 +75,7 @@ class Models:
         self._broken: set[str] = set()
         """Models with errors, and those whose columns depend on them."""
         self._uncertain: set[str] = set()
-        """Models with errors, and all that read them: the types of their columns may be unknown because of that."""
+        """Models with errors, and all that read them: types of their columns may be unknown."""
         self._functions = digest_of(
             [(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()]
         )

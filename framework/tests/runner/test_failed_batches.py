@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from support.runs import built, problems
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
@@ -46,5 +47,5 @@ def test_what_python_raised_is_told_without_its_traceback():
         "pyspark.errors.exceptions.captured.AnalysisException: More than one event time columns are available.\n"
         "\tat py4j.Protocol.getReturnValue(Protocol.java:476)\n"
     )
-    found = problem_of("totals", RuntimeError(said), "spark.log")
+    found = problem_of("totals", StreamingQueryException(said), "spark.log")
     assert found.message == "totals: AnalysisException: More than one event time columns are available."
