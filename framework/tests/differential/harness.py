@@ -63,6 +63,8 @@ def as_written(spark, project: Project) -> Rows:
     for model in project.catalog.models.values():
         sql = _NAMES.sub(_view, project.sql[model.name])
         spark.sql(sql).createOrReplaceTempView(f"made_{model.name}")
+        # The records that a topic has of these rows.
+        spark.sql(f"select *, {_META} from made_{model.name}").createOrReplaceTempView(f"sent_{model.name}")
     names = [output.model.removeprefix("model.") for output in project.plan.outputs]
     return _collected(spark, [(name, f"select * from made_{name}") for name in names])
 
@@ -83,7 +85,10 @@ def by_plan(spark, plan: Plan) -> Rows:
             case DedupeView():
                 spark.table(step.of).dropDuplicates(list(step.keys)).createOrReplaceTempView(step.name)
     names = [output.model.removeprefix("model.") for output in plan.outputs]
-    finals = [final.sql for final in found.emitted.finals]
+    finals = [
+        f"select {', '.join(f'`{column.name}`' for column in output.columns)} from ({final.sql})"
+        for output, final in zip(plan.outputs, found.emitted.finals, strict=True)
+    ]
     ctes = (
         "with " + ",\n".join(f"`{cte.name}` as (\n{cte.sql}\n)" for cte in found.emitted.ctes)
         if found.emitted.ctes
@@ -94,7 +99,9 @@ def by_plan(spark, plan: Plan) -> Rows:
 
 def _leaf(node: Node) -> str | None:
     match node:
-        case Decode() | TableScan() | SeedScan():
+        case Decode():
+            return _read(node.relation).replace("made_", "sent_")
+        case TableScan() | SeedScan():
             return _read(node.relation)
     return None
 
