@@ -26,6 +26,7 @@ _NO_FILES = "no loader for this environment specified"
 THROUGH = "through this macro"
 """The note of an error that is in an argument of a macro's call."""
 _DEFINED = re.compile(r"\b(?:macro|test)\s+(\w+)")
+_MACRO = re.compile(r"\{%[-+]?\s*(?:macro|test)\s+(\w+)")
 
 
 class Rendered(Struct, frozen=True):
@@ -57,6 +58,8 @@ class Renderer:
         self.library, self.diagnostics = read_macros(
             self.environment, project.macros, frozenset(self.globals)
         )
+        self._macros_elsewhere: set[str] = set()
+        """The names of macros in the files of models and tests."""
         for file in self.library.files:
             self._define(file.tree, file.file)
 
@@ -72,9 +75,19 @@ class Renderer:
 
     @property
     def lost_macros(self) -> frozenset[str]:
-        """The names of macros in files that could not be parsed or run."""
-        paths = {each.location.path for each in self.diagnostics if each.location}
-        return frozenset(name for path in paths for name in _DEFINED.findall(self.texts[path].content))
+        """The names of macros in files that could not be parsed or run, or are in another folder."""
+        paths = {problem.location.path for problem in self.diagnostics if problem.location}
+        in_macros = {name for path in paths for name in _DEFINED.findall(self.texts[path].content)}
+        return frozenset(in_macros | self._macros_elsewhere)
+
+    def _empty(self, file: SqlFile) -> Diagnostic:
+        message = f"model '{file.name}' is empty after rendering"
+        remedy = "write a SELECT, or disable it: config(enabled=false)"
+        if macros := _MACRO.findall(file.content):
+            self._macros_elsewhere.update(macros)
+            message = f"'{file.path}' has macros and no SELECT"
+            remedy = "move it to macros/"
+        return at(self.texts[file.path], 0, 1, "MS212", message, remedy)
 
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
         """Render one file; errors are in the result, none is raised."""
@@ -97,9 +110,7 @@ class Renderer:
         failed = bool(diagnostics)
         diagnostics += [self._problem(problem, position) for problem, position in recorder.problems]
         if not failed and not piece.strip():
-            message = f"model '{file.name}' is empty after rendering"
-            remedy = "write a SELECT, or disable it: config(enabled=false)"
-            diagnostics.append(at(self.texts[file.path], 0, 1, "MS212", message, remedy))
+            diagnostics.append(self._empty(file))
             failed = True
         return Rendered(
             sql=str(piece),

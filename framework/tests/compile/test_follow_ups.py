@@ -230,3 +230,18 @@ def test_a_constant_that_is_selected_is_a_key_that_is_selected(tmp_path: Path, g
     )
     project(tmp_path, {"m": table + select})
     assert _errors(tmp_path) == []
+
+
+@pytest.mark.parametrize("folder", ["models", "tests"])
+def test_macros_in_another_folder_are_one_error(tmp_path: Path, folder: str) -> None:
+    root = project(
+        tmp_path, {"a": "select {{ cents('1') }} as cents", "b": "select {{ cents('2') }} as cents"}
+    )
+    (root / folder).mkdir(exist_ok=True)
+    (root / folder / "money.sql").write_text("{% macro cents(amount) %}{{ amount }} * 100{% endmacro %}")
+    (problem,) = compile_project(root, use_cache=False).diagnostics
+    assert problem.code == "MS212"
+    assert (problem.message, problem.help) == (
+        f"'{folder}/money.sql' has macros and no SELECT",
+        "move it to macros/",
+    )
