@@ -175,6 +175,8 @@ class Models:
     def _analyse(self, model: Model) -> None:
         # In a cycle, or below an unreadable file, a relation may have no schema yet: it stays open.
         inputs = sorted({reference.id for reference in model.references})
+        if self._reads_uncertain(model):
+            self._uncertain.add(model.id)
         properties = self.project.properties.get(model.file.name)
         schemas = [self._schemas.get(id_, "") for id_ in inputs]
         model.made_from = digest_of(
@@ -420,7 +422,7 @@ class Models:
         has_columns = properties is not None and bool(properties.columns)
         if model.diagnostics or (analysis.open and self._reads_broken(model)):
             self._broken.add(model.id)
-        if model.id in self._broken or self._reads_uncertain(model):
+        if model.id in self._broken:
             self._uncertain.add(model.id)
         is_open = model.id in self._broken or (analysis.open and not has_columns)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
