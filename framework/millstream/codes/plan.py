@@ -135,7 +135,9 @@ MS545 A table over tables reads a table whose store has no change feed
 MS546 A table over tables calls a function that gives other values each time
     `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
     not stay equal to its SQL. With `refresh='full'` and `every='1 minute'`, it is computed again that often.
-    Or compute such a value where a row is first stored, and read its column.
+    Or compute such a value where a row is first stored, and read its column. The same holds for Python
+    functions that read the clock or chance, for TABLESAMPLE, and for views: if a view calls such a function
+    over tables, make it a table that is computed again.
 MS548 An option is for tables over tables
     `refresh` says how a table is kept equal to its SQL over other tables. A table that reads a stream is
     updated row by row. `every` limits how often `run` computes a table with `refresh='full'`.

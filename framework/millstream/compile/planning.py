@@ -146,6 +146,7 @@ class Planning:
             watermarks=traits.watermarks,
             below=traits.below,
             spacings=tuple((each.column, each.gap, each.window) for each in traits.spacings),
+            changes_by_itself=traits.changes_by_itself,
             label=relation.rpartition(".")[2],
         )
 

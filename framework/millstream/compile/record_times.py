@@ -46,7 +46,9 @@ def query_with_time(
         time_of_row = replace(time_of_row, pieces=pieces, atomic=True)
     items = (*others, Item(RECORD_TIME, time_of_row))
     timed: Any = replace(wider.body, items=items)
-    return replace(wider, body=timed, forms=query.forms, text=query.text, called=query.called), problems
+    return replace(
+        wider, body=timed, forms=query.forms, text=query.text, called=query.called, changing=query.changing
+    ), problems
 
 
 def is_time_problem(problem: PlanProblem) -> bool:

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from millstream import types
 from millstream.errors import Diagnostic, Note
+from millstream.project.changing_calls import changing_call
 from millstream.project.digests import Digests
 from millstream.project.hints import Hint, Hints
 from millstream.project.imports import imports_of, unknown_in
@@ -58,7 +59,9 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
         digest, statements = digests.of(node)
         imports = tuple(dict.fromkeys(imports_of(statements, module.text.path)))
         errors += _unknown(module, statements)
-        found[node.name] = structs.replace(_function(module, node, hints, digest), imports=imports)
+        function = _function(module, node, hints, digest)
+        changing = changing_call(statements)
+        found[node.name] = structs.replace(function, imports=imports, changing=changing)
     errors = [*dict.fromkeys(errors), *hints.errors]  # several functions can use one statement
     return tuple(found.values()), sorted(errors, key=lambda error: error.order)
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic
+from millstream.project.changing_calls import changing_call
 from millstream.project.digests import Digests
 from millstream.project.effects import Effect, Effects
 from millstream.project.python_module import Def, parse_module
@@ -139,7 +140,8 @@ def with_imports(
         digest = _digest("\n".join([function.digest, *contents]).encode()) if contents else function.digest
         versions = {each: _version(each) for each in sorted(reached.libraries)}
         effect = min(reached.effects, default="")
-        found[name] = replace(function, digest=digest, libraries=versions, effect=effect)
+        changing = function.changing or min(reached.changing, default="")
+        found[name] = replace(function, digest=digest, libraries=versions, effect=effect, changing=changing)
         files |= {path: _digest(_bytes(root / path)) for path in reached.files}
         libraries |= versions
     return found, Imported(files, libraries), modules.problems
@@ -173,6 +175,8 @@ class _Reached(Struct):
     libraries: set[str] = set()
     effects: set[str] = set()
     """Where code may change any name when it is imported."""
+    changing: set[str] = set()
+    """Calls of what they use that give another value each time."""
 
 
 class _Modules:
@@ -190,7 +194,7 @@ class _Modules:
         return self._reached(function.imports, function.path, self._mode(function))
 
     def _reached(self, imports: Iterable[Import], file: str, runs: Literal["module", "any"]) -> _Reached:
-        found = _Reached(set(), set(), set(), set())
+        found = _Reached(set(), set(), set(), set(), set())
         done: set[Import] = set()
         waiting = [*imports, *self._run("", file, runs, found)]
         found.files.discard(file)
@@ -267,6 +271,7 @@ class _Modules:
             return []
         digest, statements = digests.of_name(wanted.name)
         found.contents.add(f"{path} {wanted.name} {digest}")
+        found.changing |= {*filter(None, [changing_call(statements)])}
         parent = wanted.module.rpartition(".")[0]
         above = [Import(parent)] if parent and self._path(parent) else []
         run = Import(wanted.module, runs="module")

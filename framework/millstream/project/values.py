@@ -272,6 +272,8 @@ class Function(Struct, frozen=True):
     """The libraries that it could import, with their versions."""
     effect: str = ""
     """Where code that runs on import may change any name that it reads: a file and line, if anywhere."""
+    changing: str = ""
+    """What it, or what it uses of the project, calls that gives another value each time: `time.time`."""
 
     @property
     def logs(self) -> bool:

@@ -70,15 +70,38 @@ def _query(binder: Binder, result: Result, *, text: bool) -> Query:
         findings.marks.not_split("a WATERMARK that does not follow a relation")
     reasons = tuple(findings.opaque or findings.marks.not_split_reasons)
     called = tuple(sorted(findings.called)) if text else ()
+    changing = _changing(binder) if text else ()
     if result.body is not None and not reasons:
         whole = opaque_pieces(tokens.source, findings.marks) if text else ()
-        return replace(query(result.body, binder.bodies), forms=findings.forms, text=whole, called=called)
+        split = query(result.body, binder.bodies)
+        return replace(split, forms=findings.forms, text=whole, called=called, changing=changing)
     pieces = opaque_pieces(tokens.source, findings.marks)
     reasons = reasons or ("a query that is not analyzed",)
     body = OpaqueBody(pieces, reasons, 0, len(findings.sql))
-    split = text and result.body is not None and not (findings.unsplit or findings.marks.unsplit)
-    at_rest = query(result.body, binder.bodies) if split and result.body is not None else None
-    return Query(body, forms=findings.forms, text=pieces if text else (), called=called, at_rest=at_rest)
+    return Query(
+        body,
+        forms=findings.forms,
+        text=pieces if text else (),
+        called=called,
+        at_rest=_at_rest(binder, result) if text else None,
+        changing=changing,
+    )
+
+
+def _at_rest(binder: Binder, result: Result) -> Query | None:
+    """Return opaque SQL clause by clause, if it can be split for rows at rest."""
+    if result.body is None or binder.findings.unsplit or binder.findings.marks.unsplit:
+        return None
+    return query(result.body, binder.bodies)
+
+
+def _changing(binder: Binder) -> tuple[str, ...]:
+    """Return what gives other values each time, besides Spark's functions, and why."""
+    findings = binder.findings
+    for name in sorted(findings.called):
+        if reason := findings.functions[name].changing:
+            return f"{name}()", f"which calls {reason}"
+    return tuple(f"'{each}'" for each in sorted(findings.marks.changing)[:1])
 
 
 def _word(sql: str, start: int) -> str:

@@ -152,6 +152,8 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
     found = result_type(signature.result, name, types, literals)
     if call_raises(signature, values, found):
         walk.findings.marks.raises(node)
+    elif name.startswith("try_to_") and walk.findings.marks.special_times:
+        walk.findings.marks.casts_time(node)
     value = computed(found, values, nullable=call_nullable(signature, values, found))
     value.literal = _KINDS.get(name)
     return value

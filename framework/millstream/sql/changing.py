@@ -6,17 +6,29 @@ from functools import cache
 from millstream.sql.signatures import signatures
 
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
-_WORD = r"\s*(?:now|today|tomorrow|yesterday)\b[^']*"
+_WORDS = r"\s*(?:now|today|tomorrow|yesterday)\b"
 _SPECIAL = re.compile(
-    rf"""\b(?:date|timestamp(?:_ntz|_ltz)?)\s*\(?\s*'{_WORD}'
-    |'{_WORD}'\s*(?:as|::)\s*(?:date|timestamp)\b""",
+    rf"""\b(?:date|timestamp(?:_ntz|_ltz)?)\s*\(?\s*(?:'{_WORDS}[^']*'|"{_WORDS}[^"]*")
+    |(?:'{_WORDS}[^']*'|"{_WORDS}[^"]*")\s*(?:as|::)\s*(?:date|timestamp)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Texts that mean the current time as a date or a timestamp (Spark's SpecialDatetimeValues)."""
+_SPECIAL_TEXT = re.compile(rf"{_WORDS}.*", re.IGNORECASE | re.DOTALL)
 _WITHOUT_PARENTHESES = ("current_timestamp", "current_date", "current_time", "localtimestamp")
 _ONLY_WITHOUT_ARGUMENTS = "unix_timestamp"
 _FAILING = frozenset(("assert_true", "raise_error"))
 """Spark only calls these nondeterministic so that it does not leave them out."""
+
+
+def special_time_in(sql: str) -> str | None:
+    """Return a literal of SQL that means the current time, if Spark casts it to a date or a timestamp."""
+    found = next((each[0] for each in _TEXT.finditer(sql) if is_special_time(each[0][1:-1])), None)
+    return None if found is None or found.startswith("`") else found
+
+
+def is_special_time(literal: object) -> bool:
+    """Return whether a literal would mean the current time, if Spark casts it to a date or a timestamp."""
+    return isinstance(literal, str) and _SPECIAL_TEXT.fullmatch(literal) is not None
 
 
 def changing_function(sql: str) -> str | None:
@@ -33,5 +45,6 @@ def _pattern() -> re.Pattern[str]:
     names.remove(_ONLY_WITHOUT_ARGUMENTS)
     listed, bare = "|".join([*names, "current_time"]), "|".join(_WITHOUT_PARENTHESES)
     return re.compile(
-        rf"\b({listed})\b\s*(?=\()|\b({bare})\b|\b{_ONLY_WITHOUT_ARGUMENTS}\b\s*(?=\(\s*\))", re.IGNORECASE
+        rf"\b({listed}|tablesample)\b\s*(?=\()|\b({bare})\b|\b{_ONLY_WITHOUT_ARGUMENTS}\b\s*(?=\(\s*\))",
+        re.IGNORECASE,
     )

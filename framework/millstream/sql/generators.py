@@ -28,7 +28,7 @@ def generated_relation(walk: Expressions, node: exp.Expr, alias: str, names: lis
     name = function_name(node)
     if (function := walk.findings.functions.get(name)) and function.table:
         walk.findings.called.add(function.name)
-        walk.findings.marks.call(node, python=function.name)
+        walk.findings.marks.call(node, python=function.name, impure=bool(function.changing))
         arguments = list(bind_arguments(walk, node, function).values())
         row = function.returns
         parts: list[tuple[str, Type]] = [("value", row)]

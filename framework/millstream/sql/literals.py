@@ -7,6 +7,7 @@ from decimal import Decimal as Number
 
 from sqlglot import exp
 
+from millstream.sql.changing import is_special_time
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.randomness import check_random
 from millstream.sql.value import Value, computed
@@ -35,8 +36,9 @@ _DAYS = frozenset(("day", "days", "week", "weeks"))
 _MONTHS = frozenset(("month", "months", "year", "years"))
 
 
-def literal(_: Expressions, node: exp.Literal) -> Value:
+def literal(walk: Expressions, node: exp.Literal) -> Value:
     if node.is_string:
+        walk.findings.marks.special_times |= is_special_time(node.this)
         return Value(STRING, False, literal=str(node.this))
     found = _NUMBER.fullmatch(str(node.this))
     digits, suffix = (found["digits"], found["suffix"].lower()) if found else (str(node.this), "")

@@ -11,11 +11,14 @@ from msgspec import Struct
 from sqlglot import exp
 
 from millstream.expressions import Piece
+from millstream.sql.changing import is_special_time
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value
 
 _CLAUSES = (exp.And, exp.Or, exp.Alias, exp.Where, exp.Select)
 """Nodes with several independent expressions."""
+_OTHERS = (exp.Anonymous, exp.Predicate, exp.Connector, exp.Query)
+"""Expressions within another one whose types are checked for themselves."""
 
 
 class Reference(Struct, gc=False):
@@ -84,6 +87,10 @@ class Marks:
         self.raising_around: set[int] = set()
         """A word within another expression that can fail: an operator or an implicit cast."""
         self.raises_somewhere = False
+        self.special_times = False
+        """There are literals that mean the current time, if they are cast to one: 'now', 'yesterday'."""
+        self.changing: set[str] = set()
+        """Those that are cast to a date or a timestamp."""
         self.named: set[int] = set()
         """Columns whose name becomes part of the value."""
         self.fixed: set[int] = set()
@@ -209,6 +216,8 @@ class Marks:
 
     def raises(self, node: exp.Expr) -> None:
         """Mark that an expression can fail on a row, by itself or by an implicit cast."""
+        if self.special_times:
+            self.casts_time(node)
         start = start_of(node)
         if start is not None and isinstance(node, exp.Anonymous):
             self.raising.add(start)
@@ -221,6 +230,12 @@ class Marks:
             self.raises_somewhere = True
         else:
             self.raising_around.add(start)
+
+    def casts_time(self, node: exp.Expr) -> None:
+        """Mark the literals that mean the current time in a cast, a comparison or the arguments of a call."""
+        for each in node.walk(prune=lambda part: part is not node and isinstance(part, _OTHERS)):
+            if isinstance(each, exp.Literal) and each.is_string and is_special_time(each.this):
+                self.changing.add(each.this)
 
 
 def start_of(node: exp.Expr) -> int | None:

@@ -7,6 +7,7 @@ from sqlglot import exp
 from millstream.sql.argument_types import noun, takes
 from millstream.sql.arithmetic import arithmetic, bits, interval_kind
 from millstream.sql.casts import can_cast, makes_nulls
+from millstream.sql.changing import is_special_time
 from millstream.sql.coercion import common
 from millstream.sql.conditions import compared, condition
 from millstream.sql.datatypes import data_type
@@ -17,12 +18,15 @@ from millstream.sql.value import Value, computed, nullable_as
 from millstream.type_names import type_remedy
 from millstream.types import (
     BINARY,
+    DATE,
     DOUBLE,
     FLOAT,
     INT,
     INTERVAL,
     NULL,
     STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     UNKNOWN,
     Array,
     Map,
@@ -134,6 +138,8 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
         return Value(found, value.nullable, value.sources, None, value.aggregate)
     if not node.args.get("safe") and implicit_cast_raises([value], found):
         walk.findings.marks.raises(node)
+    elif is_special_time(value.literal) and found in {DATE, TIMESTAMP, TIMESTAMP_NTZ}:
+        walk.findings.marks.casts_time(node)
     nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, found)
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
         # A literal, date'2026-01-01'; sqlglot parses a written cast as a TryCast.

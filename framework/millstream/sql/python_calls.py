@@ -16,7 +16,7 @@ from millstream.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, T
 
 def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> Value:
     walk.findings.called.add(function.name)
-    walk.findings.marks.call(node, python=function.name)
+    walk.findings.marks.call(node, python=function.name, impure=bool(function.changing))
     if function.table:
         message = f"{function.name}() returns rows, so it can't be used inside an expression"
         walk.findings.report(node, "MS415", message, f"write `from …, lateral {function.name}(…) as t`")

@@ -217,3 +217,5 @@ class Query(Struct, frozen=True, array_like=True):
     """With `text`: the Python functions that it calls."""
     at_rest: Query | None = None
     """With `text`: clause by clause, also with what is opaque over a stream, if it can be split."""
+    changing: tuple[str, ...] = ()
+    """With `text`: what gives other values each time, besides Spark's functions, and why."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from millstream.sql.argument_types import cast_to
 from millstream.sql.casts import cast_raises
+from millstream.sql.changing import is_special_time
 from millstream.sql.coercion import MOST_DIGITS
 from millstream.sql.signatures import Signature
 from millstream.sql.value import Value
@@ -18,7 +19,12 @@ _COMMON = frozenset(("common", "array", "branches"))
 
 def implicit_cast_raises(values: Iterable[Value], wanted: Type) -> bool:
     """Return whether an implicit cast can fail, such as that of a text compared with a number."""
-    return any(value.literal is None and cast_raises(value.type, wanted) for value in values)
+    return any(_is_unknown(value) and cast_raises(value.type, wanted) for value in values)
+
+
+def _is_unknown(value: Value) -> bool:
+    """Return whether a cast may fail on some rows; what 'now' means, is only known at run time."""
+    return value.literal is None or is_special_time(value.literal)
 
 
 def arithmetic_raises(sign: str, left: Value, right: Value, found: Type) -> bool:
@@ -57,7 +63,7 @@ def call_raises(signature: Signature, values: list[Value], found: Type) -> bool:
         return implicit_cast_raises(values[1:] if signature.result == "branches" else values, wanted)
     if signature.name in _PATTERNS:
         return (len(values) > 1 and values[1].literal is None) or _casts_raise(signature, values)
-    if signature.nullable == "cast" and values[0].literal is None and values[0].type in {STRING, UNKNOWN}:
+    if signature.nullable == "cast" and _is_unknown(values[0]) and values[0].type in {STRING, UNKNOWN}:
         return True
     return _casts_raise(signature, values)
 
@@ -66,7 +72,7 @@ def _casts_raise(signature: Signature, values: list[Value]) -> bool:
     """Return whether a cast that Spark adds to an argument can fail, such as that of a text to a number."""
     form = signature.takes(len(values)) or ()
     return any(
-        value.literal is None and cast_raises(value.type, target)
+        _is_unknown(value) and cast_raises(value.type, target)
         for parameter, value in zip(form, values, strict=False)
         for target in [cast_to(parameter.word, value.type)]
         if target != value.type

@@ -219,6 +219,8 @@ class _Cut:
             self.raising = True
         if start in marks.impure or (text in _IMPURE and self._last_text != "."):
             self.impure = True
+        if marks.changing and token.token_type == TokenType.STRING and token.text in marks.changing:
+            self.impure = True
         if start in marks.python:
             self.python.append(marks.python[start])
         if start in marks.variables:

@@ -30,9 +30,9 @@ def join_of_tables(left: Node, traits: Traits, right: Node, *, rest: bool) -> tu
     return message, f"join the events{of} with '{name}': each event looks up its newest row"
 
 
-def stored_as_table(keys: tuple[str, ...]) -> str:
-    """Return the configuration of a table."""
-    return f"config(materialized='table', unique_key={written_keys(keys)})"
+def stored_as_table(keys: tuple[str, ...], more: str = "") -> str:
+    """Return the configuration of a table; `more` are further options."""
+    return f"config(materialized='table', unique_key={written_keys(keys)}{more and f', {more}'})"
 
 
 def _changing(nodes: Iterable[Node], *, changes: bool = False) -> list[str]:

@@ -14,7 +14,7 @@ from millstream.plan.from_sql.values import BuiltModel, Surroundings
 from millstream.plan.maintained import NotDerivedError, Relation, derive, derived_keys, in_full
 from millstream.plan.nodes import Maintained, Node, TableScan
 from millstream.plan.refusals import REFUSALS
-from millstream.plan.traits import KnownTraits
+from millstream.plan.traits import KnownTraits, called_by
 from millstream.sql.changing import changing_function
 from millstream.sql.query import OpaqueBody
 from millstream.stores.registry import choices_with_change_feed, declaration
@@ -49,14 +49,51 @@ OR_IN_FULL = "; or set config(refresh='full'): each change computes all rows, an
 
 def changing_call(spec: ModelSpec) -> str | None:
     """Return a function of a model whose value changes from call to call; None if it calls none."""
-    parts = [p if isinstance(p, str) else " x " for p in spec.query.text]
-    texts = ["".join(parts), *(expression.text for _, expression in spec.extras)]
-    texts += [check.wrong.text for check in spec.checks if check.keeps_out]
-    return next(filter(None, map(changing_function, texts)), None)
+    text = "".join(p if isinstance(p, str) else " x " for p in spec.query.text)
+    called = changing_function(text) or next(iter(spec.query.changing), None)
+    others = [expression for _, expression in spec.extras]
+    others += [check.wrong for check in spec.checks if check.keeps_out]
+    return called or next(filter(None, map(called_by, others)), None)
+
+
+AGAIN = "refresh='full', every='1 minute'"
+
+
+def changing_rows(spec: ModelSpec, around: Surroundings, known: KnownTraits, root: Node) -> list[PlanProblem]:
+    """Return what is wrong with a table whose rows a clock or chance changes, in its SQL or in a view.
+
+    `root` are its rows, which follow the changes of tables row by row.
+    """
+    traits = known.of(root)
+    if not isinstance(spec.materialization, Table) or "table changes" not in traits.below:
+        return []
+    called = changing_call(spec)
+    origin = (called, spec.id) if called else traits.changes_by_itself
+    if origin is None:
+        return []
+    message = _changes_by_itself(spec, origin[0])
+    if origin[1] != spec.id:
+        message = f"{message}; '{origin[1].rpartition('.')[2]}' calls it"
+        remedy = _view_as_table(origin[1], around, known, AGAIN)
+    else:
+        views = [each for each in inputs_of(spec) if not around.can_rest(each)]
+        remedies = [_view_as_table(each, around, known) for each in views]
+        remedy = f"all of this is needed: {'; '.join(remedies)}; set config({AGAIN}) here"
+    return [PlanProblem(spec.id, "MS546", message, remedy, option="materialized")]
+
+
+def _view_as_table(relation: str, around: Surroundings, known: KnownTraits, options: str = "") -> str:
+    keys = known.of(around.provide(relation, False)).keys
+    return f"make '{relation.rpartition('.')[2]}' a table with {stored_as_table(keys, options)}"
 
 
 def _changes_by_itself(spec: ModelSpec, called: str) -> str:
-    return f"{called} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
+    why = (
+        f", {spec.query.changing[1]},"
+        if spec.query.changing[:1] == (called,) and spec.query.changing[1:]
+        else ""
+    )
+    return f"{called}{why} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
 
 
 def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:

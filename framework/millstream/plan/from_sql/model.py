@@ -16,6 +16,7 @@ from millstream.plan.from_sql.maintaining import (
     build_maintained,
     can_be_maintained,
     changing_call,
+    changing_rows,
     inputs_as_tables,
     misplaced_option,
     needs_rows_at_rest,
@@ -64,14 +65,20 @@ def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Bu
     found = None
     if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
         found = _streamed(spec, around, known)
-        changes_by_itself = changing_call(spec) is not None and can_be_maintained(spec, around)
-        if not changes_by_itself and not needs_rows_at_rest(spec, found.problems):
-            return found
+        changing = changing_call(spec) is not None and can_be_maintained(spec, around)
+        if not changing and not needs_rows_at_rest(spec, found.problems):
+            return found if found.problems else _kept_equal(spec, around, known, found)
     if can_be_maintained(spec, around):
         return build_maintained(spec, around, known)
     found = found or _streamed(spec, around, known)
     remedy = inputs_as_tables(spec, around, known)
     return replace(found, problems=[replace(found.problems[0], remedy=remedy)]) if remedy else found
+
+
+def _kept_equal(spec: ModelSpec, around: Surroundings, known: KnownTraits, found: BuiltModel) -> BuiltModel:
+    """Return a model that runs row by row, with what is wrong if its rows change by themselves."""
+    changing = changing_rows(spec, around, known, found.root)
+    return replace(found, problems=changing) if changing else found
 
 
 def _streamed(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:

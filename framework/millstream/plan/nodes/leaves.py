@@ -37,6 +37,8 @@ class Given(Node, frozen=True, eq=False, kw_only=True):
     """The stateful steps that its rows pass within their query (`streaming.Kind`)."""
     spacings: tuple[tuple[str, int, bool], ...] = ()
     """Times with a known minimum distance: column, microseconds, whether it is a window."""
+    changes_by_itself: tuple[str, str] | None = None
+    """A function that gives other rows each time, and the id of the model that calls it."""
 
     @property
     def summary(self) -> str:

@@ -4,6 +4,7 @@ Every trait is derived here, from a node and the traits of its inputs.
 """
 
 from millstream.plan.traits.aggregates import is_distinct
+from millstream.plan.traits.changing import called_by
 from millstream.plan.traits.derive import traits_in_one_query
 from millstream.plan.traits.known import KnownTraits, all_traits, reads_event_time, traits_of
 from millstream.plan.traits.projections import known_columns, projected, projected_keys, window_time_of
@@ -17,6 +18,7 @@ __all__ = [
     "Spacing",
     "Traits",
     "all_traits",
+    "called_by",
     "is_distinct",
     "known_columns",
     "projected",

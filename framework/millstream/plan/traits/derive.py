@@ -29,6 +29,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.streaming import Kind, SeparateQueryError, Unsupported, conflicts, kind_of
 from millstream.plan.traits.aggregates import aggregated
+from millstream.plan.traits.changing import changes_by_itself
 from millstream.plan.traits.joins import bounds, joined, joined_as_of, joined_streams
 from millstream.plan.traits.projections import projected
 from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, listed, require_append
@@ -37,6 +38,8 @@ from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, 
 def derived_traits(node: Node, inputs: list[Traits]) -> Traits:
     """Return the traits of a node over these inputs; raise if a streaming query can't run it correctly."""
     found = _traits(node, inputs)
+    if node.inputs and (called := changes_by_itself(node, inputs, found.mode)) != found.changes_by_itself:
+        found = replace(found, changes_by_itself=called)
     if found.mode == "static":
         return found
     own = _own_kind(node, inputs)
@@ -75,7 +78,15 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             return _united(inputs)
         case Given():
             spacings = tuple(Spacing(*each) for each in node.spacings)
-            return Traits(node.mode, node.keys, None, node.watermarks, node.below, spacings)
+            return Traits(
+                node.mode,
+                node.keys,
+                None,
+                node.watermarks,
+                node.below,
+                spacings,
+                node.changes_by_itself,
+            )
         case TopicScan():
             return Traits("append")
         case SeedScan():

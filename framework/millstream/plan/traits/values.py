@@ -25,6 +25,9 @@ class Traits(Struct, frozen=True):
     """The stateful steps, and the watermark, that its rows pass within their query."""
     spacings: tuple[Spacing, ...] = ()
     """For an upsert relation, its times with a known minimum distance."""
+    changes_by_itself: tuple[str, str] | None = None
+    """For rows at rest and changes of a table: a function that gives other rows each time, and the id of the
+    model that calls it."""
 
 
 class Spacing(Struct, frozen=True):
