@@ -134,7 +134,8 @@ _FATES: dict[str, str] = {
     "same record": "of records that are sent for another letter",
     "replayed": "were replayed before",
     "dropped": "were dropped",
-    "row": "are rows that a data test rejected, without a record to send",
+    "row": "are rows of models, without a record to send",
+    "lost": "were cut, and their topics no longer have the whole records",
 }
 
 

@@ -3,9 +3,10 @@
 from millstream.codes import read_codes
 
 CODES = read_codes("""
-MS830 A rejected row can't be replayed
+MS830 There is no record to replay
     A row that a data test rejected is not a record of a topic: several records may have made it. Fix the
-    model or the test, and rebuild the model, or drop the dead letters.
+    model or the test, and rebuild the model, or drop the dead letters. The letter of a record that is too
+    large was cut; its record is replayed as long as its topic still has it.
 MS838 All of these dead letters were handled before
     The records of these dead letters were replayed, or the letters were dropped. A record is replayed once;
     `--force` sends it again, so that all readers of its topic get it again.

@@ -8,7 +8,8 @@ MS687 A demo needs the local target
     machine. Choose a target with `kafka: embedded` with `--target`; on others, use `millstream run`.
 MS695 A record is larger than Kafka accepts
     By default, a producer sends at most 1 MB in a request, and a topic takes at most 1 MB in a record. Set
-    `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic.
+    `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic. With
+    `on_bad_record: skip` or `dead_letter` of the model or its source, the query goes on without the record.
 MS673 A run that shares its target would change what is deployed
     Runs with `--shared` start and continue queries. Another run is working with what is deployed, so this one
     can't rebuild a query, split one, or complete a change that a command began. Stop all runs, deploy the

@@ -7,10 +7,12 @@ from datetime import datetime, timedelta, timezone
 
 from confluent_kafka import Message
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.kafka.readings import bytes_of
 from millstream.materialization import BATCH, OWN_HEADERS
 from millstream.physical.dead_letters import (
+    CUT,
     MODEL,
     OFFSET,
     PARTITION,
@@ -54,6 +56,10 @@ class DeadLetter(Struct, frozen=True):
     value: bytes | None
     headers: Headers
     """Those of the original record."""
+    cut: bool = False
+    """Kafka did not accept the whole: key, value and headers are not those of the original record."""
+    milliseconds: int | None = None
+    """The time of the original record, if it was read from its topic."""
 
     @property
     def id(self) -> str:
@@ -79,6 +85,21 @@ def dead_letter_of(message: Message) -> DeadLetter:
         bytes_of(message.key()),
         bytes_of(message.value()),
         tuple((name, value) for name, value in found if not _is_own(name)),
+        CUT in own,
+    )
+
+
+def with_original(letter: DeadLetter, original: Message) -> DeadLetter:
+    """Return a letter that was cut with what its record has."""
+    found = tuple((name, bytes_of(value)) for name, value in _headers(original))
+    kind, milliseconds = original.timestamp()
+    return replace(
+        letter,
+        key=bytes_of(original.key()),
+        value=bytes_of(original.value()),
+        headers=tuple((name, value) for name, value in found if not _is_own(name)),
+        cut=False,
+        milliseconds=milliseconds if kind else None,
     )
 
 

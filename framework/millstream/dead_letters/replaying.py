@@ -19,9 +19,10 @@ from msgspec import Struct
 
 from millstream.dead_letters.choosing import letters_of
 from millstream.dead_letters.handled import Handled, create_handled, handling, read_handled, replayed
-from millstream.dead_letters.letter import DeadLetter
+from millstream.dead_letters.letter import DeadLetter, with_original
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
+from millstream.kafka.consuming import record_at
 from millstream.kafka.producing import Limits, limits_of
 from millstream.kafka.topics import configs
 from millstream.materialization import OWN_HEADERS
@@ -32,9 +33,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 TOGETHER = 500
 """Records of a transaction."""
 
-Fate = Literal["due", "same record", "replayed", "dropped", "row"]
+Fate = Literal["due", "same record", "replayed", "dropped", "row", "lost"]
 """What a replay does with a letter: its record is sent, was sent for another letter, was handled before, or
-there is none, since it is a row that a data test rejected."""
+there is none: it is a row of a model, or the letter was cut and its topic no longer has the record."""
 Chosen = Callable[[DeadLetter], bool]
 
 
@@ -51,10 +52,11 @@ def plan_replay(admin: Admin, topic: str, chosen: Chosen, *, force: bool) -> Rep
     """Return what a replay would do, without doing it."""
     fates, records = Counter[Fate](), Counter[str]()
     handled = read_handled(admin, topic)
-    for letter, fate in _fates(filter(chosen, letters_of(admin, topic)), handled, force=force):
+    letters = filter(chosen, letters_of(admin, topic))
+    for letter, fate in _fates(admin, letters, handled, force=force):
         fates[fate] += 1
-        if fate == "due" and letter.origin is not None:
-            records[letter.origin.topic] += 1
+        if fate == "due":
+            records[_topic_of(letter)] += 1
     return Replay(topic, dict(fates), dict(records))
 
 
@@ -71,7 +73,8 @@ def replay(
     marks = create_handled(admin, topic)
     sending = handling(admin, topic)
     fates, records = Counter[Fate](), Counter[str]()
-    due = _due(filter(chosen, letters_of(admin, topic)), read_handled(admin, topic), fates, force=force)
+    letters = filter(chosen, letters_of(admin, topic))
+    due = _due(admin, letters, read_handled(admin, topic), fates, force=force)
     destinations = _Destinations(admin, zone)
     while some := list(islice(due, TOGETHER)):
         with sending.transaction() as producer:
@@ -89,23 +92,37 @@ def replay(
 
 
 def _due(
-    letters: Iterable[DeadLetter], handled: Handled, fates: Counter[Fate], *, force: bool
+    admin: Admin, letters: Iterable[DeadLetter], handled: Handled, fates: Counter[Fate], *, force: bool
 ) -> Iterator[DeadLetter]:
-    for letter, fate in _fates(letters, handled, force=force):
+    for letter, fate in _fates(admin, letters, handled, force=force):
         fates[fate] += 1
         if fate == "due":
             yield letter
 
 
 def _fates(
-    letters: Iterable[DeadLetter], handled: Handled, *, force: bool
+    admin: Admin, letters: Iterable[DeadLetter], handled: Handled, *, force: bool
 ) -> Iterator[tuple[DeadLetter, Fate]]:
+    """Yield what a replay does with each letter; those that were cut get their records back."""
     sent: set[str] = set()
     for letter in letters:
         fate = _fate(letter, handled, sent, force=force)
+        whole = _whole(admin, letter) if fate == "due" else letter
+        if whole is None:
+            yield letter, "lost"
+            continue
         if fate == "due":
             sent.add(str(letter.origin))
-        yield letter, fate
+        yield whole, fate
+
+
+def _whole(admin: Admin, letter: DeadLetter) -> DeadLetter | None:
+    """Return a letter; if it was cut, with the record as its topic has it, and None if it no longer does."""
+    if not letter.cut or letter.origin is None:
+        return letter
+    origin = letter.origin
+    original = record_at(admin, origin.topic, origin.partition, origin.offset)
+    return None if original is None else with_original(letter, original)
 
 
 def _fate(letter: DeadLetter, handled: Handled, sent: set[str], *, force: bool) -> Fate:
@@ -139,7 +156,8 @@ class _Destinations:
             self._look_up(origin.topic)
         known = origin.partition in self._partitions[origin.topic]
         headers: list[tuple[str, str | bytes | None]] = [*letter.headers, (REPLAYED, str(origin).encode())]
-        time = milliseconds(origin.timestamp, self._zone)
+        time = letter.milliseconds
+        time = milliseconds(origin.timestamp, self._zone) if time is None else time
         limits = self._limits[origin.topic]
         # 0 is the current time: Kafka drops records beyond its retention, and refuses future times.
         time = time if time is not None and limits.oldest < time < limits.newest else 0

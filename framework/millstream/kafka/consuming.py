@@ -54,6 +54,16 @@ def all_records(admin: Admin, topics: Collection[str]) -> Iterator[Message]:
         yield from _until(admin, consumer, errors, starts, ends)
 
 
+def record_at(admin: Admin, topic: str, partition: int, offset: int) -> Message | None:
+    """Return the record at an offset; None if its topic no longer has it."""
+    place = (topic, partition)
+    found = bounds(admin, [topic]).get(place)
+    if found is None or not found.first <= offset < found.end:
+        return None
+    with _reading(admin) as (consumer, errors):
+        return next(_until(admin, consumer, errors, {place: offset}, {place: offset + 1}), None)
+
+
 def follow_records(admin: Admin, starts: Mapping[PartitionKey, int]) -> Iterator[Message]:
     """Yield records from these offsets on, without end."""
     with _reading(admin) as (consumer, errors):

@@ -59,6 +59,10 @@ def _of_spark(cluster: Cluster, options: Mapping[str, Any]) -> Options:
     return found
 
 
+_LARGEST = "1000000000"
+"""Of librdkafka."""
+
+
 def admin_config(cluster: Cluster) -> Options:
     return _of_own(cluster, _given(cluster, "admin"))
 
@@ -96,6 +100,8 @@ def transactional_config(cluster: Cluster, id_: str) -> Options:
     # Kafka must not abort a transaction before a record of it could time out.
     timeout = max(_TRANSACTION, int(text(found.get("delivery.timeout.ms", 0))))
     own = {"transactional.id": id_, "transaction.timeout.ms": str(timeout)}
+    # What a topic has had, it accepts again.
+    own |= {"message.max.bytes": _LARGEST}
     return {**found, "acks": "all", "enable.idempotence": "true", **own}
 
 

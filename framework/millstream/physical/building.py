@@ -29,6 +29,7 @@ from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
 from millstream.physical.shared import Shared, write_shared
 from millstream.physical.signature import Signatures
+from millstream.physical.too_large import too_large
 from millstream.physical.values import (
     DeadLetters,
     Delivery,
@@ -318,6 +319,7 @@ def _target(output: Output) -> Target:
                 sink.tombstones,
                 any(check.keeps_out for check in output.checks),
                 counted_source(output),
+                too_large(output),
             )
         case Table() as table:
             options, drops = table.settings | output.options, drops_by(output)

@@ -19,6 +19,8 @@ SOURCE, MODEL = "millstream.source", "millstream.model"
 the model in which it failed."""
 COLUMNS = "millstream.columns"
 """The header with the names of a record's bad columns, the last but one; `*` is the whole value."""
+CUT = "millstream.cut"
+"""The header with the size of a record of which Kafka did not accept the whole (`SizeLimit.java`)."""
 FAILED = "a function failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
 

@@ -12,13 +12,14 @@ def check_isolated(queries: Iterable[Query], environment: Environment | None) ->
     """Raise if a query would write a topic or table of production."""
     if environment is None:
         return
-    for target in (target for query in queries for target in query.outputs):
-        match target:
-            case SinkOutput(model=id_, topic=topic):
-                environment.check(id_, topic)
-            case DeadLetters(topic=topic):
-                environment.check("", topic)
-            case TableOutput(model=id_):
-                environment.check(id_)
-            case ViewOutput():
-                pass
+    for query in queries:
+        for target in query.outputs:
+            match target:
+                case SinkOutput(model=id_, topic=topic):
+                    environment.check(id_, topic)
+                case TableOutput(model=id_):
+                    environment.check(id_)
+                case DeadLetters() | ViewOutput():
+                    pass
+        for topic in query.dead_letter_topics:
+            environment.check("", topic)

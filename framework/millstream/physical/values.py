@@ -60,6 +60,13 @@ class StaticRead(Struct, frozen=True):
     """The columns that are read; empty for subqueries and opaque SQL, whose text decides."""
 
 
+class TooLarge(Struct, frozen=True):
+    """The query goes on if a record is larger than Kafka accepts: it is counted, and not sent."""
+
+    dead_letters: str = ""
+    """The topic for a dead letter of it; empty if it is skipped."""
+
+
 class SinkOutput(Struct, frozen=True, tag="sink"):
     model: str
     topic: str
@@ -84,6 +91,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     """A row that fails a data test is not sent: the record that its key had before stays."""
     counted: str = ""
     """The source or model of which each record gives at most one of its rows; empty if none does."""
+    too_large: TooLarge | None = None
+    """What happens to records that are larger than Kafka accepts; None: the query stops."""
 
 
 class Versions(Struct, frozen=True):
@@ -394,6 +403,14 @@ class Query(Struct, frozen=True):
     @property
     def tables(self) -> tuple[TableOutput, ...]:
         return tuple(each for each in self.outputs if isinstance(each, TableOutput))
+
+    @property
+    def dead_letter_topics(self) -> tuple[str, ...]:
+        """The topics of its dead letters, also of those for records that are too large."""
+        topics = [each.topic for each in self.outputs if isinstance(each, DeadLetters)]
+        sinks = (each for each in self.outputs if isinstance(each, SinkOutput))
+        topics += [each.too_large.dead_letters for each in sinks if each.too_large is not None]
+        return tuple(dict.fromkeys(topic for topic in topics if topic))
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -19,11 +19,12 @@ from millstream.decoding import from_json
 from millstream.deployment.definitions import definition_of
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
+from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import is_embedded
 from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
 from millstream.physical.isolation import check_isolated
-from millstream.physical.values import DeadLetters, Query, SinkOutput, SourceRead, TableOutput
+from millstream.physical.values import Query, SinkOutput, SourceRead, TableOutput
 from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import Project, is_local
@@ -54,6 +55,7 @@ from millstream.runner.queries.failing_line import at_line
 from millstream.runner.queries.failures import problem_of
 from millstream.runner.queries.positions import without_earlier
 from millstream.runner.queries.reads import Ranges
+from millstream.runner.queries.record_sizes import record_sizes
 from millstream.runner.queries.service import Service, service_of
 from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
@@ -146,10 +148,13 @@ class Engine(Struct, frozen=True, eq=False):
         exactly_once = None
         if query.exactly_once:
             assert self.transactions is not None, f"{query.name} is not among those that need transactions"
-            topics = (each.topic for each in query.outputs if isinstance(each, SinkOutput | DeadLetters))
+            topics = (*query.topics, *query.dead_letter_topics)
             exactly_once = self.transactions.of(query.name, key or identity, topics, alone=alone)
         turn = self.turn(query)
-        return Stores(identity, sink, self.tables.merge, new, turn=turn, exactly_once=exactly_once)
+        sizes = record_sizes(admin_of(self.kafka.cluster), query)
+        return Stores(
+            identity, sink, self.tables.merge, new, turn=turn, exactly_once=exactly_once, sizes=sizes
+        )
 
     def ids(self, query: Query) -> dict[str, str]:
         return self.kafka.ids([source.topic for source in query.sources if source.topic])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from millstream.kafka.topics import Topic, source_topic
 from millstream.materialization import PROCESSING_TIME
-from millstream.physical.values import DeadLetters, Query, SinkOutput
+from millstream.physical.values import Query, SinkOutput
 from millstream.project.values import Project
 
 _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
@@ -29,8 +29,10 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
                     found[topic] = Topic(
                         topic, options.get("partitions"), options.get("replication"), config, defaults
                     )
-                case DeadLetters(topic=topic):
-                    found[topic] = Topic(topic)
+                case _:
+                    pass
+        for topic in query.dead_letter_topics:
+            found.setdefault(topic, Topic(topic))
     return list(found.values())
 
 

@@ -171,8 +171,9 @@ def test_a_record_can_be_too_large(shop, spark):
     problem = problem_of("large", raised.value, "spark.log")
     assert problem.code == "MS695"
     assert problem.message.startswith("large: a record of 2,000,0")
-    assert (
-        problem.help == "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic"
+    assert problem.help == (
+        "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic; or go on without "
+        "such records by on_bad_record: skip or dead_letter of the model"
     )
     # With its remedy, the topic's limit is the next one.
     larger = options | {"kafka.max.request.size": "5000000"}

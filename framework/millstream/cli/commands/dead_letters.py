@@ -258,6 +258,10 @@ def _refuse(done: Iterable[Replay]) -> None:
             letters[fate] = letters.get(fate, 0) + count
     if not letters or letters.get("due"):
         return
+    if lost := letters.get("lost"):
+        message = f"{lost:,} dead letters were cut, and their topics no longer have the whole records"
+        remedy = "drop the letters; to get whole ones, let their topic and `producer` accept larger records"
+        raise MillstreamError(Diagnostic("MS830", message, None, remedy))
     if rows := letters.get("row"):
         message = f"{rows:,} dead letters are rows that a data test rejected, not records of a topic"
         remedy = "fix the model or its test and rebuild it, or drop the letters"

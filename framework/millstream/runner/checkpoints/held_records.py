@@ -18,6 +18,7 @@ from millstream.runner.checkpoints.pending_swap import Bounds, PendingSwap
 from millstream.runner.checkpoints.transactions import Transactions
 from millstream.runner.queries.positions import position, without_earlier
 from millstream.runner.queries.record_sink import RecordRows
+from millstream.runner.queries.record_sizes import sink_options_of
 from millstream.stores.files import Files
 
 _BATCH = "_batch"
@@ -45,7 +46,7 @@ class HeldRecords(Struct, frozen=True):
         # A tombstone follows the delete of the same batch.
         in_order = (f.col(_BATCH), f.col("value").isNull())
         held = RecordRows(records.coalesce(1).sortWithinPartitions(*in_order).drop(_BATCH))
-        options = revealed(sink_options(self.cluster, {}, self.trigger))
+        options = revealed(sink_options(self.cluster, {}, self.trigger)) | sink_options_of(found.sizes)
         if found.exactly_once and self.transactions is not None:
             name = found.record.query
             sender = self.transactions.of(

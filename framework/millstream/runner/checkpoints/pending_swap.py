@@ -36,6 +36,8 @@ class PendingSwap(Struct, frozen=True):
     """Its held records are sent in a transaction."""
     upserts: bool = False
     """Only the newest of its held records with the same key is sent."""
+    sizes: str = ""
+    """What happens to held records that are larger than Kafka accepts, as the option of the sink."""
     bounds: Bounds = {}
     """The running version has sent the records of earlier original records."""
 

@@ -12,12 +12,14 @@ import msgspec
 from msgspec.structs import replace
 
 from millstream.deployment.records import new_record
+from millstream.kafka.clients import admin_of
 from millstream.physical.values import PerBatch, Query, SinkOutput, TableOutput
 from millstream.runner.checkpoints import pending_swap
 from millstream.runner.checkpoints.pending_swap import PendingSwap
 from millstream.runner.checkpoints.swap import begin_swap, forget, settle
 from millstream.runner.deployment.dead_letters import with_dead_letters
 from millstream.runner.engine import Engine
+from millstream.runner.queries.record_sizes import record_sizes
 from millstream.runner.queries.start import QueryContext
 
 
@@ -42,7 +44,9 @@ def begin(
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
         upserts = held and query.output_mode == "update" and not query.sends_changes
         found = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
-        found = replace(found, exactly_once=held and query.exactly_once)
+        sizes = record_sizes(admin_of(running.kafka.cluster), query) if held else None
+        option = "" if sizes is None else sizes.option
+        found = replace(found, exactly_once=held and query.exactly_once, sizes=option)
         pending_swap.write(running.files, checkpoint, found)
     rebuilt = _to_new_tables(query, found)
     created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}

@@ -170,7 +170,7 @@ def numbers_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
             if name.startswith((f"{METRICS} ", f"{LOGS} ", _REASONS)):
                 continue
             # Several parts of a query may decode the same source: each observes the same records.
-            found[name] = max(found.get(name, 0), number or 0)
+            found[name] = max(found.get(name, number or 0), number or 0)
     return found
 
 

@@ -25,6 +25,7 @@ from millstream.physical.values import (
 from millstream.runner.queries.exactly_once import ExactlyOnce
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.record_sink import RecordRows, Records, header
+from millstream.runner.queries.record_sizes import RecordSizes
 from millstream.runner.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.runner.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.stores.spark import MAINTAINED, Batch
@@ -52,6 +53,8 @@ class Stores(Struct, frozen=True):
     """Removes records that another version has sent."""
     exactly_once: ExactlyOnce | None = None
     """Sends records in transactions, if the query does that."""
+    sizes: RecordSizes | None = None
+    """What happens to records that are larger than Kafka accepts; None: the query stops."""
     sent_as: Callable[[int | None], str] | None = None
     """Returns the header of a batch's records by its number; by default, `identity` and the number."""
     records: Callable[[int], int | None] = lambda _: None
@@ -194,7 +197,14 @@ def send(records: DataFrame, stores: Stores, number: int) -> None:
 
 def send_records(records: Records, stores: Stores, number: int) -> None:
     options = {**stores.kafka, **header(BATCH, _sent_as(stores, number))}
-    if stores.exactly_once is not None:
-        stores.exactly_once.write(records, options, number)
-    else:
-        records.send(options)
+    sizes = stores.sizes
+    options |= {} if sizes is None else sizes.options()
+    try:
+        if stores.exactly_once is not None:
+            stores.exactly_once.write(records, options, number)
+        else:
+            records.send(options)
+    finally:
+        left_out = {} if sizes is None else sizes.left_out(records.rows.sparkSession._jvm, options)  # noqa: SLF001
+    if left_out:
+        stores.counted.add_up(number, left_out)

@@ -189,7 +189,8 @@ _KNOWN = (
         lambda match: (
             f"a record {f'of {int(match[1]):,} bytes ' if match[1] else ''}is larger than Kafka accepts"
         ),
-        "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic",
+        "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic; or go on "
+        "without such records by on_bad_record: skip or dead_letter of the model",
     ),
     _KnownFailure(
         "MS884",

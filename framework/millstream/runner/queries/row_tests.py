@@ -63,6 +63,11 @@ class CountsByBatch:
     def add(self, number: int, found: Mapping[str, Any]) -> None:
         self._by_batch[number] = found
 
+    def add_up(self, number: int, more: Mapping[str, int]) -> None:
+        """Add numbers to what a batch has counted."""
+        before = self._by_batch.get(number, {})
+        self.add(number, {**before, **{name: before.get(name, 0) + count for name, count in more.items()}})
+
     def observe(self, number: int, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add what several observations of the same records have found."""
         together = {name: each for row in rows for name, each in row.items()}

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
@@ -19,9 +20,9 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The records that rows are, each with a header that all of a batch have, if one is given. Rows without a topic, or with one of
- * those that have the batch's records already, are none.
+ * those that have the batch's records already, are none. {@code sizes} may be null.
  */
-record Records(RecordColumns columns, String name, byte[] value, Set<String> without) implements RecordSource {
+record Records(RecordColumns columns, String name, byte[] value, Set<String> without, RecordSizes sizes) implements RecordSource {
   private static final String HEADER = "header";
   private static final String WITHOUT = "without.topics";
   private static final String EVERY_TOPIC = "*";
@@ -35,7 +36,7 @@ record Records(RecordColumns columns, String name, byte[] value, Set<String> wit
     String without = options.getOrDefault(WITHOUT, "");
     return new Records(
         columns, options.get(HEADER), value == null ? null : value.getBytes(StandardCharsets.UTF_8),
-        without.isEmpty() ? Set.of() : Set.of(without.split(",")));
+        without.isEmpty() ? Set.of() : Set.of(without.split(",")), RecordSizes.of(options));
   }
 
   @Override
@@ -46,12 +47,29 @@ record Records(RecordColumns columns, String name, byte[] value, Set<String> wit
   /** Returns what sends the record that a row is. */
   Consumer<InternalRow> sent(Consumer<ProducerRecord<byte[], byte[]>> send) {
     Making making = new Making(columns, name == null ? null : new RecordHeader(name, value));
+    if (sizes != null) {
+      return sentIfItFits(making, send);
+    }
     boolean none = without.contains(EVERY_TOPIC);
     return row -> {
       if (!none && !row.isNullAt(columns.topic())) {
         String topic = making.topic(row);
         if (!without.contains(topic)) {
           send.accept(making.record(row, topic));
+        }
+      }
+    };
+  }
+
+  /** Too large records also count if they are not sent again. */
+  private Consumer<InternalRow> sentIfItFits(Making making, Consumer<ProducerRecord<byte[], byte[]>> send) {
+    UnaryOperator<ProducerRecord<byte[], byte[]>> fitting = sizes.fitting();
+    boolean none = without.contains(EVERY_TOPIC);
+    return row -> {
+      if (!row.isNullAt(columns.topic())) {
+        ProducerRecord<byte[], byte[]> record = fitting.apply(making.record(row, making.topic(row)));
+        if (record != null && !none && !without.contains(record.topic())) {
+          send.accept(record);
         }
       }
     };
