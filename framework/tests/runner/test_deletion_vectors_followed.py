@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from support.runs import built, statuses
-from support.shops import TOTALS, event
+from support.shops import PROFILES, TOTALS, event, with_one_partition
 from support.spark import SPARK_WARNINGS
 
 from millstream.stores.delta.spark import small
@@ -34,15 +34,16 @@ def rows(shop, name):
 
 
 def test_what_follows_a_table_with_marks_sees_each_change(shop, first_spark, monkeypatch):
+    shop.write("profiles.yml", with_one_partition(PROFILES))
     shop.model("totals", TOTALS)
     shop.model("follower", FOLLOWER)
     shop.model("by_size", BY_SIZE)
     dice, totals, sent = random.Random(3), {}, 0
-    for turn in range(4):
-        if turn == 2:  # what follows the table has begun to do so
+    for turn in range(3):
+        if turn == 1:  # what follows the table has begun to do so
             monkeypatch.setattr(small, "LARGEST", -1)
         events = []
-        for _ in range([70, 20, 40, 10][turn]):
+        for _ in range([80, 40, 10][turn]):
             user, sent = f"u{dice.randrange(90)}", sent + 1
             totals[user] = totals.get(user, 0) + sent % 4
             events.append(event(sent, user=user, value=float(sent % 4)))

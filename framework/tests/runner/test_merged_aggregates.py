@@ -44,7 +44,11 @@ KEEPS = {
 
 
 @pytest.mark.parametrize(
-    "optimize", ["['all', 'merge_aggregates']", "'all'"], ids=["one state", "own states"]
+    "optimize",
+    [
+        pytest.param("['all', 'merge_aggregates']", id="one state"),
+        pytest.param("'all'", id="own states", marks=pytest.mark.long),
+    ],
 )
 def test_rows_do_not_depend_on_shared_state(shop, first_spark, optimize):
     for name, (measure, where, _) in MEASURES.items():

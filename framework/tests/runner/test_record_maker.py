@@ -191,7 +191,7 @@ PYPROJECT = """
         ("dead_letter", "at_least_once"),
         ("skip", "at_least_once"),
         ("fail", "at_least_once"),
-        ("dead_letter", "exactly_once"),
+        pytest.param("dead_letter", "exactly_once", marks=pytest.mark.long),
     ],
 )
 def test_records_are_those_of_sparks_plan(

@@ -24,7 +24,7 @@ from millstream.types import UNKNOWN
 
 pytestmark = SPARK_WARNINGS
 
-SAMPLE = int(os.environ.get("MILLSTREAM_ARGUMENTS", "2500"))
+SAMPLE = int(os.environ.get("MILLSTREAM_ARGUMENTS", "1200"))
 """How many calls the short test compares; the long one compares all."""
 
 REASONS = {
@@ -104,7 +104,7 @@ def sample(selects: dict[str, str]) -> list[str]:
     first: dict[str, list[str]] = {}
     for sql in ordered:
         first.setdefault(selects[sql], []).append(sql)
-    each = [sql for calls in first.values() for sql in calls[:3]]
+    each = [sql for calls in first.values() for sql in calls[:2]]
     return list(dict.fromkeys([*each, *ordered]))[: max(SAMPLE // 2, 1)]
 
 

@@ -83,7 +83,7 @@ def here(store, sql="select k, n from t"):
 
 
 @pytest.mark.parametrize(
-    ("seed", "batches"), [(5, 4), *(pytest.param(seed, 15, marks=pytest.mark.long) for seed in (6, 7))]
+    ("seed", "batches"), [(5, 2), *(pytest.param(seed, 15, marks=pytest.mark.long) for seed in (6, 7))]
 )
 def test_random_batches_leave_the_same_rows_for_all_readers(large, store, monkeypatch, seed, batches):
     monkeypatch.setattr(old_files, "EVERY", 3)

@@ -2,6 +2,7 @@
 
 from functools import reduce
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
@@ -30,9 +31,20 @@ def frame(session, rows) -> DataFrame:
     )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(ROWS, ROWS)
 def test_no_row_with_a_key_is_left_out(first_spark, keys, others):
+    check_ranges(first_spark, keys, others)
+
+
+@pytest.mark.long
+@settings(max_examples=60, deadline=None)
+@given(ROWS, ROWS)
+def test_no_row_of_many_with_a_key_is_left_out(first_spark, keys, others):
+    check_ranges(first_spark, keys, others)
+
+
+def check_ranges(first_spark, keys, others):
     few, rows = frame(first_spark, keys), frame(first_spark, [*keys, *others])
     types = {field.name: field.dataType for field in rows.schema}
     conditions = key_ranges(few, {name: name for name in types}, types)

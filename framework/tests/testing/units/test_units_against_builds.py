@@ -158,11 +158,11 @@ MODELS = {
 FORMATS = {"texts": ("kind", str), "numbers": ("value", int)}
 
 
-def records(random):
-    """Return the records of each step, by topic, as rows of a unit test."""
+def records(random, steps=STEPS):
+    """Yield the records of each step, by topic, as rows of a unit test."""
     numbers = iter(range(1, 10_000))
     now = 0
-    for step in range(STEPS):
+    for step in range(steps):
         rows = {"events": [], "clicks": [], "users": []}
         for _ in range(random.randint(0 if step else 2, 6)):
             now += random.choice([0, 1000, 20_000, 70_000])
@@ -320,7 +320,7 @@ FEW = ("texts", "looked_up", "named_totals", "counted", "counted_having", "newes
 
 
 def test_a_few_unit_tests_agree_with_builds(tmp_path, broker, first_spark):
-    assert disagreements(tmp_path, broker, first_spark, FEW, 1) == []
+    assert disagreements(tmp_path, broker, first_spark, FEW, 1, steps=2) == []
 
 
 @pytest.mark.long
@@ -329,14 +329,14 @@ def test_unit_tests_agree_with_builds(tmp_path, broker, first_spark, seed):
     assert disagreements(tmp_path, broker, first_spark, MODELS, seed) == []
 
 
-def disagreements(root, broker, spark, names, seed):
+def disagreements(root, broker, spark, names, seed, steps=STEPS):
     """Build models, and test them; return the tests that fail or pass and should not."""
     write(root, FILES | {f"models/{name}.sql": MODELS[name] for name in names})
     create_topics(broker, "events", "clicks", "users", partitions=1)
     random = Random(f"units {seed}")
-    steps = list(records(random))
-    builds = Builds(root, broker, spark, steps, names)
-    tests = [unit_test(name, steps, builds) for name in names]
+    given = list(records(random, steps))
+    builds = Builds(root, broker, spark, given, names)
+    tests = [unit_test(name, given, builds) for name in names]
     tests += [wrong(test, random) for test in tests]
     lines = "\n".join(f"  - {json.dumps(test)}" for test in tests)
     write(root, {"tests/agree.yml": f"unit_tests:\n{lines}"})
