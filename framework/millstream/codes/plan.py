@@ -145,6 +145,10 @@ MS547 A metric that can't be computed
     A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
     a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and
     `avg`), or, for a histogram and a timer, a number of each row, and no row can make it fail.
+MS697 A column of a type that can't be stored
+    Tables can't hold intervals, and tables in Delta no arrays, maps or structs of NULLs without a type, such
+    as `array()`. Records in JSON, XML and CSV can't hold intervals that readers could read again, and
+    records in CSV can't hold variants. Cast such a column to text, or compute a number from the times.
 MS694 A sink or a table that reads only seeds
     A sink or a table is stored by a query that reads records as they arrive, or the changes of tables. Seeds
     are files, which models that join them read whole. Make the model a view: others join it like a seed.

@@ -7,7 +7,8 @@ MS101 No project found
     Neither this folder nor any folder above it has a pyproject.toml with `[tool.millstream]`.
 MS102 File can't be read
     The file is missing, is a folder, or is not readable; or it is a link that leads out of the repository,
-    or to a hidden file.
+    or to a hidden file. Or its name ends almost like that of a file of the project: `orders.SQL`,
+    `orders.sql.txt` and `orders.sql.j2` are not read, so rename them to `orders.sql`.
 MS103 Wrong encoding
     All files of a project must be UTF-8 (a byte order mark is allowed).
 MS104 TOML syntax

@@ -9,6 +9,7 @@ import msgspec
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
+from millstream.compile.stored_types import unstorable
 from millstream.expressions import Expression
 from millstream.materialization import Table, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
@@ -24,6 +25,7 @@ from millstream.plan.unbounded import unbounded_state
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
+from millstream.stores.registry import declaration
 
 
 class Planning:
@@ -79,7 +81,7 @@ class Planning:
             self._versions,
         )
         found = build_model(spec, around, known)
-        problems = found.problems
+        problems = found.problems or unstorable(spec, declaration(self._store_of_table(spec)))
         if state := model.config.get("state"):
             steps = () if problems else found.stateful_steps
             problems = problems + meaningless_state(spec, state, found.root, steps, own="state" in own)
@@ -118,6 +120,11 @@ class Planning:
 
     def _store_of(self, relation: str) -> str:
         return self.stores.get(relation) or self.catalog.store_of(relation)
+
+    def _store_of_table(self, spec: ModelSpec) -> str:
+        stored = spec.materialization
+        named = stored.store if isinstance(stored, Table) else None
+        return named or self._store_of(spec.id)
 
     def _versions(self, relation: str) -> VersionStream | None:
         return version_stream(self.catalog.topics.get(relation))

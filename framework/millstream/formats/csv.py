@@ -17,6 +17,7 @@ from millstream.formats.sql import BAD, TIMES, column_list, function_call, parse
 from millstream.formats.sql import row as row_sql
 from millstream.formats.text_values import is_read, read_text
 from millstream.formats.values import UnfitError, encoded, row, text_of, utf8, value_of
+from millstream.types import INTERVAL, VARIANT
 
 _SPACES = "'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false'"
 _SPARK = {"Infinity": "Inf", "-Infinity": "-Inf"}
@@ -182,5 +183,6 @@ def format_of(encoding: Encoding) -> Format:
         spark=SparkCodec(partial(decode, dialect), partial(_encode_sql, dialect)),
         local=LocalCodec(partial(_decode, dialect, encoding.decoding == "strict"), partial(_encode, dialect)),
         by_position=not dialect.header,
+        unwritten=frozenset((INTERVAL, VARIANT)),
         options=_OPTIONS,
     )

@@ -187,6 +187,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """A value is a single column, not a row."""
     holds: Callable[[Type], bool] = _always
     """If single, whether a value can be of a type."""
+    unwritten: frozenset[Type] = frozenset()
+    """Types that a column of a value can't have or contain."""
     columns: Fields = ()
     """The columns of a value if the project declares none."""
     round_trips: Callable[[Type], bool] = _never

@@ -141,6 +141,7 @@ def format_of(encoding: Encoding) -> Format:
         single=single,
         holds=_round_trips,
         round_trips=_round_trips,
+        unwritten=frozenset((INTERVAL,)),
         omits_null=True,
         escape="\\",
         schemas=None if declared else _JSON_SCHEMA,

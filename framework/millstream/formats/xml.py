@@ -255,5 +255,6 @@ def format_of(encoding: Encoding) -> Format:
         media_type="application/xml",
         spark=SparkCodec(partial(decode, layout), partial(_encode_sql, layout)),
         local=LocalCodec(partial(_decode, layout, encoding.decoding == "strict"), partial(_encode, layout)),
+        unwritten=frozenset((INTERVAL,)),
         options=_OPTIONS,
     )

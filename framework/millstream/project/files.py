@@ -18,6 +18,8 @@ from millstream.text import Location
 
 LARGEST = 10 * 1024 * 1024
 _SKIPPED = frozenset(("__pycache__", "node_modules"))
+_ADDED = (".txt", ".j2", ".jinja", ".jinja2")
+"""What editors add to names, and how templates are named elsewhere."""
 _SPECIAL = "it is a pipe, a socket or a device"
 _SHOWN = 200
 """Characters shown of a line that is not valid text."""
@@ -75,6 +77,10 @@ class _Walk(Struct):
             path = f"{folder}/{name}"
             kind = _kind(entry)
             if kind != "folder" and not name.endswith(self.suffixes):
+                if (meant := _meant(name, self.suffixes)) and kind == "file":
+                    self.report(
+                        path, f"'{name}' is not read: its name ends differently", f"rename it to '{meant}'"
+                    )
                 continue
             if entry.is_symlink() and (where := forbidden_target(self.root, path, top)):
                 self.report(path, f"the link points {where}", "copy what it points to into the project")
@@ -94,6 +100,15 @@ class _Walk(Struct):
 
     def report(self, path: str, message: str, remedy: str = "check that it is readable") -> None:
         self.problems.append(Diagnostic("MS102", message, Location(path, 1, 1, 2), remedy))
+
+
+def _meant(name: str, suffixes: tuple[str, ...]) -> str:
+    """Return how a file would have to be named to be read, if it looks as if it should be."""
+    base = name.lower()
+    added = next((each for each in _ADDED if base.endswith(each)), "")
+    suffix = next((each for each in suffixes if base.removesuffix(added).endswith(each)), "")
+    stem = name[: len(name) - len(added) - len(suffix)]
+    return f"{stem}{suffix}" if suffix and stem else ""
 
 
 def forbidden_target(root: str, path: str, folder: str) -> str:

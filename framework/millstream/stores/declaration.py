@@ -22,5 +22,9 @@ class Declaration(Struct, frozen=True):
     """Whether the changes of a table can be read as a stream."""
     sends_rows: bool = False
     """Whether another server sends the rows, so that it pays to ask for few of them."""
+    unstored: frozenset[str] = frozenset()
+    """Names of types that no column can have or contain."""
+    unstored_within: frozenset[str] = frozenset()
+    """Names of types that arrays, maps and structs can't contain."""
     spark_settings: Mapping[str, str] = {}
     """Settings of every Spark session that can use the store."""

@@ -135,3 +135,51 @@ def test_ten_megabytes_are_read_and_no_more(tmp_path: Path) -> None:
 
 def test_only_the_last_suffix_is_no_part_of_a_name() -> None:
     assert File("models/a.b.sql", "", "").stem == "a.b"
+
+
+SUFFIXES = (".sql", ".yml", ".yaml", ".py", ".csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("orders.SQL", "orders.sql"),
+        ("orders.Sql", "orders.sql"),
+        ("orders.sql.txt", "orders.sql"),
+        ("orders.sql.TXT", "orders.sql"),
+        ("Orders.SQL.txt", "Orders.sql"),
+        ("orders.sql.j2", "orders.sql"),
+        ("orders.sql.jinja", "orders.sql"),
+        ("orders.sql.jinja2", "orders.sql"),
+        ("sources.YML", "sources.yml"),
+        ("sources.YAML", "sources.yaml"),
+        ("sources.yml.txt", "sources.yml"),
+        ("codecs.PY", "codecs.py"),
+        ("codecs.py.txt", "codecs.py"),
+        ("regions.CSV", "regions.csv"),
+        ("regions.csv.txt", "regions.csv"),
+    ],
+)
+def test_a_file_whose_name_ends_almost_right_is_reported(tmp_path: Path, name: str, meant: str) -> None:
+    write(tmp_path, f"models/{name}")
+    problems: list[Diagnostic] = []
+    assert list(find_files(tmp_path, ("models",), SUFFIXES, problems)) == []
+    (problem,) = problems
+    assert problem.location is not None
+    assert (problem.code, problem.location.path, problem.help) == (
+        "MS102",
+        f"models/{name}",
+        f"rename it to '{meant}'",
+    )
+    (tmp_path / "models" / name).rename(tmp_path / "models" / meant)
+    assert list(find_files(tmp_path, ("models",), SUFFIXES, problems)) == [f"models/{meant}"]
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "README.md", "orders.sql.bak", "orders.sql~", "orders.sql.disabled", "a.j2", ".SQL"]
+)
+def test_other_files_are_left_alone(tmp_path: Path, name: str) -> None:
+    write(tmp_path, f"models/{name}")
+    problems: list[Diagnostic] = []
+    assert list(find_files(tmp_path, ("models",), SUFFIXES, problems)) == []
+    assert problems == []

@@ -33,6 +33,8 @@ DECLARATION = Declaration(
     options=Options,
     place=("path",),
     change_feed=True,
+    unstored=frozenset(("interval",)),
+    unstored_within=frozenset(("void",)),
     spark_settings={
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

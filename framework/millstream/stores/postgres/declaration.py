@@ -19,6 +19,7 @@ class Options(Struct):
 DECLARATION = Declaration(
     title="PostgreSQL",
     sends_rows=True,
+    unstored=frozenset(("interval",)),
     options=Options,
     place=("url", "database_schema"),
     required={"url": "postgresql://host:5432/name"},

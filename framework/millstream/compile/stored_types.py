@@ -1,0 +1,60 @@
+"""Finds columns of types that a table's store, or the format of a sink, can't hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from millstream.formats import format_of
+from millstream.materialization import Sink, Table
+from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.sql.query import Select
+from millstream.stores.declaration import Declaration
+from millstream.types import NULL, VARIANT, Type, types_within
+
+
+def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
+    """Return the columns of a table or a sink that can't be written; `store` is where a table is."""
+    stored = spec.materialization
+    if not isinstance(stored, Sink | Table):
+        return []
+    where = store.title if isinstance(stored, Table) else f"a record in {stored.encoding}"
+    problems: list[PlanProblem] = []
+    for column in spec.columns:
+        wrong = next(_refused(stored, store, column.type), None)
+        if wrong is None:
+            continue
+        which = f"is of type {wrong}" if wrong == column.type else f"contains values of type {wrong}"
+        message = f"{where} can't hold '{column.name}', which {which}"
+        remedy = _remedy(column.name, column.type, wrong)
+        problems.append(PlanProblem(spec.id, "MS697", message, remedy, *_span(spec, column.name)))
+    return problems
+
+
+def _refused(stored: Sink | Table, store: Declaration, given: Type) -> Iterator[Type]:
+    """Yield the types within a column's type that can't be written."""
+    if isinstance(stored, Sink):
+        unwritten = format_of(stored.encoding).unwritten
+        yield from (each for each in types_within(given) if each in unwritten)
+        return
+    yield from (each for each in types_within(given) if str(each) in store.unstored)
+    yield from (each for each in islice(types_within(given), 1, None) if str(each) in store.unstored_within)
+
+
+def _remedy(name: str, given: Type, wrong: Type) -> str:
+    text = re.sub(rf"\b{wrong}\b(?!:)", "string", str(given))
+    if wrong == NULL:
+        return f"give NULLs and empty values a type: cast(… as {text})"
+    if wrong == VARIANT:
+        return f"write to_json({name})" if given == VARIANT else "write to_json(…) of these values"
+    number = "; or compute a number, such as unix_micros(b) - unix_micros(a)" if wrong == given else ""
+    return f"cast it to text: cast(… as {text}){number}"
+
+
+def _span(spec: ModelSpec, name: str) -> tuple[int, int]:
+    """Return where the SQL computes a column, if its last SELECT lists it."""
+    body = spec.query.body
+    items = body.items if isinstance(body, Select) else ()
+    found = next((each.expression for each in items if each.name.lower() == name.lower()), None)
+    return (0, 0) if found is None else (found.start, found.stop)

@@ -1,0 +1,145 @@
+"""Columns that can't be written are refused by compile, where Spark would die in the first batch; the others are written."""
+
+import pytest
+from support.spark import SPARK_WARNINGS
+from support.written import project
+
+from millstream.compile import compile_project
+from millstream.expressions import Expression
+from millstream.formats import Encoding, format_of
+from millstream.types import (
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    Array,
+    Field,
+    Map,
+    Row,
+    parse_type,
+)
+
+EVENTS, KEY = "{{ source('shop', 'events') }}", "user_id"
+VALUES = {
+    "interval 1 day": INTERVAL,
+    "interval 1 month": INTERVAL,
+    "make_interval(1)": INTERVAL,
+    "timestamp'2026-01-02 00:00:00' - timestamp'2026-01-01 00:00:00'": INTERVAL,
+    "null": NULL,
+    "parse_json('{}')": VARIANT,
+    "timestamp_ntz'2026-01-01 00:00:00'": TIMESTAMP_NTZ,
+    "X'1F'": parse_type("binary"),
+    "1.5": parse_type("decimal(2,1)"),
+}
+WITHIN = {
+    "{}": lambda given: given,
+    "array({})": Array,
+    "struct({} as x)": lambda given: Row((Field("x", given),)),
+    "map('k', {})": lambda given: Map(STRING, given),
+}
+COLUMNS = {
+    within.format(value): of(given) for value, given in VALUES.items() for within, of in WITHIN.items()
+}
+COLUMNS |= {"array()": Array(NULL), "map()": Map(NULL, NULL)}
+PLACES = {
+    "table": "materialized='table', unique_key='user_id'",
+    "json": "materialized='sink', key='user_id'",
+    "xml": "materialized='sink', key='user_id', format='xml'",
+    "csv": "materialized='sink', key='user_id', format='csv'",
+}
+
+
+def compiled(root, place, column):
+    config = f"{{{{ config({PLACES[place]}) }}}}\n"
+    return compile_project(
+        project(root, {"m": f"{config}select user_id,\n  {column} as v\nfrom {EVENTS}"})
+    ).diagnostics
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_columns_that_can_not_be_written_are_refused_where_they_are_computed(tmp_path, place):
+    """And the cast of the remedy works."""
+    refused = set()
+    for column in COLUMNS:
+        problems = compiled(tmp_path, place, column)
+        if not problems:
+            continue
+        (problem,) = problems
+        location = problem.location
+        assert (problem.code, location.path, location.line, location.column) == (
+            "MS697",
+            "models/m.sql",
+            3,
+            3,
+        )
+        refused.add(column)
+        cast = problem.help.partition("cast(… as ")[2]
+        edited = f"cast({column} as {cast[: cast.index(')')]})" if cast else f"to_json({column})"
+        assert compiled(tmp_path, place, edited) == (), edited
+    assert refused == {column for column, given in COLUMNS.items() if is_unwritten(place, given)}
+
+
+def is_unwritten(place, given):
+    text = str(given)
+    nested = "void" in text and given != NULL
+    return "interval" in text or (place == "table" and nested) or (place == "csv" and "variant" in text)
+
+
+def test_columns_in_postgres_are_refused_as_well(tmp_path):
+    root = project(
+        tmp_path,
+        {
+            "m": f"{{{{ config(materialized='table', unique_key='user_id', store='postgres') }}}} select user_id, array(interval 1 day) as v from {EVENTS}"
+        },
+    )
+    (tmp_path / "profiles.yml").write_text(
+        "shop: {target: local, outputs: {local: {tables: {url: 'postgresql://localhost/x'}}}}\n"
+    )
+    (problem,) = compile_project(root).diagnostics
+    assert (problem.code, problem.message.partition(" can't")[0]) == ("MS697", "PostgreSQL")
+
+
+def test_a_table_over_tables_with_an_interval_is_refused(tmp_path):
+    orders = f"{{{{ config({PLACES['table']}) }}}} select user_id, type, at from {EVENTS}"
+    m = f"{{{{ config({PLACES['table']}) }}}} select user_id, max(at) - min(at) as v from {{{{ ref('orders') }}}} group by user_id"
+    (problem,) = compile_project(project(tmp_path, {"orders": orders, "m": m})).diagnostics
+    assert (problem.code, problem.location.path) == ("MS697", "models/m.sql")
+
+
+def test_views_can_have_intervals(tmp_path):
+    models = {"v": f"select user_id, at - timestamp'2026-01-01 00:00:00' as d, at from {EVENTS}"}
+    models["m"] = (
+        f"{{{{ config({PLACES['table']}) }}}} select user_id, at from {{{{ ref('v') }}}} where d > interval 1 day"
+    )
+    assert compile_project(project(tmp_path, models)).diagnostics == ()
+
+
+@SPARK_WARNINGS
+@pytest.mark.long
+def test_delta_writes_all_others_and_none_of_these(tmp_path, first_spark):
+    written = {
+        column: _is_written(first_spark, column, tmp_path / str(index))
+        for index, column in enumerate(COLUMNS)
+    }
+    assert written == {column: not is_unwritten("table", given) for column, given in COLUMNS.items()}
+
+
+@SPARK_WARNINGS
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["xml", "csv"])
+def test_formats_write_all_others(name, first_spark):
+    for column, given in COLUMNS.items():
+        if not is_unwritten(name, given):
+            pieces = format_of(Encoding(name)).spark.encode([("v", Expression((column,), given))])
+            assert first_spark.sql(f"select {''.join(map(str, pieces))}").collect()
+
+
+def _is_written(spark, column, path):
+    from pyspark.errors import PySparkException
+
+    try:
+        spark.sql(f"select 1 as id, {column} as v").write.format("delta").save(str(path))
+    except PySparkException:
+        return False
+    return True
