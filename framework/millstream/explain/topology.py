@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from millstream.explain.facts import details, mode_text, state_text
 from millstream.explain.names import node_names, plain
-from millstream.plan.nodes import METADATA, Node, Output, Plan, TopicScan
+from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Node, Output, Plan, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, all_traits
 
@@ -96,8 +96,8 @@ def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
         kind=node.operator,
         line=line_of(node, traits),
         models=tuple(map(plain, node.models)),
-        columns=node.names,
-        details=tuple(details(node, traits)),
+        columns=tuple(map(with_plain_names, node.names)),
+        details=tuple((name, with_plain_names(text)) for name, text in details(node, traits)),
         mode=traits.mode,
         keys=traits.keys,
         partitioned=traits.partitioned,
@@ -118,8 +118,14 @@ def line_of(node: Node, traits: Traits) -> str:
     return brief(text)
 
 
+def with_plain_names(text: str) -> str:
+    """Show the columns that a sink sends next to its value under names that say what they are."""
+    return text.replace(RECORD_TIME, "record_time").replace(RECORD_HEADERS, "record_headers")
+
+
 def brief(text: str) -> str:
     """Abbreviate the list of all metadata columns of a record to `metadata`."""
+    text = with_plain_names(text)
     return text.replace(f", {_METADATA}", " and metadata").replace(_METADATA, "metadata")
 
 

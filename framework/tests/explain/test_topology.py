@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from support.plans import by, group, plan, sql, topic, watermark
 
 from millstream.explain.topology import Drawing, DrawnNode, Edge, brief, draw
-from millstream.plan.nodes import METADATA, Item, Plan
+from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Item, Plan, Project
 from millstream.types import TIMESTAMP
 
 
@@ -46,6 +46,16 @@ def test_a_state_tells_until_when() -> None:
     )
     without = replace(grouped, input=by(topic("ts", "a"), "a"))
     assert "kept forever" in node(draw(plan(without)), "m.counts").state
+
+
+def test_what_a_sink_sends_next_to_its_value_has_a_plain_name() -> None:
+    shown = brief(f"project id, {RECORD_TIME} = _timestamp, {RECORD_HEADERS} = _headers")
+    assert shown == "project id, record_time = _timestamp, record_headers = _headers"
+    rows = topic("a")
+    items = (Item("a", sql("a")), Item(RECORD_TIME, sql("current_timestamp()", TIMESTAMP)))
+    drawn = draw(plan(Project(input=rows, items=items))).nodes
+    assert next(node for node in drawn if node.kind == "select").columns == ("a", "record_time")
+    assert not any("_millstream" in str(node) for node in drawn)
 
 
 def test_edges_keep_the_order_of_inputs() -> None:

@@ -1,12 +1,13 @@
 """Streams that join versions as of their event time, built on Kafka, Spark and Delta, build by build."""
 
+import json
 from random import Random
 
 import pytest
-from support.runs import built, create_topics, job_of, problems, table_rows
+from support.runs import built, create_topics, job_of, problems, received, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
-from support.temporal import JOINED, TOPICS, Traffic
+from support.temporal import JOINED, START, TOPICS, Traffic
 
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
@@ -64,6 +65,12 @@ def test_each_order_has_the_price_of_its_time(shop, first_spark):
     found = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
     assert found == wanted
     assert len({*wanted.values()}) > 10
+    # Of the order, not of the version that it finds.
+    sent = {
+        json.loads(each.value())["id"]: each.timestamp()[1] for each in received(shop.bootstrap, "joined")
+    }
+    ordered = {id_: int(START.timestamp() * 1000) + 1000 * second for id_, _, second in traffic.orders}
+    assert {id_: time for id_, time in sent.items() if id_ >= 0} == ordered
     reader = StateReader(first_spark, LocalFiles(), str(shop.root / ".millstream/local/checkpoints"))
     ((size, state),) = reader.rows("joined", ("a",), None)
     assert (size.operator, state.columns) == ("temporal_join", ("item", "valid_from", "version"))
