@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,13 @@ from millstream.plan.nodes.maintenance import (
     view_of,
 )  # fmt: skip
 from millstream.runner.queries.differences import STORED
-from public.cases import Case, Query, Table, named, reads, with_refs, without_order
+from public.cases import Case, named, reads, with_refs, without_order
+from public.rows import Rows, as_published, as_text, difference, key_of
+from public.steps import base_key, quoted, rows_of, stepped, with_key
 
 SLOW = 10.0
 STEPS = 3
 RETRIED = frozenset({"MS543", "MS546", "MS548", "MS694"})
-Rows = list[tuple[str | None, ...]]
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,6 @@ class Verdict:
     """What Spark says of the query; empty if it runs it."""
     published: bool | None = None
     """Whether the rows are those published next to the query."""
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 class Judge:
@@ -232,7 +228,7 @@ class Judge:
 
     def _rows(self, sql: str, width: int) -> Rows:
         frame: DataFrame = self.spark.sql(sql)
-        texts = [_as_text(f"v{i}", kind) for i, (_, kind) in enumerate(frame.dtypes)]
+        texts = [as_text(f"v{i}", kind) for i, (_, kind) in enumerate(frame.dtypes)]
         return sorted(
             (tuple(r) for r in frame.toDF(*(f"v{i}" for i in range(width))).selectExpr(*texts).collect()),
             key=repr,
@@ -265,157 +261,11 @@ class Judge:
         return self.root
 
 
-def _as_text(name: str, kind: str) -> str:
-    """Return SQL for a value as a text; percentile_approx gives decimals with fewer digits than their type."""
-    if kind == "binary":
-        return f"hex({name})"
-    text = f"cast({name} as string)"
-    return f"cast(cast({text} as {kind}) as string)" if kind.startswith("decimal") else text
-
-
 def _with(verdict: Verdict, outcome: str, reason: str = "") -> Verdict:
     return Verdict(
         verdict.query, outcome, reason, verdict.seconds, verdict.sql, verdict.refresh, verdict.spark
     )
 
 
-def base_key(table: Table) -> tuple[str, ...]:
-    """Return the first columns that tell rows apart; all columns if none do."""
-    names = [n for n, _ in table.columns]
-    if names[-1] == f"{table.name}_n":
-        return (names[-1],)
-    for width in range(1, len(names)):
-        if len({row[:width] for row in table.rows}) == len(table.rows):
-            return tuple(names[:width])
-    return tuple(names)
-
-
-def with_key(table: Table, queries: tuple[Query, ...]) -> Table:
-    """Add a column that tells equal rows apart, unless a query would show it."""
-    stars = any("*" in q.sql.replace("(*)", "") or "natural" in q.sql.lower() for q in queries)
-    if stars or len(set(table.rows)) == len(table.rows):
-        return table
-    rows = tuple((*row, str(number)) for number, row in enumerate(table.rows))
-    return replace(table, columns=(*table.columns, (f"{table.name}_n", "int")), rows=rows)
-
-
-def rows_of(table: Table, step: int) -> str:
-    """Return SQL for the rows of a table at a step."""
-    rows = list(dict.fromkeys(table.rows))
-    width = len(base_key(table))
-    if step == 0:
-        rows = rows[: max(1, len(rows) // 2)] if len(rows) > 1 else []
-        if len(rows) > 1:
-            rows[0], rows[1] = rows[0][:width] + rows[1][width:], rows[1][:width] + rows[0][width:]
-    elif step == 1 and len(rows) > 1:
-        rows = rows[:-2] + rows[-1:]
-    names = [n for n, _ in table.columns]
-    casts = ", ".join(f"cast(col{i + 1} as {t}) as {quoted(n)}" for i, (n, t) in enumerate(table.columns))
-    if not rows:
-        nulls = ", ".join(f"cast(null as {t}) as {quoted(n)}" for n, t in table.columns)
-        return f"select {nulls} where false"
-    assert all(len(row) == len(names) for row in rows)
-    return f"select {casts} from values " + ", ".join(f"({', '.join(row)})" for row in rows)
-
-
-def stepped(sql: str, names: set[str], step: int) -> str:
-    """Let a query read the tables as they are at a step."""
-    from public.cases import replaced
-
-    changes = []
-    for token, name in reads(sql, names):
-        following = sql[token.end + 1 :].lstrip()
-        changes.append(
-            (token.start, token.end + 1, f"{name}__{step}{'' if _aliased(following) else f' as {name}'}")
-        )
-    return replaced(sql, changes)
-
-
-_CLAUSES = frozenset(
-    [
-        "where",
-        "group",
-        "having",
-        "order",
-        "limit",
-        "join",
-        "left",
-        "right",
-        "inner",
-        "full",
-        "cross",
-        "natural",
-        "on",
-        "using",
-        "union",
-        "except",
-        "intersect",
-        "minus",
-        "lateral",
-        "qualify",
-        "window",
-        "pivot",
-        "unpivot",
-        "tablesample",
-        "sort",
-        "cluster",
-        "distribute",
-        "semi",
-        "anti",
-        "offset",
-    ]
-)
-
-
-def _aliased(following: str) -> bool:
-    import re
-
-    word = re.match(r"[`\w]+", following)
-    return bool(word) and word[0].lower() not in _CLAUSES
-
-
-def key_of(sql: str, columns: list[str], wanted: dict[int, Rows]) -> list[str]:
-    """Return the fewest columns that tell the rows apart in all steps, preferring those that aren't computed."""
-    if not columns:
-        return ["c1"]
-    low = [c.lower() for c in columns]
-    if len(set(low)) < len(low):
-        return low[:1]
-    order = sorted(range(len(low)), key=lambda i: low[i] not in sql.lower().rpartition("group by")[2])
-    for width in range(1, min(4, len(low)) + 1):
-        for positions in combinations(order, width):
-            if all(
-                len({tuple(r[p] for p in positions) for r in rows}) == len(rows) for rows in wanted.values()
-            ):
-                return [low[p] for p in sorted(positions)]
-    return low
-
-
-def difference(rows: Rows, wanted: Rows) -> str:
-    more = [r for r in rows if r not in wanted][:2]
-    less = [r for r in wanted if r not in rows][:2]
-    return f"{len(rows)} rows instead of {len(wanted)}; not wanted: {more}; missing: {less}"
-
-
 def first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:300]
-
-
-def as_published(rows: Rows, lines: tuple[str, ...]) -> bool | None:
-    """Tell whether rows are those published; None if these hold values of Python."""
-    if any(word in line for line in lines for word in ("Row(", "datetime.", "Decimal(", "bytearray")):
-        return None
-    texts = ["\t".join("None" if v is None else v.replace(" -> ", ": ") for v in row) for row in rows]
-    return sorted(map(normal, texts)) == sorted(map(normal, lines))
-
-
-def normal(line: str) -> str:
-    values = []
-    for value in line.replace("'", "").split("\t"):
-        text = value.strip()
-        try:
-            text = f"{float(text):.6g}"
-        except ValueError:
-            text = {"true": "True", "false": "False", "null": "None"}.get(text, text)
-        values.append(text)
-    return "\t".join(values).strip()
