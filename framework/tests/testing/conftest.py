@@ -5,30 +5,33 @@ import pytest
 from millstream.errors import MillstreamError
 from millstream.testing.session import TestSession
 
+EVENTS = """
+sources:
+  - name: web
+    topics:
+      - name: events
+        key: {name: user, type: string}
+        columns:
+          - {name: id, type: bigint}
+          - {name: kind, type: string}
+          - {name: value, type: double}
+          - {name: ms, type: bigint}
+          - {name: at, type: timestamp, from: timestamp_millis(ms)}
+        watermark: {column: at, delay: 10 seconds}
+        on_bad_record: dead_letter
+"""
+USERS = """
+      - name: users
+        table: true
+        key: {name: user, type: string}
+        columns: [{name: segment, type: string}, {name: level, type: int}]
+"""
 FILES = {
     "pyproject.toml": '[project]\nname = "web"\n[tool.millstream]\nname = "web"\nvars = {least = 2}\n',
     "profiles.yml": "web: {target: local, outputs: {local: {}}}\n",
     "seeds/kinds.csv": "kind,name\na,one\nb,two\n",
     "macros/functions.py": "def doubled(value: float) -> float:\n    return value * 2\n",
-    "models/sources.yml": """
-        sources:
-          - name: web
-            topics:
-              - name: events
-                key: {name: user, type: string}
-                columns:
-                  - {name: id, type: bigint}
-                  - {name: kind, type: string}
-                  - {name: value, type: double}
-                  - {name: ms, type: bigint}
-                  - {name: at, type: timestamp, from: timestamp_millis(ms)}
-                watermark: {column: at, delay: 10 seconds}
-                on_bad_record: dead_letter
-              - name: users
-                table: true
-                key: {name: user, type: string}
-                columns: [{name: segment, type: string}, {name: level, type: int}]
-    """,
+    "models/sources.yml": EVENTS + USERS,
     "models/passed.sql": """
         select e.id, e.user, e.kind, e.value, e.at from {{ source('web', 'events') }} as e
         where e.id > {{ var('least') }}

@@ -12,6 +12,7 @@ import pytest
 from support.long import FRESH, UNITS
 from support.runs import built, create_topics, problems, received, send, table_rows
 from support.spark import SPARK_WARNINGS
+from testing.conftest import EVENTS as SOURCE_EVENTS
 from testing.conftest import write
 
 from millstream.testing.session import TestSession
@@ -22,6 +23,20 @@ SEEDS = range(UNITS)
 """Random sequences of records."""
 STEPS = 3
 
+OTHERS = """
+      - name: clicks
+        key: {name: user, type: string}
+        columns:
+          - {name: n, type: bigint}
+          - {name: ms, type: bigint}
+          - {name: at, type: timestamp, from: timestamp_millis(ms)}
+        watermark: {column: at, delay: 10 seconds}
+        on_bad_record: dead_letter
+      - name: users
+        table: true
+        key: {name: user, type: string}
+        columns: [{name: segment, type: string}]
+"""
 FILES = {
     "pyproject.toml": '[project]\nname = "agree"\n[tool.millstream]\nname = "agree"\n',
     "profiles.yml": """
@@ -31,33 +46,7 @@ FILES = {
             local: {master: "local[2]", kafka: embedded, spark: {spark.sql.shuffle.partitions: 1}}
     """,
     "seeds/kinds.csv": "kind,name\nx,ex\ny,why\n",
-    "models/sources.yml": """
-        sources:
-          - name: web
-            topics:
-              - name: events
-                key: {name: user, type: string}
-                columns:
-                  - {name: id, type: bigint}
-                  - {name: kind, type: string}
-                  - {name: value, type: bigint}
-                  - {name: ms, type: bigint}
-                  - {name: at, type: timestamp, from: timestamp_millis(ms)}
-                watermark: {column: at, delay: 10 seconds}
-                on_bad_record: dead_letter
-              - name: clicks
-                key: {name: user, type: string}
-                columns:
-                  - {name: n, type: bigint}
-                  - {name: ms, type: bigint}
-                  - {name: at, type: timestamp, from: timestamp_millis(ms)}
-                watermark: {column: at, delay: 10 seconds}
-                on_bad_record: dead_letter
-              - name: users
-                table: true
-                key: {name: user, type: string}
-                columns: [{name: segment, type: string}]
-    """,
+    "models/sources.yml": SOURCE_EVENTS.replace("type: double", "type: bigint") + OTHERS,
 }
 EVENTS, CLICKS, USERS = (f"{{{{ source('web', '{each}') }}}}" for each in ("events", "clicks", "users"))
 
