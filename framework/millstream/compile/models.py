@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from millstream.compile.cache import Entry
 from millstream.compile.cache_files import digest_of
 from millstream.compile.checks import row_checks
+from millstream.compile.error_reach import ErrorReach
 from millstream.compile.logs import logged_rows
 from millstream.compile.metrics import meterings
 from millstream.compile.names import built_in_names
@@ -72,10 +73,7 @@ class Models:
         target = project.target
         self._everywhere = digest_of(project.settings.name, target.name, target.profile, target.settings)
         self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
-        self._broken: set[str] = set()
-        """Models with errors, and those whose columns depend on them."""
-        self._uncertain: set[str] = set()
-        """Models with errors, and all that read them: types of their columns may be unknown."""
+        self._errors = ErrorReach(self.relations)
         self._functions = digest_of(
             [(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()]
         )
@@ -175,8 +173,7 @@ class Models:
     def _analyse(self, model: Model) -> None:
         # In a cycle, or below an unreadable file, a relation may have no schema yet: it stays open.
         inputs = sorted({reference.id for reference in model.references})
-        if self._reads_uncertain(model):
-            self._uncertain.add(model.id)
+        self._errors.add(model.id, model.references)
         properties = self.project.properties.get(model.file.name)
         schemas = [self._schemas.get(id_, "") for id_ in inputs]
         model.made_from = digest_of(
@@ -420,26 +417,10 @@ class Models:
             made = with_versions(columns.values(), stored.unique_key)
             columns = {each.name.lower(): each for each in made}
         has_columns = properties is not None and bool(properties.columns)
-        if model.diagnostics or (analysis.open and self._reads_broken(model)):
-            self._broken.add(model.id)
-        if model.id in self._broken:
-            self._uncertain.add(model.id)
-        is_open = model.id in self._broken or (analysis.open and not has_columns)
+        if model.diagnostics or (analysis.open and self._errors.reaches_columns(model.references)):
+            self._errors.lose_columns(model.id)
+        is_open = self._errors.has_lost_columns(model.id) or (analysis.open and not has_columns)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
-
-    def _reads_broken(self, model: Model) -> bool:
-        """Return whether an input has unknown columns because of an error elsewhere."""
-        return any(
-            each.id in self._broken or (each.id.startswith("source.") and self._is_open(each.id))
-            for each in model.references
-        )
-
-    def _reads_uncertain(self, model: Model) -> bool:
-        return any(each.id in self._uncertain or self._is_open(each.id) for each in model.references)
-
-    def _is_open(self, id_: str) -> bool:
-        relation = self.relations.get(id_)
-        return relation is None or relation.open
 
     def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:
         match parts:
@@ -482,7 +463,7 @@ class Models:
         stored = isinstance(materialization_of(model.file.name, model.config), Table)
         if not stored or relation.open or model.diagnostics:
             return []
-        if self._reads_uncertain(model):
+        if self._errors.reaches_types(model.references):
             return []
         location = Location(model.file.path, 1, 1, 2)
         return [

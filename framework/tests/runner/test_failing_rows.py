@@ -99,9 +99,9 @@ def test_a_run_goes_on_after_a_row_of_a_table_over_tables_fails(shop, first_spar
 @pytest.mark.long
 def test_a_table_over_tables_in_postgres_fails_alone(shop, first_spark, postgres, monkeypatch):
     monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.format(postgres))
+    shop.write("profiles.yml", POSTGRES.replace("store: postgres, ", "").format(postgres))
     shop.model("latest", LATEST)
-    shop.model("strict", KINDS)
+    shop.model("strict", KINDS.replace("unique_key", "store='postgres', unique_key"))
     small(shop, strict="error")
     shop.send(event(1), event(2, kind="y", value=20.0))
     results, told = built(shop.root, first_spark)
