@@ -149,6 +149,11 @@ MS697 A column of a type that can't be stored
     Tables can't hold intervals, and tables in Delta no arrays, maps or structs of NULLs without a type, such
     as `array()`. Records in JSON, XML and CSV can't hold intervals that readers could read again, and
     records in CSV can't hold variants. Cast such a column to text, or compute a number from the times.
+MS698 A Python function where it can't be called
+    SQL that is not analyzed clause by clause is passed to Spark as it is written (`millstream explain` says
+    why it is opaque). It can't call Python functions; a separate model can contain the opaque part. And a
+    table over tables can't call functions that return rows. It can call one that returns a list, and expand
+    that with `explode` or, for rows of several columns, `inline`.
 MS694 A sink or a table that reads only seeds
     A sink or a table is stored by a query that reads records as they arrive, or the changes of tables. Seeds
     are files, which models that join them read whole. Make the model a view: others join it like a seed.

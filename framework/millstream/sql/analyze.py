@@ -11,7 +11,7 @@ from millstream.sql.bodies import query
 from millstream.sql.foreign import foreign_clauses
 from millstream.sql.parse import Parsed, parse
 from millstream.sql.projection import name_span
-from millstream.sql.query import OpaqueBody, Query
+from millstream.sql.query import OpaqueBody, PythonCall, Query
 from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
 from millstream.sql.system_time import unwritten
@@ -74,7 +74,10 @@ def _query(binder: Binder, result: Result, *, text: bool) -> Query:
     if result.body is not None and not reasons:
         whole = opaque_pieces(tokens.source, findings.marks) if text else ()
         split = query(result.body, binder.bodies)
-        return replace(split, forms=findings.forms, text=whole, called=called, changing=changing)
+        calls = _python_calls(binder) if text else ()
+        return replace(
+            split, forms=findings.forms, text=whole, called=called, changing=changing, python_calls=calls
+        )
     pieces = opaque_pieces(tokens.source, findings.marks)
     reasons = reasons or ("a query that is not analyzed",)
     body = OpaqueBody(pieces, reasons, 0, len(findings.sql))
@@ -85,6 +88,15 @@ def _query(binder: Binder, result: Result, *, text: bool) -> Query:
         called=called,
         at_rest=_at_rest(binder, result) if text else None,
         changing=changing,
+        python_calls=_python_calls(binder),
+    )
+
+
+def _python_calls(binder: Binder) -> tuple[PythonCall, ...]:
+    functions = binder.findings.functions
+    return tuple(
+        PythonCall(name, functions[name].table, start, start + len(name))
+        for start, name in sorted(binder.findings.marks.python.items())
     )
 
 

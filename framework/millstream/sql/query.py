@@ -205,6 +205,16 @@ class Form(Struct, frozen=True, array_like=True):
     stop: int = 0
 
 
+class PythonCall(Struct, frozen=True, array_like=True):
+    """A call of a Python function in SQL that is not analyzed clause by clause."""
+
+    name: str
+    rows: bool
+    """It returns rows."""
+    start: int
+    stop: int
+
+
 class Query(Struct, frozen=True, array_like=True):
     body: Body
     ctes: dict[str, Body] = {}
@@ -219,3 +229,5 @@ class Query(Struct, frozen=True, array_like=True):
     """With `text`: clause by clause, also with what is opaque over a stream, if it can be split."""
     changing: tuple[str, ...] = ()
     """With `text`: what gives other values each time, besides Spark's functions, and why."""
+    python_calls: tuple[PythonCall, ...] = ()
+    """With `text`, or if the body is opaque."""

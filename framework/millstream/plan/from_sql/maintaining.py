@@ -22,7 +22,16 @@ from millstream.types import has_equality
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
 _NOT_ROW_BY_ROW = frozenset(
-    ("MS510", "MS513", "MS514", "MS516", "MS527", "MS686", *(refusal.code for refusal in REFUSALS.values()))
+    (
+        "MS510",
+        "MS513",
+        "MS514",
+        "MS516",
+        "MS527",
+        "MS686",
+        "MS698",
+        *(refusal.code for refusal in REFUSALS.values()),
+    )
 )
 _OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit", "state")
 """Options of rows that come one by one."""
@@ -246,6 +255,13 @@ def _problems(
         if column is not None and not has_equality(column.type):
             message = f"'{key}' can't identify a row: values of type {column.type} can't be compared"
             yield problem("MS518", message, "choose other columns", "unique_key")
+    for call in spec.query.python_calls:
+        if call.rows:
+            message = f"{call.name}() returns rows, which a table that is kept equal to its SQL can't call"
+            remedy = (
+                f"let it return a list, `-> list[…]`, and expand that: lateral view inline({call.name}(…))"
+            )
+            yield PlanProblem(spec.id, "MS698", message, remedy, call.start, call.stop)
     called = changing_call(spec)
     if called is not None and not (spec.every and spec.materialization.refresh == "full"):
         full = "" if spec.materialization.refresh == "full" else "refresh='full', "

@@ -346,6 +346,10 @@ class ModelBuilder:
             columns=self.spec.given_columns,
             models=(self.spec.id,),
         )
+        for call in self.spec.query.python_calls:
+            message = f"{call.name}() can't be called in SQL that is opaque: {body.reasons[0]}"
+            remedy = f"move the opaque part to a separate model, and call {call.name}() here, over its ref()"
+            self.problem("MS698", message, remedy, call.start, call.stop)
         if known:
             self.traits.set(node, Traits("append"))  # its errors are reported elsewhere
             return node
