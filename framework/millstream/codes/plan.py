@@ -65,8 +65,10 @@ MS514 Opaque SQL reads rows that change later
     Millstream can't determine whether opaque SQL counts a row twice when it changes. Rewrite that part in SQL
     that Millstream analyzes, or read a table instead.
 MS515 A join of streams keeps rows forever
-    An outer join must know when no match can come any more. Give both sources a watermark and compare their
-    event times in ON, such as `a.at between b.at - interval 1 hour and b.at`.
+    An outer or semi join must know when no match can come any more. Give both sources a watermark and compare
+    their event times in ON, such as `a.at between b.at - interval 1 hour and b.at`. A left or semi join needs
+    the lower bound of the left side's time, a right join that of the right side's, a full join both. Fields
+    of a window (`window.end`) don't count: compare whole windows by `=`, or `window_time(window)`.
 MS516 A semi or anti join over rows that change can't be kept up to date
     For each row that changes, the join must determine whether it still has a match, and delete it if not. So
     it compares a column of each side by `=`, and any other condition uses one side only. For other
@@ -114,9 +116,9 @@ MS540 A UNION of a stream with rows at rest
     Spark's streaming can only unite streams with streams. Rows of a seed, of a table, or written in SQL would
     have to come once, before all others. Send them to a topic, and unite the topics.
 MS541 State with several event times
-    Spark drops the state of a group, or of a row that DISTINCT has seen, by one event time. It refuses keys
-    with two: a window next to its own time column, or the times of both sides of a join. Remove one, or cast
-    it to a string.
+    Spark drops the state of a group, of a row that DISTINCT has seen, or of a side of a join, by one event
+    time. It refuses rows with two: a window next to its own time column or `window_time(window)`, or the
+    times of both sides of a join. Remove one below that step, or cast it to a string.
 MS542 Columns next to a function with state
     A Python function with keyed state yields its own rows, one for each input row or one for many. So only
     its columns can be selected. Let it yield the input columns you need, such as the key.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream.expressions import Expression, Ref, quoted
+from millstream.plan.join_times import is_window
 from millstream.plan.nodes import Aggregate, Item, Project, Repartition
-from millstream.plan.streaming import is_window
 from millstream.types import TIMESTAMP
 
 

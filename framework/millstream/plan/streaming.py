@@ -13,7 +13,6 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin, Watermark
-from millstream.types import Row, Type
 
 Kind = Literal[
     "watermark",
@@ -132,23 +131,3 @@ def kind_of(node: Node, *, bounded: bool = False) -> Kind | None:
         case Watermark():
             return "watermark"
     return None
-
-
-def is_window(found: Type) -> bool:
-    """Return whether a type is that of `window(…)`: a struct of two timestamps."""
-    return isinstance(found, Row) and [field.name for field in found.fields] == ["start", "end"]
-
-
-def bounds_both(node: Join, left: Collection[str], right: Collection[str]) -> bool:
-    """Return whether conditions bound each side's event time by the other's; names are those of the join."""
-    directions: set[str] = set()
-    for condition in node.on:
-        if not (condition.columns & set(left) and condition.columns & set(right)):
-            continue
-        text = "".join(piece for piece in condition.pieces if isinstance(piece, str)).lower()
-        if " between " in text or " = " in text:
-            return True
-        first = next((ref.column for ref in condition.refs if ref.column in {*left, *right}), "")
-        later = ">" in text
-        directions.add("later" if later == (first in left) else "earlier")
-    return len(directions) == 2

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, quoted
+from millstream.expressions import quoted
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.plan.nodes import Aggregate, Dedupe, Join, Stateful, TemporalJoin
-from millstream.plan.traits import Traits
+from millstream.plan.join_times import dropped_sides, is_window
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin
+from millstream.plan.traits import Traits, event_times
 from millstream.types import BOOLEAN, TIMESTAMP
 
 _ACCEPT = "config(unbounded_state='accept')"
@@ -115,48 +116,38 @@ def _join(node: Join, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
         return
     sides = "both sides" if not (left or right) else f"the {'right' if left else 'left'} side"
     message = f"this join keeps each row of {sides} forever, since a match could still arrive"
-    if len(step.times) == 2:
-        remedy = f"add to ON: {time_bound(*step.times)}"
-    else:
+    if not (remedy := join_bound(node, step.inputs, step.times)):
         remedy = "select the columns with the sources' watermarks on both sides, and compare them in ON"
     yield "MS562", message, remedy
 
 
-def time_bound(one: str, other: str) -> str:
-    """Return a condition that lets Spark drop the rows of both sides."""
-    return f"{one} between {other} - interval 1 hour and {other} + interval 1 hour"
+def join_bound(node: Join, inputs: Sequence[Traits], times: Sequence[str], on: str = "ON") -> str:
+    """Return what to write in ON so that Spark drops the rows of both sides; empty if a side has no time.
+
+    `times` are the SQL of an event time of each side. Spark reads no bounds from a window and its fields.
+    """
+    if len(times) != 2:
+        return ""
+    windows = [_only_windows(side, given) for side, given in zip(node.inputs, inputs, strict=True)]
+    one, other = times
+    column = f"select window_time(window) as a column in a subquery, and bound that column in {on}"
+    if all(windows):
+        return f"compare whole windows in {on}: {one} = {other}; or {column}"
+    if any(windows):
+        return column
+    return f"add to {on}: {one} between {other} - interval 1 hour and {other} + interval 1 hour"
+
+
+def _only_windows(node: Node, given: Traits) -> bool:
+    """Return whether the only event times of a relation are windows."""
+    types = [node.column(name).type for name, _ in given.watermarks]
+    return bool(types) and all(map(is_window, types))
 
 
 def bounded_sides(node: Join, left: Traits, right: Traits) -> tuple[bool, bool]:
-    """Return whether the rows of the left and of the right side are dropped: those that can't match any more.
-
-    `left >= right - d` drops rows of the left side that are older than the right side's watermark less d.
-    """
-    times = {
-        joined.name: joined.side
-        for joined in node.joined
-        for side, given in (("left", left), ("right", right))
-        if joined.side == side and joined.source.lower() in {name.lower() for name, _ in given.watermarks}
-    }
-    dropped: set[str] = set()
-    for condition in node.on:
-        if {times.get(name) for name in condition.columns} >= {"left", "right"}:
-            dropped |= _dropped(condition, times)
+    """Return whether Spark drops the rows of the left and of the right side that can't match any more."""
+    dropped = dropped_sides(node, event_times(node, left, right))
     return "left" in dropped, "right" in dropped
-
-
-def _dropped(condition: Expression, times: Mapping[str, str]) -> set[str]:
-    """Return the sides whose rows a comparison allows to drop."""
-    text = "".join(piece if isinstance(piece, str) else " " for piece in condition.pieces)
-    first = next((times[ref.column] for ref in condition.refs if ref.column in times), "left")
-    other = "right" if first == "left" else "left"
-    if " between " in text:
-        return {"left", "right"}
-    if "<" in text:
-        return {other}
-    if ">" in text:
-        return {first}
-    return {"left", "right"} if "=" in text else set()
 
 
 def without_end(spec: ModelSpec, steps: Sequence[StatefulStep], ttl: str) -> Iterator[tuple[str, str, str]]:
@@ -191,7 +182,8 @@ def _join_without_time(step: StatefulStep) -> tuple[str, str]:
         message = (
             "'state: {ttl}' bounds a join by one timestamp of each side, and a side has several event times"
         )
-        return message, f"remove it, and add to ON: {time_bound(*step.times)}"
+        assert isinstance(step.node, Join)
+        return message, f"remove it, and {join_bound(step.node, step.inputs, step.times)}"
     sides = (
         "both sides have"
         if not (left.watermarks or right.watermarks)

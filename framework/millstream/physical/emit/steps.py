@@ -14,9 +14,9 @@ from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
 from millstream.physical.emit.text import Reads
 from millstream.physical.emit.walk import EmitOptions, Emitted, emit, read_names
+from millstream.plan.join_times import is_window
 from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, TemporalJoin, Watermark
 from millstream.plan.nodes.order import in_order
-from millstream.plan.streaming import is_window
 
 
 class SqlView(Struct, frozen=True, tag="sql"):

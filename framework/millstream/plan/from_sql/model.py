@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from millstream.expressions import Read
 from millstream.materialization import KEEP, Materialization, Sink, Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.event_times import check_event_times
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.maintaining import (
@@ -50,7 +51,7 @@ from millstream.plan.traits import (
     projected_keys,
     traits_in_one_query,
 )
-from millstream.plan.unbounded import StatefulStep, time_bound
+from millstream.plan.unbounded import StatefulStep, join_bound
 from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBody, Scan, Select
 from millstream.sql.query import Union as UnionOf
 
@@ -125,6 +126,8 @@ class ModelBuilder:
         if not self.problems:
             in_full = OR_IN_FULL if can_be_maintained(self.spec, self.around) else ""
             root = checked_keys(self, root, in_full)
+        if not self.problems:
+            check_event_times(self, root, self.stateful_steps)
         if not self.problems:
             self._check_headers(root)
         return root if self.problems else versioned(self, root)
@@ -263,10 +266,12 @@ class ModelBuilder:
     def _remedy(self, error: NotIncrementalError) -> str:
         """Return the remedy, with the times of the join if it is in the model itself."""
         joins = [
-            each.times for each in self.stateful_steps if isinstance(each.node, Join) and len(each.times) == 2
+            join_bound(each.node, each.inputs, each.times, "ON of the join")
+            for each in self.stateful_steps
+            if isinstance(each.node, Join)
         ]
-        if error.code == "MS528" and joins:
-            return f"add to ON of the join: {time_bound(*joins[-1])}"
+        if error.code == "MS528" and any(joins):
+            return [*filter(None, joins)][-1]
         if isinstance(error, KeyLostError) and can_be_maintained(self.spec, self.around):
             return error.remedy + OR_IN_FULL
         return error.remedy

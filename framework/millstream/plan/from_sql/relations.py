@@ -22,6 +22,7 @@ from millstream.plan.from_sql.equalities import (
 from millstream.plan.from_sql.maintained import join_of_tables
 from millstream.plan.from_sql.scope import Scope, added_name, identity_items, unused
 from millstream.plan.from_sql.values import Span, VersionStream
+from millstream.plan.join_times import Side, dropped_sides, is_window, with_hidden_bounds
 from millstream.plan.nodes import (
     Column,
     Expand,
@@ -36,9 +37,8 @@ from millstream.plan.nodes import (
     Stateful,
     TemporalJoin,
 )
-from millstream.plan.streaming import is_window
 from millstream.plan.ttl import only_time
-from millstream.plan.unbounded import time_bound
+from millstream.plan.unbounded import join_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN, TIMESTAMP
 
@@ -158,6 +158,7 @@ class Relations:
             self._refuse_as_of(each.as_of)
         if "static" not in modes:
             node = self._ended(node)
+            node = with_hidden_bounds(node, self._joined_times(node))
             times = self._times(node)
             if "upsert" not in modes:
                 self._check_join(node, each, times, query)
@@ -283,15 +284,15 @@ class Relations:
         return replace(node, on=(*node.on, Expression(pieces, BOOLEAN)))
 
     def _times(self, node: Join) -> tuple[str, ...]:
-        """Return the SQL of the first event time of each side."""
+        """Return the SQL of the first event time of each side, which is a window only if all of them are."""
         found: list[str] = []
         for _, times in self._sides(node):
-            written = (
-                f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name)
+            written = [
+                (is_window(column.type), f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name))
                 for (alias, name), column in self.scope.names.items()
                 if column.name in times
-            )
-            found += [first] if (first := next(written, "")) else []
+            ]
+            found += [text for _, text in sorted(written, key=lambda each: each[0])[:1]]
         return tuple(found)
 
     def _sides(self, node: Join) -> list[tuple[set[str], set[str]]]:
@@ -305,12 +306,8 @@ class Relations:
 
     def _bound(self, node: Join, each: From, times: tuple[str, ...]) -> str:
         """Return how ON can bound the times of both sides."""
-        if any(is_window(column.type) for given in node.inputs for column in self._event_times(given)):
-            return "select window_time(window) as a column in a subquery, and bound that column in ON"
-        return f"add to ON: {time_bound(*times)}" if len(times) == 2 else self._untimed(node, each)
-
-    def _event_times(self, given: Node) -> list[Column]:
-        return [given.column(name) for name, _ in self.builder.traits.of(given).watermarks]
+        inputs = [self.builder.traits.of(given) for given in node.inputs]
+        return join_bound(node, inputs, times) or self._untimed(node, each)
 
     def _untimed(self, node: Join, each: From) -> str:
         """Return a remedy for the side without an event time that ON could compare."""
@@ -328,8 +325,12 @@ class Relations:
             self.builder.problem("MS513", message, remedy, each.start, each.stop)
         elif not self._is_matched(node, query):
             self._unmatched(node, each, query)
-        elif node.kind in {"left", "right", "full"} and not self._bounded(node):
+        elif node.kind in {"left", "right", "full", "semi"} and not self._bounded(node):
             message = f"a {node.kind} join of two streams can't know when a row has no match"
+            if node.kind == "semi":
+                message = (
+                    "Spark runs a semi join of two streams only if ON bounds the event times of the left side"
+                )
             self.builder.problem("MS515", message, self._bound(node, each, times), each.start, each.stop)
 
     def _is_matched(self, node: Join, query: Select) -> bool:
@@ -348,20 +349,17 @@ class Relations:
         self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
 
     def _bounded(self, node: Join) -> bool:
-        """Return whether a condition compares the event times of both sides.
-
-        The bounds of a window don't count (StreamingJoinHelper), but two windows can be compared by `=`.
-        """
-        sides = {c.name: c for c in node.joined}
-        times = [names for _, names in self._sides(node)]
-        windows = {name for name in times[0] | times[1] if is_window(node.column(name).type)}
-        return any(
-            all(
-                condition.columns & (names if equal_columns(condition, sides) else names - windows)
-                for names in times
-            )
-            for condition in node.on
+        """Return whether Spark learns when the rows of an outer or semi join have no match any more."""
+        dropped = self._dropped(node)
+        return {"left": "left" in dropped, "semi": "left" in dropped, "right": "right" in dropped}.get(
+            node.kind, len(dropped) == 2
         )
+
+    def _dropped(self, node: Join) -> frozenset[Side]:
+        return dropped_sides(node, self._joined_times(node))
+
+    def _joined_times(self, node: Join) -> frozenset[str]:
+        return frozenset(name for _, times in self._sides(node) for name in times)
 
     def _finished(self, node: Node, span: Span) -> Node:
         node = self.builder.check(node, span)

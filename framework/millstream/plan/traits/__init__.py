@@ -6,6 +6,7 @@ Every trait is derived here, from a node and the traits of its inputs.
 from millstream.plan.traits.aggregates import is_distinct
 from millstream.plan.traits.changing import called_by
 from millstream.plan.traits.derive import traits_in_one_query
+from millstream.plan.traits.joins import event_times
 from millstream.plan.traits.known import KnownTraits, all_traits, reads_event_time, traits_of
 from millstream.plan.traits.projections import known_columns, projected, projected_keys, window_time_of
 from millstream.plan.traits.values import KeyLostError, Mode, NotIncrementalError, Spacing, Traits
@@ -19,6 +20,7 @@ __all__ = [
     "Traits",
     "all_traits",
     "called_by",
+    "event_times",
     "is_distinct",
     "known_columns",
     "projected",

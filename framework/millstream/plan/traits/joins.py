@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from millstream.plan.join_times import dropped_sides
 from millstream.plan.nodes import Join, Lookup, TemporalJoin
-from millstream.plan.streaming import bounds_both
 from millstream.plan.traits.projections import renamed
 from millstream.plan.traits.values import NotIncrementalError, Traits, listed, require_append
 
@@ -52,8 +52,14 @@ def joined_as_of(node: TemporalJoin, events: Traits) -> Traits:
 
 
 def bounds(node: Join, left: Traits, right: Traits) -> bool:
-    sides = (dict(_times(node, side, given)) for side, given in (("left", left), ("right", right)))
-    return bounds_both(node, *sides)
+    """Return whether rows of both sides are dropped when the watermark is past their last match."""
+    return len(dropped_sides(node, event_times(node, left, right))) == 2
+
+
+def event_times(node: Join, left: Traits, right: Traits) -> frozenset[str]:
+    """Return the event times of both sides, by their names in the join."""
+    sides = (_times(node, "left", left), _times(node, "right", right))
+    return frozenset(name for times in sides for name, _ in times)
 
 
 def _times(node: Join | Lookup | TemporalJoin, side: str, given: Traits) -> list[tuple[str, str]]:

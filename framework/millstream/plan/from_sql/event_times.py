@@ -1,0 +1,102 @@
+"""Rejects joins and dedupes whose rows have several event times, of which Spark accepts only one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from millstream.expressions import Expression, Ref, called_function, quoted
+from millstream.plan.from_sql.builder import Builder
+from millstream.plan.join_times import is_window
+from millstream.plan.needs import kept_items, of_input
+from millstream.plan.nodes import Dedupe, Filter, Join, Node, Project
+from millstream.plan.nodes.order import in_order
+from millstream.plan.unbounded import StatefulStep
+
+_FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
+
+
+def check_event_times(builder: Builder, root: Node, steps: Collection[StatefulStep]) -> None:
+    """Report the steps that read several event times; Spark reads only the columns that are needed above."""
+    spans = {id(step.node): step for step in steps if isinstance(step.node, Join | Dedupe)}
+    if not spans:
+        return
+    read: dict[int, set[str]] = {id(root): {*root.by_name}}
+    for node in reversed([*in_order((root,))]):
+        needed = read[id(node)]
+        for index, given in enumerate(node.inputs):
+            columns = {*of_input(node, index, needed)} - _by_field(node, given, needed)
+            read.setdefault(id(given), set()).update(columns)
+            if (step := spans.get(id(node))) is not None and builder.traits.of(given).mode != "static":
+                _check(builder, step, [name for name in _times(builder, given) if name.lower() in columns])
+
+
+def _check(builder: Builder, step: StatefulStep, times: list[str]) -> None:
+    if len(times) < 2:
+        return
+    names = " and ".join(map(quoted_name, times[:2]))
+    what = "one side of this join" if isinstance(step.node, Join) else "the rows of this step"
+    message = f"{names} are both event times of {what}, but Spark drops state by only one"
+    remedy = (
+        "select only one of them in a subquery below it, and the other one as text (cast(… as string)), "
+        "or only a field of a window (window.start)"
+    )
+    builder.problem("MS541", message, remedy, step.start, step.stop, step.option)
+
+
+def quoted_name(name: str) -> str:
+    return quoted(name) if quoted(name).startswith("`") else f"`{name}`"
+
+
+def _times(builder: Builder, node: Node) -> Iterator[str]:
+    """Yield the columns that Spark takes for event times, among them the windows of rows."""
+    known = {name for name, _ in builder.traits.of(node).watermarks}
+    for column in node.columns:
+        if column.name in known or (is_window(column.type) and _is_row_window(builder, node, column.name)):
+            yield column.name
+
+
+def _is_row_window(builder: Builder, node: Node, name: str) -> bool:
+    """Return whether a column is `window(…)` of an event time, computed for each row."""
+    below: Node | None = node
+    while below is not None:
+        if isinstance(below, Project) and (made := below.made.get(name)) is not None:
+            times = {time for time, _ in builder.traits.of(below.input).watermarks}
+            return called_function(made) == "window" and bool(made.columns & times)
+        if (origin := below.origin(name)) is None:
+            return False
+        below, name = origin
+    return False
+
+
+def _by_field(node: Node, given: Node, needed: Collection[str]) -> set[str]:
+    """Return the windows of an input that a step reads only by their start and end.
+
+    Catalyst then computes these fields below it (NestedColumnAliasing).
+    """
+    windows = {column.name.lower() for column in given.columns if is_window(column.type)}
+    if not windows:
+        return windows
+    match node:
+        case Project():
+            expressions = [item.expression for item in kept_items(node, {*needed})]
+            return windows - _whole(expressions)
+        case Filter():
+            return windows - {*needed} - _whole(node.conditions)
+        case Join():
+            passed = {j.source.lower() for name, j in node.by_joined.items() if name in needed}
+            names = _whole(node.on)
+            compared = {j.source.lower() for name, j in node.by_joined.items() if name in names}
+            return windows - passed - compared
+        case _:
+            return set()
+
+
+def _whole(expressions: Collection[Expression]) -> set[str]:
+    """Return the columns that expressions read as a whole."""
+    return {
+        piece.column.lower()
+        for expression in expressions
+        for piece, after in zip(expression.pieces, (*expression.pieces[1:], ""), strict=True)
+        if isinstance(piece, Ref) and not (isinstance(after, str) and _FIELD.match(after))
+    }
