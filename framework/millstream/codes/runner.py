@@ -118,7 +118,8 @@ MS889 What functions import changed while the project runs
     query is not started. Restore the file, or restart the run after `millstream apply`.
 MS857 The SQL of a table over tables gives several rows with one key
     `unique_key` has to identify each row that the SQL gives, since the table can only hold one row for a key.
-    The message names such a key. Group by it, or make more columns part of `unique_key`.
+    The message names such a key. Group by it, or make more columns part of `unique_key`. If it is NULL, the
+    rows may be those of an outer join without a match: write an inner join, or add the key of the other side.
 MS890 An apply to a running project was interrupted
     The command that had asked for it was ended, or the run stopped. The running version continues, or the
     next `run` completes a swap that has begun. Repeat the command: it continues.

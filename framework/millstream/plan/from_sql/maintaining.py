@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from millstream.expressions import Read
+from millstream.expressions import Read, Ref
 from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.maintained import stored_as_table
 from millstream.plan.from_sql.values import BuiltModel, Surroundings
 from millstream.plan.maintained import NotDerivedError, Relation, derive, derived_keys, in_full
+from millstream.plan.maintained.unmatched import UnmatchedRows, unmatched_rows
 from millstream.plan.nodes import Maintained, Node, TableScan
 from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits, called_by
@@ -232,6 +233,8 @@ def _problems(
         written = known[0] if len(known) == 1 else f"[{', '.join(known)}]" if known else "'…'"
         remedy = f"set the columns that identify a row: config(unique_key={written})"
         yield problem("MS518", message, remedy, "materialized")
+    elif (unmatched := unmatched_rows(spec.query, keys)) is not None and not _dropped_if_null(spec, keys):
+        yield problem("MS518", *_unmatched(keys, unmatched), "unique_key")
     for name in _OPTIONS:
         if name in _given(spec):
             message = f"'{name}' does not apply to '{spec.name}', which is kept equal to its SQL over tables"
@@ -268,6 +271,30 @@ def _problems(
         missing = f"{full}every='1 minute'"
         remedy = f"set config({missing}), or compute {called} in the model that first stores the row"
         yield problem("MS546", _changes_by_itself(spec, called), remedy, "materialized")
+
+
+def _unmatched(keys: tuple[str, ...], rows: UnmatchedRows) -> tuple[str, str]:
+    """Return the message and remedy for a key that unmatched rows of an outer join share."""
+    listed, first = ", ".join(keys), keys[0]
+    message = (
+        f"unique_key {listed} does not identify these rows: it is the same for all rows of {rows.of} "
+        f"without a match in {rows.without}"
+    )
+    remedy = (
+        f"leave these rows out with an inner join, or in WHERE ({rows.without}.… is not null); "
+        f"or add the key of {rows.of} to unique_key; or set {first} to that key in these rows: "
+        f"coalesce({first}, {rows.of}.…)"
+    )
+    return message, remedy
+
+
+def _dropped_if_null(spec: ModelSpec, keys: tuple[str, ...]) -> bool:
+    """Return whether a data test leaves out rows of which a key column is NULL."""
+    for check in spec.checks:
+        match check.wrong.pieces:
+            case (Ref() as ref, " is null") if check.keeps_out and ref.column.lower() in map(str.lower, keys):
+                return True
+    return False
 
 
 def _given(spec: ModelSpec) -> set[str]:

@@ -145,6 +145,8 @@ def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
         values = ", ".join(f"{key} = {first[key]}" for key in target.keys)
         message = f"the SQL of '{name}' gives {first[COPIES]:,} rows with the key {values}"
         remedy = "make unique_key the columns that identify a row, or group by the key"
+        if any(first[key] is None for key in target.keys):
+            remedy += "; if it is NULL in unmatched rows of an outer join, write an inner join"
         raise MillstreamError(Diagnostic("MS857", message, None, remedy))
     return TableChanges(inserted=inserted, updated=updated, deleted=deleted)
 

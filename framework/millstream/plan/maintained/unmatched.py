@@ -1,0 +1,102 @@
+"""Finds keys of tables over tables that all unmatched rows of an outer join share: they are NULL in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from millstream.expressions import Expression
+from millstream.plan.maintained.outer import HIDDEN, is_possible, nullable
+from millstream.sql.query import Body, Cte, Derived, From, Query, Select, Union, names_of
+
+
+class UnmatchedRows(Struct, frozen=True):
+    """The rows of a relation for which an outer join finds no row of another relation."""
+
+    of: str
+    """The alias of the relation that has these rows."""
+    without: str
+    """The alias of the relation that the key comes from."""
+
+
+def unmatched_rows(query: Query, keys: Sequence[str]) -> UnmatchedRows | None:
+    """Return rows that would all have the same key; None if there are none, or if it is unknown."""
+    split = query.at_rest or query
+    return _in_body(split.body, keys, split.ctes) if keys else None
+
+
+def _in_body(body: Body, names: Sequence[str], ctes: Mapping[str, Body]) -> UnmatchedRows | None:
+    match body:
+        case Select():
+            return _in_select(body, names, ctes)
+        case Union(distinct=False, operator="union"):
+            places = {name.lower(): index for index, name in enumerate(names_of(body))}
+            indexes = [places[name.lower()] for name in names if name.lower() in places]
+            sides = (
+                (side, [names_of(side)[index] for index in indexes]) for side in body.sides if names_of(side)
+            )
+            found = (_in_body(side, own, ctes) for side, own in sides if len(own) == len(names))
+            return next((each for each in found if each), None)
+        case _:
+            return None
+
+
+def _in_select(query: Select, names: Sequence[str], ctes: Mapping[str, Body]) -> UnmatchedRows | None:
+    if query.keys is not None or query.distinct or query.windows or query.sets:
+        return None
+    items = {item.name.lower(): item.expression for item in query.items}
+    if not all(name.lower() in items for name in names):
+        return None
+    key = [items[name.lower()] for name in names]
+    read = frozenset(ref.relation for each in key for ref in each.refs)
+    if not read or "" in read or any(each.reads for each in key):
+        return None
+    if read <= nullable(query):
+        return None if _read_by_conditions(query, read) else _missing(query, read)
+    return _below(query, key, read, ctes)
+
+
+def _missing(query: Select, read: frozenset[str]) -> UnmatchedRows | None:
+    others = (each.alias for each in query.relations if each.alias not in read and each.join not in HIDDEN)
+    present = next((of for of in others if is_possible(query, frozenset((of,)), read)), None)
+    return None if present is None else UnmatchedRows(present, min(read))
+
+
+def _below(
+    query: Select, key: Sequence[Expression], read: frozenset[str], ctes: Mapping[str, Body]
+) -> UnmatchedRows | None:
+    """Follow the columns of a key into the subquery or CTE that they come from."""
+    given = next((each for each in query.relations if {each.alias} == read), None)
+    body = None if given is None else _body(given, ctes)
+    if given is None or body is None or any(each.column is None for each in key):
+        return None
+    below = dict(zip((name.lower() for name in given.columns), names_of(body), strict=False))
+    names = [below.get(str(each.column).lower(), "") for each in key]
+    others = [below.get(column.lower(), "") for column in _read_by_conditions(query, read)]
+    if not all((*names, *others)) or any(_in_body(body, [other], ctes) for other in others):
+        return None  # a condition may require a match
+    return _in_body(body, names, ctes)
+
+
+def _body(given: From, ctes: Mapping[str, Body]) -> Body | None:
+    match given.input:
+        case Cte(name=name):
+            return ctes.get(name)
+        case Derived(query=query):
+            return query
+        case _:
+            return None
+
+
+def _read_by_conditions(query: Select, read: frozenset[str]) -> set[str]:
+    """Return the columns of relations that are read by conditions which each row must fulfil."""
+    return {ref.column for each in _required(query, read) for ref in each.refs if ref.relation in read}
+
+
+def _required(query: Select, read: frozenset[str]) -> Iterator[Expression]:
+    yield from query.where
+    missing = nullable(query)
+    for each in query.relations:
+        if each.join in HIDDEN or (each.join == "inner" and not read <= missing):
+            yield from each.on
