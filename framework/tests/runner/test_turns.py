@@ -274,3 +274,50 @@ def test_who_has_to_wait_at_a_gate_lets_others_have_the_turn():
             assert made == []
     waiting.join()
     assert (made, turns._permits) == ([1], 1)
+
+
+def test_a_gate_that_refuses_lets_the_running_batch_end_and_none_begin_that_waits_for_its_turn():
+    turns, first, go_on, made, refused = Turns(1), threading.Event(), threading.Event(), [], []
+    gates = []
+    for _ in range(2):
+        turn = Turn(turns, quick=False)
+        gates.append((Gate(turn, turn.put_back), turn))
+
+    def slow(_rows, number):
+        first.set()
+        assert go_on.wait(10)
+        made.append(number)
+
+    def wait():
+        try:
+            in_turn(slow, stores(gates[1][0]))(None, 2)
+        except ClosedError:
+            refused.append(2)
+
+    running = threading.Thread(target=in_turn(slow, stores(gates[0][0])), args=(None, 1))
+    running.start()
+    assert first.wait(10)
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    while not turns._line:
+        pass
+    executes = [gate.refuse() for gate, _ in gates]
+    for _, turn in gates:
+        turn.give_up()
+    waiting.join(10)
+    assert (executes, made, refused) == ([True, False], [], [2])
+    go_on.set()
+    running.join()
+    assert made == [1]
+    with pytest.raises(ClosedError):
+        in_turn(slow, stores(gates[0][0]))(None, 3)
+    with Turn(turns, quick=False):
+        pass  # nobody holds it
+
+
+def test_a_batch_is_complete_once_spark_has_recorded_its_end():
+    gate = Gate()
+    in_turn(lambda *_: None, stores(gate))(None, 0)
+    assert gate.refuse()
+    gate.finish()
+    assert not gate.refuse()

@@ -20,6 +20,7 @@ from millstream.deployment.stages import Refuse, Reset, Stage, Start
 from millstream.errors import MillstreamError
 from millstream.physical.values import Query
 from millstream.project.contents import with_contents
+from millstream.project.values import is_local
 from millstream.registry.local import revive_registry
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.clock import Clock, spark_time
@@ -30,6 +31,7 @@ from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
 from millstream.runner.live.function_logs import driver_addresses, receiving
 from millstream.runner.live.live_queries import DRAIN, LiveQueries
+from millstream.runner.spark.jvm_process import end_jvm
 from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
 from millstream.runner.values import Ends, Job, Machine, Setup, Tell
@@ -61,10 +63,15 @@ def run(
         engine(job, requested, folder, tell, spark, endless=True) as running,
         receiving(*driver_addresses(running.spark), tell) as log,
     ):
-        _keep_running(replace(running, function_log=log), stopping, alongside)
+        live = LiveQueries(replace(running, function_log=log))
+        _keep_running(live, stopping, alongside)
+        if spark is None and is_local(job.project.target) and not live.has_ended:
+            # What Spark plans can't be interrupted; the checkpoints allow for the JVM's end at any time.
+            end_jvm()
 
 
-def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:
+def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:
+    running = live.running
     job = running.job
     sharing = running.sharing
     queries = choose_queries(job.physical.queries, job.models) if sharing is None else sharing.queries(job)
@@ -78,7 +85,6 @@ def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequenc
     update_lock(running, {query.name for query in queries})
     if job.models is None:
         write_manifest(running.files, running.checkpoints, job.manifest)
-    live = LiveQueries(running)
     threads = [
         threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
         for work in alongside
@@ -96,10 +102,11 @@ def _keep_running(running: Engine, stopping: threading.Event, alongside: Sequenc
             _wait(live, stopping)
         finally:
             stopping.set()
+            deadline = time.monotonic() + DRAIN
             running.tell(Setup("stopping", f"running batches may end, for up to {DRAIN:.0f} s", done=True))
             live.end()
             for thread in threads:
-                thread.join(DRAIN)
+                thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _wait(live: LiveQueries, stopping: threading.Event) -> None:

@@ -59,10 +59,6 @@ _LOOK = 0.05
 """Seconds between two looks at what Spark has recorded."""
 
 
-def _is_busy(streaming: StreamingQuery) -> bool:
-    return streaming.isActive and bool(streaming.status["isTriggerActive"])
-
-
 class SupervisedQuery:
     """One query and the thread that keeps it running, which reports events."""
 
@@ -99,6 +95,8 @@ class SupervisedQuery:
         self._turnstile: Turnstile | None = None
         self._pacing: Pacing | None = None
         self._halted = False
+        self._interruptible = False
+        """No batch has begun without an end, and none will begin."""
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
         self._listener = Listener()
@@ -137,8 +135,14 @@ class SupervisedQuery:
             self._pacing.latency = service.latency
 
     def stop(self, deadline: float) -> None:
-        """Stop it for good, after its current batch or at `deadline` of the monotonic clock."""
+        """Stop it for good, after the batch that executes or at `deadline` of the monotonic clock.
+
+        A batch that is still planned is not waited for: that can take long, and it has stored nothing.
+        """
         self._stopping.set()
+        self._interruptible = not self._gate.refuse() and not self._is_realtime
+        if self._turn is not None:
+            self._turn.give_up()
         self.pause(deadline)
         self._thread.join()
 
@@ -202,7 +206,7 @@ class SupervisedQuery:
         if streaming is None:
             return
         try:
-            while (busy := _is_busy(streaming)) and time.monotonic() < deadline:
+            while (busy := self._is_busy(streaming)) and time.monotonic() < deadline:
                 time.sleep(0.05)
             self._repeats = busy
             streaming.stop()
@@ -210,6 +214,17 @@ class SupervisedQuery:
             if lost(error) is None:
                 raise
             self._listener.events.put("ended")  # the JVM can't report it
+
+    @property
+    def _is_realtime(self) -> bool:
+        """Return whether it runs in real-time mode, in which its batches pass no gate."""
+        in_batches = self.query.realtime or self._rebuilds or self._running.service(self.query).every
+        return isinstance(self._trigger, RealTime) and not in_batches
+
+    def _is_busy(self, streaming: StreamingQuery) -> bool:
+        if self._interruptible:
+            return False
+        return streaming.isActive and bool(streaming.status["isTriggerActive"])
 
     def _keep(self) -> None:
         for each in self._after:
@@ -245,7 +260,7 @@ class SupervisedQuery:
         listener = self._listener = Listener()
         try:
             with self._starts:
-                streaming = self._start(listener)
+                streaming = None if self._stopping.is_set() else self._start(listener)
                 if streaming is None:
                     return None
                 self._running.tell(Running(self.query, self._rebuilds))
@@ -285,6 +300,7 @@ class SupervisedQuery:
         context = replace(context, stores=replace(context.stores, turn=self._gate))
         if query.maintaining is not None:
             context = self._kept_together(query.maintaining, context)
+        self._gate.finish()
         self._together.enter(query.name, self._gate)
         listener.counted, self._raised = context.stores.counted, context.stores.raised
         context = self._paced(query, context)
@@ -311,7 +327,7 @@ class SupervisedQuery:
         spark = self._running.spark
         streaming = start(spark, query, context, listener, **trigger.options)
         if isinstance(trigger, Every) and self._turn is not None and query.maintaining is None:
-            self._turnstile = turnstile(spark, streaming, self._turn)
+            self._turnstile = turnstile(spark, streaming, self._turn, self._gate.finish)
         return streaming
 
     def _set_moment(self) -> None:

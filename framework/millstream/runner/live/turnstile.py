@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -15,11 +17,13 @@ class Turnstile:
     class Java:
         implements = ("millstream.spark.TurnClock$Turns",)
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, ended: Callable[[], None]) -> None:
         self._turn = turn
+        self._ended = ended
         self._closed = False
 
     def end(self) -> None:
+        self._ended()
         self._turn.put_back()
 
     def begin(self) -> bool:
@@ -36,8 +40,13 @@ class Turnstile:
         self._turn.put_back()
 
 
-def turnstile(session: SparkSession, streaming: StreamingQuery, turn: Turn) -> Turnstile:
-    """Let a query wait for turns before its batches; its first one has begun, and waits later."""
-    made = Turnstile(turn)
+def turnstile(
+    session: SparkSession, streaming: StreamingQuery, turn: Turn, ended: Callable[[], None] = lambda: None
+) -> Turnstile:
+    """Let a query wait for turns before its batches; its first one has begun, and waits later.
+
+    `ended` is called once Spark has recorded the end of a batch.
+    """
+    made = Turnstile(turn, ended)
     own_class(session, "TurnClock").set(streaming._jsq, made)  # noqa: SLF001 -- as in `pacing`
     return made

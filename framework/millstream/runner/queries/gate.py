@@ -25,6 +25,10 @@ class Gate:
         """Lets another query have the turn, if this one has it already and has to wait at the gate."""
         self._lock = threading.Lock()
         self._is_closed: Callable[[], bool] = lambda: False
+        self._state = threading.Lock()
+        self._refuses = False
+        self._unfinished = False
+        """A batch has begun, and its end may not be recorded."""
         self.waiting = False
         """A batch has been planned and waits at the gate, so the one before is complete."""
 
@@ -37,13 +41,22 @@ class Gate:
         try:
             self._check()
             self._turn.__enter__()
+            self._begin()
         except BaseException:
             self._lock.release()
             raise
 
     def _check(self) -> None:
-        if self._is_closed():
+        if self._refuses or self._is_closed():
             raise ClosedError
+
+    def _begin(self) -> None:
+        with self._state:
+            self._unfinished = not self._refuses
+        if not self._unfinished:
+            error = ClosedError()
+            self._turn.__exit__(ClosedError, error, None)
+            raise error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -62,6 +75,20 @@ class Gate:
         """Wait for the running batch to be stored, and hold the next one back meanwhile."""
         with self._lock:
             yield
+
+    def refuse(self) -> bool:
+        """Refuse all batches that have not begun, and return whether one has begun and may not be complete.
+
+        What is only planned, or waits for its turn, has stored and sent nothing.
+        """
+        with self._state:
+            self._refuses = True
+            return self._unfinished
+
+    def finish(self) -> None:
+        """Note that Spark has recorded the end of the last batch."""
+        with self._state:
+            self._unfinished = False
 
     def close(self) -> None:
         """Wait for the running batch to be stored, and refuse all further ones."""

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
+from millstream.runner.queries.gate import ClosedError
+
 PATIENCE = 4
 """How often a batch is overtaken by batches of a higher priority before it goes first."""
 
@@ -88,6 +90,7 @@ class Turn:
         self._lock = threading.Lock()
         self._early = False
         """It has its turn, and no batch has entered."""
+        self._given_up = False
 
     def take_early(self, given_up: Callable[[], bool]) -> bool:
         """Wait for the turn of a batch that is still to be planned; return whether it was not given up."""
@@ -109,9 +112,14 @@ class Turn:
         """Let it see that it has been given up, if it waits."""
         self._turns.look_again()
 
+    def give_up(self) -> None:
+        """Let no batch wait for its turn from now on."""
+        self._given_up = True
+        self._turns.look_again()
+
     def __enter__(self) -> None:
-        if not self._used():
-            self._take(lambda: False)
+        if not self._used() and not self._take(lambda: self._given_up):
+            raise ClosedError
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -20,6 +20,13 @@ def remember(process: Popen[bytes]) -> None:
     _processes[:] = [process]
 
 
+def end_jvm() -> None:
+    """Kill the JVM, and wait until it has ended."""
+    kill_jvm()
+    for each in _processes:
+        each.wait()
+
+
 def kill_jvm() -> None:
     for each in _processes:
         each.kill()
