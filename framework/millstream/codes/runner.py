@@ -10,6 +10,9 @@ MS695 A record is larger than Kafka accepts
     By default, a producer sends at most 1 MB in a request, and a topic takes at most 1 MB in a record. Set
     `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic. With
     `on_bad_record: skip` or `dead_letter` of the model or its source, the query goes on without the record.
+MS696 A table is gone
+    Someone has removed a table, and its query's checkpoint goes on after the rows that it had. A new table
+    would only get the rows that follow, so nothing is stored until it is computed from the start.
 MS673 A run that shares its target would change what is deployed
     Runs with `--shared` start and continue queries. Another run is working with what is deployed, so this one
     can't rebuild a query, split one, or complete a change that a command began. Stop all runs, deploy the

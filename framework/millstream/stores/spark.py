@@ -91,6 +91,9 @@ class SparkTables(Protocol):
     def has_rows(self, table: TableOutput) -> bool:
         """Return whether a table exists and is not empty."""
 
+    def exists(self, relation: str) -> bool:
+        """Return whether a table that is read exists."""
+
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         """Return the current rows of a table; each batch that scans them sees the newest version."""
 

@@ -120,6 +120,22 @@ def test_a_run_ends_cleanly_while_it_waits_to_try_again(shop):
     assert run.stop() == 0, run.said[-5:]
 
 
+def test_a_run_ends_in_time_although_its_jvm_does_not_answer(shop):
+    shop.model("plain", PLAIN)
+    shop.send(("a", {"id": 2}))
+    run = Run(shop.root, "--port", "0")
+    run.until("batch")
+    (jvm,) = children(run.process, "java")
+    os.kill(jvm, signal.SIGSTOP)
+    asked = time.monotonic()
+    assert run.stop() == 0, run.said[-5:]
+    assert 30 < time.monotonic() - asked < 40
+    assert not is_alive(jvm)
+    shop.send(("a", {"id": 3}))
+    subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, timeout=PATIENCE)
+    assert [each["id"] for each in shop.values("plain")] == [2, 3]
+
+
 def test_a_run_ends_before_it_began(shop):
     shop.model("plain", PLAIN)
     run = Run(shop.root, "--port", "0")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from millstream.runner.engine import Engine, engine
 from millstream.runner.handover.channel import listening
 from millstream.runner.handover.handling import Handling
 from millstream.runner.live.function_logs import driver_addresses, receiving
-from millstream.runner.live.live_queries import DRAIN, LiveQueries
+from millstream.runner.live.live_queries import DRAIN, INTERRUPTED, LiveQueries
 from millstream.runner.spark.jvm_process import end_jvm
 from millstream.runner.spark.machine import collections, heap, resident
 from millstream.runner.spark.session import jvm_lost, lost
@@ -59,15 +59,35 @@ def run(
     trigger = job.project.target.settings.get("trigger") or None
     job = replace(job, project=with_contents(job.project), trigger=trigger)
     requested = choose_queries(job.physical.queries, job.models)
+    owned = spark is None and is_local(job.project.target)
     with (
+        _ending_in_time(stopping) if owned else nullcontext(),
         engine(job, requested, folder, tell, spark, endless=True) as running,
         receiving(*driver_addresses(running.spark), tell) as log,
     ):
         live = LiveQueries(replace(running, function_log=log))
         _keep_running(live, stopping, alongside)
-        if spark is None and is_local(job.project.target) and not live.has_ended:
-            # What Spark plans can't be interrupted; the checkpoints allow for the JVM's end at any time.
+
+
+@contextmanager
+def _ending_in_time(stopping: threading.Event) -> Iterator[None]:
+    """Kill Spark's JVM if the run has not ended in time once it is stopped.
+
+    What Spark plans can't be interrupted, and a JVM without memory answers nothing. Checkpoints allow for its
+    end at any time.
+    """
+    ended = threading.Event()
+
+    def watch() -> None:
+        stopping.wait()
+        if not ended.wait(DRAIN + INTERRUPTED):
             end_jvm()
+
+    threading.Thread(target=watch, name="ending", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:

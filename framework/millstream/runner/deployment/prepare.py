@@ -91,6 +91,8 @@ def open_checkpoint(running: Engine, query: Query) -> Opened:
         message = f"{query.title}: {listed} was deleted and recreated; the saved offsets no longer apply"
         remedy = f"read it from its start: {full_refresh(query.stored)}"
         raise MillstreamError(Diagnostic("MS864", message, None, remedy))
+    if record is not None:
+        _check_tables(running, query, record)
     created = {
         table.model
         for table in query.tables
@@ -98,6 +100,19 @@ def open_checkpoint(running: Engine, query: Query) -> Opened:
         and running.tables.create(table, changes=table.model in running.streamed)
     }
     return Opened(record, ids, frozenset(created))
+
+
+def _check_tables(running: Engine, query: Query, record: Record) -> None:
+    """Refuse to go on after the rows of a table that is gone: a new one would only get those that follow."""
+    tables = [table.model for table in query.tables if table.model in record.tables]
+    gone = [model for model in tables if not running.tables.exists(model)]
+    if gone:
+        names = " and ".join(f"'{model.partition('.')[2]}'" for model in gone)
+        message = (
+            f"{query.title}: the table {names} no longer exists; the saved offsets are those of its rows"
+        )
+        remedy = f"compute it from the start: {full_refresh(query.stored)}"
+        raise MillstreamError(Diagnostic("MS696", message, None, remedy))
 
 
 def check_record(running: Engine, query: Query, record: Record | None) -> None:

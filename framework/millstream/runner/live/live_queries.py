@@ -36,8 +36,6 @@ class LiveQueries:
         self._together = Together()
         self._lock = threading.Lock()
         self._ended = False
-        self.has_ended = False
-        """All queries have ended, for good."""
         self.problem: MillstreamError | None = None
         """Why the run must end: a swap has begun that this process could not complete."""
 
@@ -130,15 +128,15 @@ class LiveQueries:
         """Stop all queries for good; no other one starts from now on."""
         with self._lock:
             self._ended = True
-        self.has_ended = _together(SupervisedQuery.stop, self.all(), INTERRUPTED)
+        _together(SupervisedQuery.stop, self.all(), INTERRUPTED)
 
 
 def _together(
     stop: Callable[[SupervisedQuery, float], None],
     supervised: Collection[SupervisedQuery],
     interrupted: float | None = None,
-) -> bool:
-    """Stop queries in parallel, and return whether all have ended; each may complete its batch.
+) -> None:
+    """Stop queries in parallel; each may complete its batch.
 
     `interrupted` is how long those that don't are waited for after that; None: until they have ended.
     """
@@ -148,4 +146,3 @@ def _together(
         thread.start()
     for thread in threads:
         thread.join(None if interrupted is None else max(0.0, deadline + interrupted - time.monotonic()))
-    return not any(thread.is_alive() for thread in threads)

@@ -120,6 +120,17 @@ _KNOWN = (
         "queries stop for longer, set `old_files` in `tables:` of the profile",
     ),
     _KnownFailure(
+        "MS843",
+        re.compile(
+            r"\[(?:PATH_NOT_FOUND|DELTA_PATH_DOES_NOT_EXIST|DELTA_TABLE_NOT_FOUND|DELTA_MISSING_DELTA_TABLE)"
+            r"[.\w]*\][^\n]*?([^/\s`'\"]+?)[`'\"./]*(?: (?:doesn't|does not) exist[^\n]*)?(?:\n|\Z| SQLSTATE)"
+            r'|ERROR: relation "([^"\n]+)" does not exist'
+        ),
+        lambda match: f"a table that it reads or writes no longer exists: {match[1] or match[2]}",
+        "restore it, or build it again: `millstream build --full-refresh` removes the rows and state of the "
+        "models, and starts over",
+    ),
+    _KnownFailure(
         "MS859",
         # As Spark says it, and delta-rs.
         re.compile(

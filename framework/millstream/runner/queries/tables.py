@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import SourceRead, StaticRead, TableOutput
 from millstream.plan.from_sql.catalog import Catalog
@@ -37,6 +38,14 @@ RETAINED_SUFFIX = ".previous"
 SNAPSHOT_SUFFIX = ".compared"
 """The suffix of a copy that a rebuilt table is compared with, since the table itself continues to change."""
 _SUFFIXES = re.compile(r"(\.(rebuilt|previous|compared))+\Z")
+
+
+def not_built(relation: str) -> Diagnostic:
+    """Return why a table can't be read that no build has made, or that someone has removed."""
+    kind, _, name = relation.partition(".")
+    chosen = "" if kind == "source" else f" --select +{name}"
+    remedy = f"build it first: `millstream build{chosen}`"
+    return Diagnostic("MS843", f"'{name}' has not been built", None, remedy)
 
 
 class Tables(Struct, frozen=True, eq=False):
@@ -76,6 +85,7 @@ class Tables(Struct, frozen=True, eq=False):
 
     def view(self, session: SparkSession, read: StaticRead) -> None:
         """Read a table at rest: each batch reads its newest version."""
+        self._check_built(read.relation)
         model = self.catalog.models.get(read.relation)
         columns: Iterable[Column] = model.columns if model else ()
         self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
@@ -85,11 +95,13 @@ class Tables(Struct, frozen=True, eq=False):
 
     def stream(self, session: SparkSession, source: SourceRead) -> None:
         """Read the changes of a table as a stream: new versions of rows, with `_deleted` for deleted rows."""
+        self._check_built(source.relation)
         changes = self._streamed(source.relation).changes(session, source.relation, source.columns)
         changes.createOrReplaceTempView(source.view)
 
     def feed(self, session: SparkSession, source: SourceRead) -> DataFrame:
         """Return the changes of a table as a stream, with the rows before (`StreamedTables.feed`)."""
+        self._check_built(source.relation)
         return self._streamed(source.relation).feed(session, source.relation, source.columns)
 
     def keys(self, relation: str) -> tuple[str, ...]:
@@ -99,6 +111,7 @@ class Tables(Struct, frozen=True, eq=False):
 
     def whole(self, session: SparkSession, source: SourceRead) -> None:
         """Read the current rows of a table as its changes so far."""
+        self._check_built(source.relation)
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)
         columns = (f.col(quoted(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
@@ -112,6 +125,13 @@ class Tables(Struct, frozen=True, eq=False):
     def versioned(self, relation: str) -> StreamedTables:
         """Return the store of a relation whose versions can be read."""
         return self._streamed(relation)
+
+    def exists(self, relation: str) -> bool:
+        return self.of(relation).exists(relation)
+
+    def _check_built(self, relation: str) -> None:
+        if not self.exists(relation):
+            raise MillstreamError(not_built(relation))
 
     def _check(self, table: TableOutput) -> None:
         if (environment := self.project.target.environment) is not None:

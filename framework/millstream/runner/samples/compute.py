@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
@@ -155,12 +154,7 @@ def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> Non
     if kind == "seed":
         reading.seed(session, read.view, question.project, question.project.seeds[name])
         return
-    try:
-        Tables(session, question.project, question.catalog).view(session, read)
-    except PySparkException:
-        message = f"'{name}' has not been built"
-        remedy = f"build it first: `millstream build --select +{question.model.partition('.')[2]}`"
-        raise MillstreamError(Diagnostic("MS843", message, None, remedy)) from None
+    Tables(session, question.project, question.catalog).view(session, read)
 
 
 def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:

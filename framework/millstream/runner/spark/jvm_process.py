@@ -20,11 +20,18 @@ def remember(process: Popen[bytes]) -> None:
     _processes[:] = [process]
 
 
+_ended: list[Popen[bytes]] = []
+
+
 def end_jvm() -> None:
-    """Kill the JVM, and wait until it has ended."""
+    """Kill the JVM of a command that ends without it."""
+    _ended[:] = _processes
     kill_jvm()
-    for each in _processes:
-        each.wait()
+
+
+def is_ended() -> bool:
+    """Return whether this command has killed its JVM to end in time."""
+    return bool(_processes) and _ended == _processes
 
 
 def kill_jvm() -> None:

@@ -31,7 +31,7 @@ from millstream.runner.spark import log, worker_daemon
 from millstream.runner.spark.class_archive import class_archives
 from millstream.runner.spark.functions import EXTENSIONS
 from millstream.runner.spark.jvm import OPTIONS, start_jvm
-from millstream.runner.spark.jvm_process import is_submitted
+from millstream.runner.spark.jvm_process import is_ended, is_submitted
 from millstream.stores.registry import configured, declaration
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
@@ -180,7 +180,18 @@ def running_spark(
             if lost() is not None:
                 _forget_jvm()
             else:
-                stop_spark(spark)
+                _stop_or_forget(spark, folder)
+
+
+def _stop_or_forget(spark: SparkSession, folder: Path) -> None:
+    try:
+        stop_spark(spark)
+    except (Py4JError, ConnectionError) as error:  # it died since
+        if (code := lost(error)) is None:
+            raise
+        _forget_jvm()
+        if not is_ended():
+            raise MillstreamError(jvm_lost(code, folder / "spark.log")) from None
 
 
 def stop_spark(spark: SparkSession) -> None:

@@ -120,6 +120,11 @@ def forget_records(connection: Connection, relation: str) -> list[sql.Identifier
     return found
 
 
+def exists(schema: PostgresSchema, table: TableOutput) -> bool:
+    with connected(schema) as connection:
+        return bool(_columns(connection, table))
+
+
 def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:
     with connected(schema) as connection:
         if not _columns(connection, table):

@@ -91,6 +91,9 @@ class DeltaTables(Struct, frozen=True):
         path = self.folder.written(output.model)
         return table.exists(self.spark, path) and not table.rows(self.spark, path).isEmpty()
 
+    def exists(self, relation: str) -> bool:
+        return table.exists(self.spark, self.folder.read(relation))
+
     def rows(self, session: SparkSession, relation: str, _columns: Iterable[Column]) -> DataFrame:
         return table.rows(session, self.folder.read(relation))
 

@@ -39,6 +39,9 @@ class PostgresTables(Struct, frozen=True):
     def has_rows(self, output: TableOutput) -> bool:
         return table.has_rows(self.schema, output)
 
+    def exists(self, relation: str) -> bool:
+        return table.exists(self.schema.of(relation), TableOutput(relation))
+
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         return rows.rows(session, self.schema.of(relation), relation, columns)
 
