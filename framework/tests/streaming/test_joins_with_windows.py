@@ -95,6 +95,15 @@ def test_two_event_times_of_one_side_are_refused_at_their_join(tmp_path):
         ], name
 
 
+def test_two_event_times_of_a_dedupe_are_refused(tmp_path):
+    joined = f"from {BIDS} as e join {HITS} as h on h.visitor = e.user_id and h.seen = e.at"
+    config = "{{ config(materialized='sink', dedupe={'keys': ['user_id']}) }}\n"
+    for number, (seen, codes) in enumerate([("h.seen", ["MS541"]), ("cast(h.seen as string) as seen", [])]):
+        models = {"m": f"{config}select e.user_id, e.at, {seen} {joined}"}
+        _, problems = attempted(project(tmp_path / str(number), models))
+        assert [each.code for each in problems] == codes
+
+
 # -- a timestamp of a side that is not its event time
 
 LATER = (

@@ -18,7 +18,8 @@ _FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
 
 def check_event_times(builder: Builder, root: Node, steps: Collection[StatefulStep]) -> None:
     """Report the steps that read several event times; Spark reads only the columns that are needed above."""
-    spans = {id(step.node): step for step in steps if isinstance(step.node, Join | Dedupe)}
+    # The root of a model gets a label, so it is another node over the same inputs.
+    spans = {_place(step.node): step for step in steps if isinstance(step.node, Join | Dedupe)}
     if not spans:
         return
     read: dict[int, set[str]] = {id(root): {*root.by_name}}
@@ -27,8 +28,12 @@ def check_event_times(builder: Builder, root: Node, steps: Collection[StatefulSt
         for index, given in enumerate(node.inputs):
             columns = {*of_input(node, index, needed)} - _by_field(node, given, needed)
             read.setdefault(id(given), set()).update(columns)
-            if (step := spans.get(id(node))) is not None and builder.traits.of(given).mode != "static":
+            if (step := spans.get(_place(node))) is not None and builder.traits.of(given).mode != "static":
                 _check(builder, step, [name for name in _times(builder, given) if name.lower() in columns])
+
+
+def _place(node: Node) -> tuple[object, ...]:
+    return (type(node), *map(id, node.inputs))
 
 
 def _check(builder: Builder, step: StatefulStep, times: list[str]) -> None:
