@@ -215,6 +215,7 @@ def build(
         tuple(source.topic for source in reads),
         settings.spark | _isolation(settings, reads),
         changes=tuple(each.model for each in live if sends_changes(each)),
+        tables=signatures.tables(source.relation for source in reads if not source.topic),
     )
     query = Query(
         name=recipe.name,

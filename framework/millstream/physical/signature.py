@@ -94,6 +94,10 @@ class Signatures:
             if isinstance(each.materialization, Table) or traits_of(each.input).mode == "upsert"
         )
 
+    def tables(self, relations: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the types of the columns of tables, also of those that nobody reads."""
+        return {name: _types(self._written[name]) for name in relations if name in self._written}
+
     def _stored(self, output: Output) -> Stored:
         root, stored = self._written.get(output.model, output.input), output.materialization
         if isinstance(root, Maintained):
@@ -114,8 +118,7 @@ class Signatures:
         assert isinstance(stored, Table)
         keys = tuple(key.lower() for key in output.keys)
         place = self._places.get(stored.store or "", "")
-        types = {column.name.lower(): str(column.type) for column in output.input.columns}
-        return Stored(output.model, keys, "", (), "", place, "", types)
+        return Stored(output.model, keys, "", (), "", place, "", _types(output.input))
 
     def _rows(self, output: Output, root: Node) -> str:
         parts = [self._passing.rows(root)]
@@ -211,6 +214,10 @@ def _reads_only(node: Node, columns: frozenset[str], state: Aggregate, keys: fro
             case _:
                 return False
     return bool(columns) and columns <= keys
+
+
+def _types(node: Node) -> dict[str, str]:
+    return {column.name.lower(): str(column.type) for column in node.columns}
 
 
 def _written(sink: Sink) -> str:

@@ -281,6 +281,11 @@ class Signature(Struct, frozen=True):
     """States that only former models read: their rows don't matter, but they must stay where they are."""
     changes: tuple[str, ...] = ()
     """The models whose records have the row before each change, as it was sent."""
+    tables: dict[str, dict[str, str]] = {}
+    """Of the tables whose changes it reads, the types of all columns: a store can't go on with others.
+
+    Older records lack it.
+    """
 
     @property
     def stateful(self) -> bool:

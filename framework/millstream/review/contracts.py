@@ -310,7 +310,8 @@ def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
     for name, (shown, type_, _) in was.columns.items():
         after = now.columns.get(name)
         if after is None:
-            yield "todo", f"the column `{shown}` stays in the table, but gets no more values"
+            removed = "`apply` removes it unless other models follow the changes of the table"
+            yield "todo", f"the column `{shown}` gets no more values; {removed}"
         elif after[1] != type_:
             # No store changes the type of a column in place; the swap of a rebuild replaces the table.
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"

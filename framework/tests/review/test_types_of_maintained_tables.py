@@ -32,3 +32,24 @@ def test_no_rows_stay_under_old_keys(tmp_path):
     }
     for contract in compared(base, tmp_path / "after", after).contracts:
         assert not [each for each in contract.notes if "under old values" in each]
+
+
+def test_readers_of_a_table_whose_columns_get_other_types_are_rebuilt(tmp_path):
+    newest = MODELS["newest"].replace(" as amount", " as amount, cast(user_id as string) as label")
+    base = version(written(tmp_path / "base", MODELS | {"newest": newest}), "main")
+    after = MODELS | {"newest": newest.replace("as string) as label", "as int) as label")}
+    rebuilt = query(compared(base, tmp_path / "after", after), "largest")
+    assert rebuilt.status == "rebuild"
+    reason = "the column label of newest, whose changes it reads, is int instead of string"
+    assert rebuilt.reasons == (reason,)
+
+
+def test_readers_of_a_table_whose_unread_column_gets_another_name_continue(tmp_path):
+    newest = MODELS["newest"].replace(" as amount", " as amount, cast(user_id as string) as label")
+    base = version(written(tmp_path / "base", MODELS | {"newest": newest}), "main")
+    after = MODELS | {"newest": newest.replace("as label", "as title")}
+    found = compared(base, tmp_path / "after", after)
+    assert query(found, "largest") is None
+    (contract,) = found.contracts
+    removed = "`apply` removes it unless other models follow the changes of the table"
+    assert contract.todo == (f"the column `label` gets no more values; {removed}",)

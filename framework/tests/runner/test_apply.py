@@ -132,6 +132,62 @@ def test_a_table_over_tables_whose_column_gets_another_type_is_rebuilt_with_what
 
 
 @pytest.mark.long
+def test_tables_over_a_table_with_a_renamed_column_go_on_after_apply_and_after_a_rollback(shop, first_spark):
+    over = "{{ config(materialized='table', unique_key='one') }} select one, %s from {{ ref('events_of') }} group by one"
+    stored = """
+        {{ config(materialized='table', unique_key='id') }}
+        select value as id, value as amount, 1 as one from {{ source('web', 'events') }}
+    """
+    shop.model("events_of", stored)
+    shop.model("amounts", over % "sum(amount) as total")
+    shop.model("counts", over % "count(*) as n")
+    shop.send(event(1, value=2.0), event(2, value=3.0))
+    built(shop.root, first_spark)
+    shop.model("events_of", stored.replace("as amount", "as price"))
+    shop.model("amounts", over % "sum(price) as total")
+    shop.send(event(3, value=4.0))
+    results, told = built(shop.root, first_spark, intent=Apply({}))
+    assert not problems(told)
+    assert statuses(results) == dict.fromkeys(("events_of", "amounts", "counts"), "success")
+    assert table_rows(shop.root, "model.amounts") == [{"one": 1, "total": 9.0}]
+    assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 3}]
+    went_back(shop, first_spark)
+    shop.model("events_of", stored)
+    shop.model("amounts", over % "sum(amount) as total")
+    shop.send(event(4, value=5.0))
+    _, told = built(shop.root, first_spark)
+    assert not problems(told)
+    assert table_rows(shop.root, "model.amounts") == [{"one": 1, "total": 14.0}]
+    assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 4}]
+
+
+@pytest.mark.long
+def test_tables_over_a_table_with_a_column_of_another_type_are_rebuilt_even_if_they_do_not_read_it(
+    shop, first_spark
+):
+    stored = """
+        {{ config(materialized='table', unique_key='id') }}
+        select value as id, value as amount, 1 as one from {{ source('web', 'events') }}
+    """
+    shop.model("events_of", stored)
+    shop.model(
+        "counts",
+        "{{ config(materialized='table', unique_key='one') }} select one, count(*) as n from {{ ref('events_of') }} group by one",
+    )
+    shop.send(event(1, value=2.0), event(2, value=3.0))
+    built(shop.root, first_spark)
+    shop.model("events_of", stored.replace("value as amount", "cast(value as int) as amount"))
+    shop.send(event(3, value=4.0))
+    results, told = built(shop.root, first_spark, intent=Apply({}))
+    assert not problems(told)
+    assert statuses(results) == dict.fromkeys(("events_of", "counts"), "success")
+    shop.send(event(4, value=5.0))
+    _, told = built(shop.root, first_spark)
+    assert not problems(told)
+    assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 4}]
+
+
+@pytest.mark.long
 def test_what_was_made_anew_since_is_not_taken_back(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0))

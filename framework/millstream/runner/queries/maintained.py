@@ -173,6 +173,8 @@ def maintain(
         if not relation.startswith("seed.")
     }
     changed = None if plan.maintenance.changing else _changed(plan, before, now)
+    if changed and before is not None and not _can_follow(session, tables, before, now, changed):
+        changed = None
     if changed is not None and not changed:
         return TableChanges()
     note = msgspec.json.encode(Note(plan.digest, now))
@@ -214,6 +216,24 @@ def _changed(plan: Maintaining, before: Note | None, now: Mapping[str, Version])
         if was.table != version.table or was.number > version.number:
             return None
     return {relation for relation, version in now.items() if before.versions[relation] != version}
+
+
+def _can_follow(
+    session: SparkSession, tables: Tables, before: Note, now: Mapping[str, Version], changed: set[str]
+) -> bool:
+    """Tell whether the changed inputs still have all of their columns: changes are not read across others."""
+    for relation in changed:
+        of = tables.versioned(relation)
+        old, new = (
+            {field.name.lower(): field.dataType for field in rows.schema}
+            for rows in (
+                of.rows_at(session, relation, before.versions[relation].number),
+                of.rows_at(session, relation, now[relation].number),
+            )
+        )
+        if not old.items() <= new.items():
+            return False
+    return True
 
 
 def whole(session: SparkSession, maintenance: Maintenance, reads: Iterable[StaticRead]) -> DataFrame:

@@ -33,7 +33,7 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
             return
     if table.options.get("retention") and (found := newest(session, table, new)) is not None:
         write_newest(session, path, found)
-    if _same_columns(session, table, path):
+    if _can_merge(session, table, path, changes=changes):
         create(session, table, path, changes=changes)
         with once(session, app, 0):
             session.sql(swap_sql(table, new, path))
@@ -75,13 +75,18 @@ def swap_sql(table: TableOutput, new: str, path: str) -> str:
     return "\n".join(lines)
 
 
-def _same_columns(session: SparkSession, table: TableOutput, path: str) -> bool:
-    """Whether all columns of the stored table still exist with the same type."""
+def _can_merge(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
+    """Whether the stored table can stay as it is, but for new columns.
+
+    A table that loses a column could only be written anew, after which no query could go on reading its
+    changes: if some do, the column stays without new values.
+    """
     if not exists(session, path):
         return True
-    fields = {field.name.lower(): field for field in rows(session, path).schema.fields}
-    own = {column.name.lower(): column for column in table.columns}
-    return all(
-        name in own and field.dataType == type(field.dataType).fromDDL(str(own[name].type))
-        for name, field in fields.items()
+    stored = {field.name.lower(): field for field in rows(session, path).schema.fields}
+    columns = {column.name.lower(): column for column in table.columns}
+    return (changes or stored.keys() <= columns.keys()) and all(
+        stored[name].dataType == type(stored[name].dataType).fromDDL(str(column.type))
+        for name, column in columns.items()
+        if name in stored
     )
