@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from millstream.expressions import Expression, Ref, render
 from millstream.leaves import leaves_of
-from millstream.meaning import Depths, function_digests
+from millstream.meaning import Depths, function_digests, is_over
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Node, TableScan
+from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Maintained, Node, TableScan
 from millstream.plan.traits import traits_of
 from millstream.sql.durations import microseconds
 from millstream.sql.equivalence import Equivalence, leaf
@@ -29,10 +29,12 @@ class EqualValues(Depths):
         seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
         self.given = function_digests(catalog), leaves_of(catalog, seeds)
         """All that names depend on besides nodes."""
-        super().__init__(self.given[0], {}, {}, self.given[1])
+        super().__init__(self.given[0], {}, {}, self.given[1], {})
         self._names = names
 
     def model(self, root: Node, model: ModelSpec) -> object:
+        if isinstance(root, Maintained):
+            self._specs[id(root)] = model
         columns = {column.name.lower(): self.column(root, column.name) for column in root.columns}
         extras = {name: self.of(root, expression) for name, expression in model.extras}
         # The time of records that only FROM has is one of these columns.
@@ -41,7 +43,7 @@ class EqualValues(Depths):
     def of(self, node: Node, expression: Expression) -> str:
         if expression.column:
             return self.column(node, expression.column)
-        verbatim = [expression.functions, expression.reads, not expression.deterministic]
+        verbatim = [expression.functions, expression.reads, not expression.deterministic, is_over(expression)]
         if any(verbatim) or any(ref.named or ref.fixed for ref in expression.refs):
             names = [f"{ref.column} {ref.named} {ref.fixed}" for ref in expression.refs]
             return leaf(f"{super().of(node, expression)} of {names}")
@@ -62,10 +64,6 @@ class EqualValues(Depths):
 
     def _computed_by(self, below: Node, own_name: str) -> str:
         match below:
-            case Binary():
-                joined = below.by_joined[own_name.lower()]
-                side = below.left if joined.side == "left" else below.right
-                return f"{joined.side} {self.column(side, joined.source)}"
             case Expand():
                 return f"{super()._computed_by(below, own_name)} {self.rows(below.input)}"
             case TableScan():

@@ -7,15 +7,18 @@ change the second.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping
 
 from msgspec import Struct
 
 from millstream.expressions import Expression
 from millstream.leaves import Leaves, leaves_of
+from millstream.materialization import Table
 from millstream.physical.meanings import Meanings, digest
 from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.rows_at_rest import inputs_at_rest, read_columns, rows_at_rest
 from millstream.plan.nodes import (
     CARRIED,
     RECORD_TIME,
@@ -25,6 +28,7 @@ from millstream.plan.nodes import (
     Dedupe,
     Expand,
     Filter,
+    Maintained,
     Node,
     Opaque,
     SeedScan,
@@ -43,6 +47,8 @@ class ModelMeaning(Struct, frozen=True):
     """The value of each column, by name in lower case."""
     extras: dict[str, str] = {}
     """The SQL of options: headers, `delete_when`."""
+    kept: str = ""
+    """Which of these rows a table keeps, by its options."""
 
 
 class ModelMeanings(Struct, frozen=True):
@@ -69,7 +75,8 @@ def meanings(
     functions = function_digests(catalog)
     leaves = leaves_of(catalog, seeds)
     names = {id(root): id_ for id_, root in roots.items()}
-    deep = Depths(functions, roots, {}, leaves)
+    specs = {id(root): catalog.models[id_] for id_, root in roots.items()}
+    deep = Depths(functions, roots, {}, leaves, specs)
     own: dict[str, ModelMeaning] = {}
     whole: dict[str, ModelMeaning] = {}
     for id_, root in roots.items():
@@ -77,8 +84,8 @@ def meanings(
             continue
         model = catalog.models[id_]
         if id_ in edited:
-            ends = Depths({}, {}, {key: name for key, name in names.items() if name != id_}, None)
-            own[id_] = _meaning(ends, root, model)
+            others = {key: name for key, name in names.items() if name != id_}
+            own[id_] = _meaning(Depths({}, {}, others, None, specs), root, model)
         whole[id_] = _meaning(deep, root, model)
     return ModelMeanings(own, whole)
 
@@ -94,7 +101,16 @@ def _meaning(depths: Depths, root: Node, model: ModelSpec) -> ModelMeaning:
         {name: depths.column(root, name) for name in root.by_name if name not in CARRIED},
         {name: depths.of(root, expression) for name, expression in model.extras}
         | ({TIMESTAMP_OPTION: depths.column(root, RECORD_TIME)} if RECORD_TIME in root.by_name else {}),
+        depths.kept(root, model),
     )
+
+
+_OVER = re.compile(r"\bover\s*\(", re.IGNORECASE)
+
+
+def is_over(expression: Expression) -> bool:
+    """Return whether an expression calls a window function."""
+    return any(isinstance(piece, str) and _OVER.search(piece) for piece in expression.pieces)
 
 
 class Depths(Meanings):
@@ -106,14 +122,19 @@ class Depths(Meanings):
         roots: Mapping[str, Node],
         ends: Mapping[int, str],
         leaves: Leaves | None,
+        specs: dict[int, ModelSpec],
     ) -> None:
         super().__init__(functions, roots)
+        self._specs = specs
+        """Models, by `id` of their root."""
+        self._at_rest: dict[int, tuple[Maintained, Node | None]] = {}
+        """Their rows clause by clause."""
         self._ends = ends
         self._leaves = leaves
         """Facts about sources and seeds besides their names; without them, a relation is its name."""
         self._rows: dict[int, str] = dict(ends)
-        self._read: dict[int, tuple[str, ...]] = {id_: (name,) for id_, name in ends.items()}
-        """The relations that each node reads, sorted."""
+        self._read: dict[int, frozenset[str]] = {id_: frozenset((name,)) for id_, name in ends.items()}
+        """The relations that each node reads."""
         self._ordered: dict[int, list[Node]] = {}
         """The sides of each union, in a canonical order."""
 
@@ -134,6 +155,9 @@ class Depths(Meanings):
                 return self._leaf(below, way)
             case Stateful() | Opaque():
                 return f"{self.rows(below)}.{way.lower()}"
+            case Maintained():
+                rows = self._clauses(below)
+                return f"{self.rows(below)}.{way.lower()}" if rows is None else self.column(rows, way)
             case Union():
                 position = list(below.by_name).index(way.lower())
                 sides = (self.column(side, side.columns[position].name) for side in self._sides(below))
@@ -149,6 +173,8 @@ class Depths(Meanings):
     def of(self, node: Node, expression: Expression) -> str:
         text = super().of(node, expression)
         read = [self._relation(relation) for relation in expression.reads]
+        # The value of a window function depends on which other rows there are.
+        read += [f"over {self.rows(node)}"] if is_over(expression) else []
         return f"{text} [{', '.join(read)}]" if read else text
 
     def _made(self, node: Decode) -> Mapping[str, object]:
@@ -166,6 +192,47 @@ class Depths(Meanings):
     def _all(self, node: Node) -> str:
         columns = (f"{c.name.lower()} {self.column(node, c.name)}" for c in node.columns)
         return digest("\n".join((self.rows(node), *columns)))
+
+    def _follow(self, node: Node, name: str) -> tuple[Node, str]:
+        # If both sides of a join read the same relation, a column is that of its side.
+        while id(node) not in self._ends and (below := node.origin(name)) is not None:
+            if isinstance(node, Binary) and not self._reads(node.left).isdisjoint(self._reads(node.right)):
+                break
+            node, name = below
+        return node, name
+
+    def _computed_by(self, below: Node, own_name: str) -> str:
+        if isinstance(below, Binary):
+            joined = below.by_joined[own_name.lower()]
+            side = below.left if joined.side == "left" else below.right
+            return f"{joined.side} {self.column(side, joined.source)}"
+        return super()._computed_by(below, own_name)
+
+    def kept(self, root: Node, model: ModelSpec) -> str:
+        """Return what decides which of a model's rows its table keeps; empty if it is not a table."""
+        stored = model.materialization
+        if not isinstance(stored, Table):
+            return ""
+        order = self.column(root, stored.order_by) if stored.order_by else ""
+        deleted = [self.of(root, expression) for name, expression in model.extras if name == "delete_when"]
+        keys = [self.column(root, key) for key in model.keys if key.lower() in root.by_name]
+        return f"{keys} {order} {stored.kept} {deleted}"
+
+    # -- tables over tables
+
+    def _clauses(self, node: Maintained) -> Node | None:
+        if id(node) not in self._at_rest:
+            self._at_rest[id(node)] = node, rows_at_rest(self._specs[id(node)], node)
+        return self._at_rest[id(node)][1]
+
+    def _maintained(self, node: Maintained) -> list[str]:
+        """Return the meaning of SQL that clauses don't say: its text, and all that it can read."""
+        parts = [node.maintenance.whole, *(f"{name} {self.functions.get(name, '')}" for name in node.called)]
+        read = read_columns(self._specs[id(node)], node)
+        for relation, each in zip(node.maintenance.relations, inputs_at_rest(node), strict=True):
+            columns = sorted(read[relation])
+            parts += [self._rows[id(each)], *(f"{name} {self.column(each, name)}" for name in columns)]
+        return parts
 
     # -- rows
 
@@ -189,21 +256,24 @@ class Depths(Meanings):
         """
         if (known := self._ordered.get(id(node))) is not None:
             return known
-        for each in in_order(node.sides, self._read):
-            if isinstance(each, TopicScan | TableScan | SeedScan):
-                self._read[id(each)] = (each.relation,)
-            else:
-                names = {name for below in each.inputs for name in self._read[id(below)]}
-                self._read[id(each)] = tuple(sorted(names))
-        read = [self._read[id(side)] for side in node.sides]
+        read = [tuple(sorted(self._reads(side))) for side in node.sides]
         if len({*read}) == len(read):
-            found = sorted(node.sides, key=lambda side: self._read[id(side)])
+            found = sorted(node.sides, key=lambda side: sorted(self._reads(side)))
         else:
             found = sorted(
-                node.sides, key=lambda side: (self._read[id(side)], self.rows(side), self._content(side))
+                node.sides, key=lambda side: (sorted(self._reads(side)), self.rows(side), self._content(side))
             )
         self._ordered[id(node)] = found
         return found
+
+    def _reads(self, node: Node) -> frozenset[str]:
+        """Return the relations that a node reads."""
+        for each in in_order((node,), self._read):
+            if isinstance(each, TopicScan | TableScan | SeedScan):
+                self._read[id(each)] = frozenset((each.relation,))
+            else:
+                self._read[id(each)] = frozenset[str]().union(*(self._read[id(e)] for e in each.inputs))
+        return self._read[id(node)]
 
     def _content(self, side: Node) -> str:
         """Return a digest of a side's columns, by position."""
@@ -215,7 +285,8 @@ class Depths(Meanings):
             case Filter():
                 return self._filters(node)
             case TopicScan() | TableScan() if (root := self._roots.get(node.relation)) is not None:
-                return [self.rows(root), type(node).__name__]
+                kept = self.kept(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
+                return [self.rows(root), type(node).__name__, kept]
             case TopicScan() | TableScan() | SeedScan():
                 return [node.relation, self._leaves.rows_of(node) if self._leaves else ""]
             case Decode():
@@ -237,6 +308,9 @@ class Depths(Meanings):
             case Stateful():
                 facts = self.facts(node, {})
                 return [*below, *(f"{name} {fact}" for name, fact in facts)]
+            case Maintained():
+                rows = self._clauses(node)
+                return self._maintained(node) if rows is None else [self.rows(rows)]
             case Opaque():
                 return [*map(str, node.pieces), *map(self._all, node.inputs)]
             case _:

@@ -98,9 +98,15 @@ def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
             effect = "those of keys without new rows stay as they are"
             yield model, f"{name}: its records have another format", effect
         elif is_longer(was.retention, now.retention):
-            kept = f"kept for {now.retention}" if now.retention else "kept forever"
-            cause = f"rows are {kept} instead of {was.retention}"
-            yield model, f"{name}: {cause}", "rows that were removed stay removed"
+            yield model, f"{name}: {_kept(was, now)}", "rows that were removed stay removed"
+        elif is_longer(now.retention, was.retention):
+            effect = "older rows stay until the next records, whose batch removes them"
+            yield model, f"{name}: {_kept(was, now)}", effect
+
+
+def _kept(was: Stored, now: Stored) -> str:
+    new, old = (f"for {each.retention}" if each.retention else "forever" for each in (now, was))
+    return f"rows are kept {new} instead of {old.removeprefix('for ')}"
 
 
 def _session(old: Signature, new: Signature) -> Iterator[str]:

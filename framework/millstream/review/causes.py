@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.graph import reach
 from millstream.manifest import Manifest, ManifestNode
@@ -28,6 +29,8 @@ class MeaningChange(Struct, frozen=True):
     """The meaning of its own SQL changed."""
     extras: tuple[str, ...] = ()
     """Options whose SQL has another meaning."""
+    kept: bool = False
+    """Only its own options changed which of the same rows its table keeps."""
 
     @property
     def changed(self) -> bool:
@@ -79,6 +82,7 @@ def _without(equal: Causes, changes: Mapping[str, MeaningChange]) -> dict[str, M
             columns={name: causes for name, causes in columns.items() if causes},
             own=change.own and id_ not in equal,
             extras=() if id_ in equal else change.extras,
+            kept=change.kept and id_ not in equal,
         )
         if remaining.changed or remaining.own:
             found[id_] = remaining
@@ -139,9 +143,22 @@ def _change(
             read = [(each.relation, each.column) for each in column.influences]
             columns[name] = _above(read, edited, known) or functions or itself
     extras = {*whole[0].extras.items()} ^ {*whole[1].extras.items()}
+    if own[0].kept != own[1].kept:
+        rows |= itself
+    elif whole[0].kept != whole[1].kept:
+        # The column by which the table keeps the newest row has other values.
+        rows = rows.union(*columns.values()) or itself
     return MeaningChange(
-        rows=rows, columns=columns, own=own[0] != own[1], extras=tuple(sorted({name for name, _ in extras}))
+        rows=rows,
+        columns=columns,
+        own=replace(own[0], kept="") != replace(own[1], kept=""),
+        extras=tuple(sorted({name for name, _ in extras})),
+        kept=own[0].kept != own[1].kept and _sql(own[0]) == _sql(own[1]),
     )
+
+
+def _sql(meaning: ModelMeaning) -> ModelMeaning:
+    return replace(meaning, kept="", extras={})
 
 
 def _above(read: Iterable[tuple[str, str]], edited: Causes, known: Mapping[str, MeaningChange]) -> Causes:

@@ -169,7 +169,8 @@ class Nodes:
         }
         called = any(each.startswith("function.") for each in meaning.causes)
         calls_edited = called and any(f"function.{name}" in self._edited for name in new.functions)
-        if meaning.changed and (new.id in meaning.causes or calls_edited):
+        by_itself = new.id in meaning.causes and not meaning.kept
+        if meaning.changed and (by_itself or calls_edited):
             found.add("body")
         if any(each.kind != "meaning" for each in columns):
             found.add("contract")

@@ -184,7 +184,11 @@ READ = (
     of_model("a longer retention", "r_longer", "stored", LIMITED, "1 minute", "3 hours"),
     of_model("no more retention", "r_ever", "stored", LIMITED, ", retention='1 minute'", ""),
     of_model(
-        "a shorter retention", "r_shorter", "same", LIMITED.replace("1 minute", "3 hours"), "3 hours", "1 minute"
+        "a shorter retention", "r_shorter", "stored", LIMITED.replace("1 minute", "3 hours"), "3 hours", "1 minute"
+    ),
+    of_model(
+        "a first retention", "r_first", "stored", LIMITED.replace(", retention='1 minute'", ""), "order_by='at'",
+        "order_by='at', retention='1 minute'",
     ),
 )  # fmt: skip
 

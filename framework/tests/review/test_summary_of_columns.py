@@ -9,6 +9,12 @@ JOINED = "{{ config(materialized='table', unique_key='user_id') }} select a.user
 GROUPED = "{{ config(materialized='table', unique_key='type') }} select type, coalesce(sum(amount), 0) as total, max(value) as best, count(*) as n from {{ ref('a') }} group by type"
 
 
+GROUPED_WITH_SUBQUERY = GROUPED.replace(
+    " group by", " where type in (select product_id from {{ ref('products') }}) group by"
+)
+"""What SQL with a subquery computes is compared as a whole."""
+
+
 def reason(tmp_path, sql, before, after):
     base = version(written(tmp_path / "base", {"a": A, "m": sql}), "main")
     found = compared(base, tmp_path / "after", {"a": A, "m": sql.replace(before, after)})
@@ -22,5 +28,10 @@ def test_one_coalesce_changes_its_column(tmp_path):
 
 
 def test_columns_that_share_their_cause_are_one_phrase(tmp_path):
-    found = reason(tmp_path, GROUPED, ", 0)", ", 1)")
+    found = reason(tmp_path, GROUPED_WITH_SUBQUERY, ", 0)", ", 1)")
     assert found == "different values of all columns"
+
+
+def test_one_aggregate_changes_its_column(tmp_path):
+    found = reason(tmp_path, GROUPED, ", 0)", ", 1)")
+    assert found == "different values of `total`"

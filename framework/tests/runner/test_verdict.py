@@ -147,10 +147,10 @@ def test_another_spark_setting():
     assert (found.kind, found.reasons) == ("rebuild", ("spark.sql.ansi.enabled is false instead of not set",))
 
 
-def test_a_longer_retention():
+def test_another_retention():
     rows = Stored("model.days", ("id",), "r1", (), "1 day")
     old = replace(NOW, operators=(), stored=(rows,))
-    for retention, kind in (("2 days", "stored"), ("", "stored"), ("1 hour", "same"), ("24 hours", "same")):
+    for retention, kind in (("2 days", "stored"), ("", "stored"), ("1 hour", "stored"), ("24 hours", "same")):
         assert verdict(old, replace(old, stored=(replace(rows, retention=retention),))).kind == kind
 
 

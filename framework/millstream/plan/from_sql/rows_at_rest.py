@@ -1,0 +1,115 @@
+"""The rows of a table over tables as nodes, clause by clause, to compare what two versions of its SQL mean.
+
+Nothing runs them: the table is computed by statements (`plan/maintained`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from millstream.plan.from_sql.catalog import ModelSpec
+from millstream.plan.from_sql.maintaining import inputs_of
+from millstream.plan.from_sql.model import ModelBuilder
+from millstream.plan.from_sql.values import Surroundings
+from millstream.plan.nodes import Maintained, Node, TableScan
+from millstream.plan.traits import KnownTraits
+from millstream.sql.query import Body, Derived, Generated, Query, Scan, Select, Union
+
+_QUALIFY = re.compile(r"\bqualify\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+
+
+def inputs_at_rest(node: Maintained) -> tuple[Node, ...]:
+    """Return the inputs of a table over tables without their changes, in the order of its relations."""
+    return tuple(each for each in node.reads if not (isinstance(each, TableScan) and each.changes))
+
+
+def rows_at_rest(spec: ModelSpec, node: Maintained) -> Node | None:
+    """Return the rows of a table over tables as if its inputs never changed; None if nodes can't say all."""
+    query = spec.query.at_rest or spec.query
+    if not _is_whole(query, _text(spec)):
+        return None
+    inputs = dict(zip(inputs_of(spec), inputs_at_rest(node), strict=True))
+    around = Surroundings(lambda relation, _: inputs[relation], lambda _: True, lambda _: False)
+    builder = ModelBuilder(replace(spec, query=replace(query, forms=())), around, KnownTraits())
+    root = builder.build()
+    return None if builder.problems or builder.cuts else root
+
+
+def read_columns(spec: ModelSpec, node: Maintained) -> dict[str, frozenset[str]]:
+    """Return the columns of each input that the SQL can read, in lower case; all if that is unknown."""
+    inputs = dict(zip(inputs_of(spec), inputs_at_rest(node), strict=True))
+    columns = {relation: frozenset(each.by_name) for relation, each in inputs.items()}
+    query = spec.query.at_rest or spec.query
+    selects = list(_selects(query))
+    if None in selects:
+        return columns
+    # QUALIFY and subqueries are not part of the clauses, but their columns are words of the text.
+    read = {word.lower() for word in _WORD.findall(_text(spec))}
+    for select in selects:
+        assert select is not None
+        for each in select.relations:
+            names = tuple(map(str.lower, each.columns))
+            if isinstance(each.input, Scan) and names != tuple(inputs[each.input.relation].by_name):
+                return columns  # renamed by position
+        read |= {ref.lower() for ref in _refs(select)}
+    if any(select and select.subqueries for select in selects) and "*" in _text(spec):
+        return columns
+    return {relation: names & read for relation, names in columns.items()}
+
+
+def _text(spec: ModelSpec) -> str:
+    return "".join(piece if isinstance(piece, str) else " x " for piece in spec.query.text)
+
+
+def _is_whole(query: Query, text: str) -> bool:
+    """Return whether clauses say all that the SQL does, and the streaming plan has nodes for them."""
+    for select in _selects(query):
+        if select is None or select.subqueries or select.sets:
+            return False
+        if select.windows and _QUALIFY.search(text):
+            return False
+        if any(each.as_of is not None or each.watermark is not None for each in select.relations):
+            return False
+    return all(body.operator == "union" for body in _bodies(query) if isinstance(body, Union))
+
+
+def _bodies(query: Query) -> Iterator[Body]:
+    waiting: list[Body] = [*query.ctes.values(), query.body]
+    while waiting:
+        body = waiting.pop()
+        yield body
+        match body:
+            case Select():
+                waiting += [each.input.query for each in body.relations if isinstance(each.input, Derived)]
+            case Union():
+                waiting += body.sides
+
+
+def _selects(query: Query) -> Iterator[Select | None]:
+    """Yield all SELECTs that are split; None for opaque SQL."""
+    for body in _bodies(query):
+        match body:
+            case Select():
+                yield body
+            case Union():
+                pass
+            case _:
+                yield None
+
+
+def _refs(select: Select) -> Iterator[str]:
+    listed = [item.expression for item in (*select.items, *(select.keys or ()))]
+    listed += [*select.where, *select.having]
+    for measure in select.measures:
+        listed += [measure.call, *([measure.condition] if measure.condition else [])]
+    for each in select.relations:
+        listed += each.on
+        if isinstance(each.input, Generated):
+            listed.append(each.input.call)
+    for window in select.windows:
+        listed += window.partition
+    return (ref.column for expression in listed for ref in expression.refs)
