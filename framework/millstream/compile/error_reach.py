@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
-from millstream.project.values import Reference
+from millstream.compile.node import Model
+from millstream.errors import Diagnostic
+from millstream.project.values import Project, Reference
 from millstream.sql.values import InputRelation
 
 
@@ -45,3 +48,42 @@ class ErrorReach:
     def _is_open(self, id_: str) -> bool:
         relation = self._relations.get(id_)
         return relation is None or relation.open
+
+
+_OF_COLUMNS = frozenset(("MS402", "MS403", "MS407", "MS409", "MS411", "MS412", "MS414"))
+"""Errors of names and types, which are uncertain where models read each other in a cycle."""
+
+
+def follows(
+    model: str, problem: Diagnostic, unordered: AbstractSet[str], unplanned: AbstractSet[str]
+) -> bool:
+    """Whether an error or warning of a model may follow from a cycle, or from how a topic is declared."""
+    of_plan = problem.code.startswith("MS5") and problem.code != "MS501"
+    if model in unordered:
+        return of_plan or problem.code in _OF_COLUMNS
+    return model in unplanned and of_plan
+
+
+def misdeclared_topics(project: Project, problems: Iterable[Diagnostic]) -> set[str]:
+    """Return the topics with errors in their declarations, which may have lost columns or a watermark."""
+    lines: dict[str, list[tuple[int, str]]] = {}
+    for topic in project.sources.values():
+        lines.setdefault(topic.location.path, []).append((topic.location.line, f"source.{topic.id}"))
+    found: set[str] = set()
+    for problem in problems:
+        if problem.severity == "error" and problem.location is not None:
+            above = [one for one in lines.get(problem.location.path, ()) if one[0] <= problem.location.line]
+            # Before the first topic stands what is of their source.
+            same_file = lines.get(problem.location.path, ())
+            found |= {max(above)[1]} if above else {id_ for _, id_ in same_file}
+    return found
+
+
+def readers_of(topics: AbstractSet[str], models: Iterable[Model], order: Iterable[str]) -> set[str]:
+    """Return the models that read topics, directly or by other models."""
+    inputs = {model.id: {reference.id for reference in model.references} for model in models}
+    reached = set(topics)
+    for id_ in order:
+        if not reached.isdisjoint(inputs.get(id_, ())):
+            reached.add(id_)
+    return reached - topics

@@ -14,6 +14,7 @@ from millstream.compile.cache import Cache, Memo
 from millstream.compile.changes import problems_of_changes
 from millstream.compile.checks import unstored_tests
 from millstream.compile.descriptions import inherit_descriptions
+from millstream.compile.error_reach import follows, misdeclared_topics, readers_of
 from millstream.compile.follow_up_errors import broken_files, without_followups
 from millstream.compile.models import Models
 from millstream.compile.options import unknown_rules
@@ -49,17 +50,23 @@ def compile_all(
     project, problems = load_files(root, settings, target, variables, memo, environment)
     models = Models(project, cache.models, progress or (lambda *_: None), broken_files(problems))
     models.render_all()
-    order, cycles = _order(models)
+    order, cycles, unordered = _order(models)
     models.analyse_all(order)
     tests, more, tests_sql = sql_tests(models)
     diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
     diagnostics += not_native(root, project.functions.values())
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
-    found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
+    of_models = [
+        (model.id, each) for model in models.models.values() for each in (*model.diagnostics, *model.warnings)
+    ]
+    found += [each for _, each in of_models]
     macros = {file.path for file in project.macros}
     behind = models.renderer.library.paths_behind
     calls = {each.file.path: behind(each.uses.names) for each in models.models.values() if each.diagnostics}
-    shown = without_followups(found, macros, calls, models.renderer.lost_macros)
+    unplanned = readers_of(misdeclared_topics(project, problems), models.models.values(), order)
+    following = {id(each) for model, each in of_models if follows(model, each, unordered, unplanned)}
+    causes = [each for each in found if id(each) not in following]
+    shown = without_followups(causes, macros, calls, models.renderer.lost_macros)
     catalog = b"" if any(each.severity == "error" for each in found) else models.catalog(order)
     if catalog and (more := problems_of_changes(models, catalog)):
         found, shown, catalog = [*found, *more], [*shown, *more], b""
@@ -117,8 +124,8 @@ def _unknown_rules(target: Target) -> list[Diagnostic]:
     ]
 
 
-def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
-    """Return the models in topological order, those of a cycle last, and the cycles."""
+def _order(models: Models) -> tuple[list[str], list[Diagnostic], frozenset[str]]:
+    """Return the models in topological order, the cycles, and the models in or behind them."""
     nodes: dict[str, Node] = {}
     locations: dict[tuple[str, str], Location | None] = {}
     for model in models.models.values():
@@ -134,20 +141,24 @@ def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
         locations |= {(model.id, reference.id): reference.location for reference in model.references}
     problems = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
     if not problems:
-        return list(build_graph(nodes).order), []
+        return list(build_graph(nodes).order), [], frozenset()
     problems = [_with_line(models, problem) for problem in problems]
-    return _order_despite_cycles(nodes), problems
+    order, unordered = _order_despite_cycles(nodes)
+    return order, problems, unordered
 
 
-def _order_despite_cycles(nodes: dict[str, Node]) -> list[str]:
+def _order_despite_cycles(nodes: dict[str, Node]) -> tuple[list[str], frozenset[str]]:
     done: dict[str, None] = {}
     pending = dict(nodes)
+    stuck: frozenset[str] = frozenset()
     while pending:
         ready = [i for i, node in pending.items() if not any(parent in pending for parent in node.depends_on)]
+        if not ready and not stuck:
+            stuck = frozenset(pending)
         for id_ in ready or [next(iter(pending))]:
             done[id_] = None
             del pending[id_]
-    return list(done)
+    return list(done), stuck
 
 
 def _with_line(models: Models, problem: Diagnostic) -> Diagnostic:

@@ -442,7 +442,11 @@ class Models:
                 "MS402",
                 f"model '{model.file.name}' has no column '{column.name}'",
                 column.location,
-                did_you_mean(column.name, names, f"it has {', '.join(names[:8])}"),
+                did_you_mean(
+                    column.name,
+                    names,
+                    f"it has {', '.join(names[:8])}" if names else "its SQL has no columns",
+                ),
                 notes=(Note("its SQL", Location(model.file.path, 1, 1, 2)),),
             )
             for column in properties.columns

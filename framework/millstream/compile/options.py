@@ -46,7 +46,10 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
     found: list[PlanProblem] = []
     for option, name in _named(config):
         if name.lower() not in folded:
-            remedy = did_you_mean(name, known, f"name one of its columns: {', '.join(known[:8])}")
+            fitting = [
+                c.name for c in relation.columns if option != "watermark" or c.type in (*_TIMES, UNKNOWN)
+            ]
+            remedy = did_you_mean(name, fitting, f"name one of its columns: {', '.join(known[:8])}")
             message = f"'{option}' names '{name}', which is not a column of this model"
             found.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
     found += [

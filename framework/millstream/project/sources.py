@@ -13,7 +13,9 @@ from millstream.project.encodings import read_encoding, read_key, read_schema_us
 from millstream.project.kafka_places import check_source
 from millstream.project.shapes import SourceShape, TopicShape, WatermarkShape
 from millstream.project.values import Column, Key, Topic, Watermark
+from millstream.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _OPTIONS = (
     "partitions", "replication", "topic_config", "options", "starting", "max_rows_per_trigger",
     "min_rows_per_trigger", "max_trigger_delay", "rows_per_second",
@@ -146,7 +148,9 @@ def _watermark(
         return None
     known = [column.name for column in columns] + ([key.name] if key else []) + ["_timestamp"]
     if columns and shape.column.lower() not in {name.lower() for name in known}:
-        hint = did_you_mean(shape.column, known, "name a column of this topic, or _timestamp")
+        times = [column.name for column in columns if column.type in (*_TIMES, UNKNOWN, None)]
+        times += [key.name] if key and key.type in _TIMES else []
+        hint = did_you_mean(shape.column, times, f"name a timestamp: {', '.join([*times, '_timestamp'])}")
         reader.at(reader.location(shape, "column"), "MS117", f"column '{shape.column}' does not exist", hint)
     return Watermark(shape.column, shape.delay, shape.location)
 

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from millstream.sql.arguments import Argument, check_arguments
 from millstream.sql.call_clauses import NEEDS_WITHIN_GROUP
+from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.nullability import argument_types
 from millstream.sql.over import check_over, definition
@@ -54,6 +55,7 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
     result = computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
     if not over:
         walk.findings.marks.aggregate(node, walk.scope, name, result)
+    check_call(walk.findings, signature, values, found)
     if call_raises(signature, values, found):
         walk.findings.marks.raises(node)
     return result

@@ -15,7 +15,7 @@ from millstream.sql.constants import is_constant
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import span_of
 from millstream.sql.names import function_name, plural
-from millstream.sql.signatures import Parameter, Signature
+from millstream.sql.signatures import Form, Parameter, Signature
 from millstream.sql.value import Value
 from millstream.sql.words import CLOSING, OPENING
 from millstream.types import NULL, STRING, Array, Map, Row, Type
@@ -96,6 +96,24 @@ def check_arguments(
             node, "MS407", f"{signature.name}(): {reason}", "cast the arguments to types that fit"
         )
     return len(walk.findings.problems) == before
+
+
+def misquoted_unit(walk: Expressions, node: exp.Expr, form: Form) -> exp.Expr | None:
+    """Report and return a unit in quotes where Spark has a word, or a word where Spark has a text."""
+    for index, (parameter, argument) in enumerate(zip(form, node.expressions, strict=False)):
+        name, unit = function_name(node), argument.name.lower()
+        if parameter.word == "unit" and isinstance(argument, exp.Literal) and argument.is_string:
+            message = f"{name}() takes a unit without quotes"
+            fits = wrong_value(parameter, name, Value(STRING, False, literal=unit))
+            _report(walk, node, index, message, fits[1] if fits else f"write {unit}")
+            return argument
+        if parameter.word in {"level", "part"} and isinstance(argument, exp.Column) and not argument.table:
+            value = Value(STRING, False, literal=unit)
+            if wrong_value(parameter, name, value) or walk.scope.named(unit) or walk.aliases.get(unit):
+                continue
+            _report(walk, node, index, f"{name}() takes a unit in quotes", f"write '{unit}'")
+            return argument
+    return None
 
 
 def _by_type(parameter: Parameter, first: Type) -> Parameter:

@@ -54,6 +54,14 @@ def arithmetic(operator: str, left: Value, right: Value) -> Result | None:
     return common_number(first, second), nullable
 
 
+def operand_type(operator: str, left: Value, right: Value) -> Type | None:
+    """Return the type to which Spark casts a text next to another operand; None if there is none."""
+    other = right.type if left.type == STRING else left.type
+    if other in TIMES:
+        return other if operator == "-" else None
+    return _number(STRING, other)
+
+
 def bits(left: Value, right: Value) -> Result | None:
     """Return the type of `& | ^`: the wider integer."""
     if UNKNOWN in {left.type, right.type}:

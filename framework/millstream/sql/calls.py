@@ -6,8 +6,9 @@ from sqlglot import exp
 
 from millstream.errors import did_you_mean
 from millstream.sql import aggregates
-from millstream.sql.arguments import check_arguments, fits, report_count, written
+from millstream.sql.arguments import check_arguments, fits, misquoted_unit, report_count, written
 from millstream.sql.casts import can_cast
+from millstream.sql.constant_texts import all_texts, check_call
 from millstream.sql.expressions import Expressions
 from millstream.sql.grouping import quiet_shape
 from millstream.sql.lambdas import LAMBDAS, call_lambda
@@ -136,6 +137,9 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
     # `dateadd(day, 1, ts)` starts with the name of a unit, not of a column.
     units = 1 if form and form[0].word == "unit" else 0
     pairs = [(argument, Value(UNKNOWN, False, literal=argument.name)) for argument in arguments[:units]]
+    if (wrong := misquoted_unit(walk, node, form)) is not None:
+        others = [argument for argument in arguments[units:] if argument is not wrong]
+        return computed(UNKNOWN, walk.values(others), nullable=True)
     pairs += [(argument, value) for argument in arguments[units:] for value in _starred(walk, argument)]
     values = [value for _, value in pairs]
     if not check_arguments(walk, node, signature, pairs):
@@ -150,12 +154,15 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
         message = f"a {types[0]} can't be cast to {name}"
         walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     found = result_type(signature.result, name, types, literals)
+    check_call(walk.findings, signature, values, found)
     if call_raises(signature, values, found):
         walk.findings.marks.raises(node)
     elif name.startswith("try_to_") and walk.findings.marks.special_times:
         walk.findings.marks.casts_time(node)
     value = computed(found, values, nullable=call_nullable(signature, values, found))
     value.literal = _KINDS.get(name)
+    if signature.result in {"common", "branches"}:
+        value.texts = all_texts(values[signature.result == "branches" :])
     return value
 
 

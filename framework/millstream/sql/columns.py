@@ -5,7 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
+from millstream.sql.constant_texts import moved
 from millstream.sql.expressions import Expressions
+from millstream.sql.names import function_name
 from millstream.sql.randomness import check_random
 from millstream.sql.scope import NOTHING, Bound, Refs, Relation, Scope, as_kind
 from millstream.sql.signatures import signatures
@@ -42,6 +44,7 @@ def identifier(walk: Expressions, node: exp.Identifier) -> Value:
 
 def _with_fields(walk: Expressions, bound: Bound, rest: list[exp.Identifier], last: exp.Identifier) -> Value:
     value = Value(bound.type, bound.nullable, bound.sources)
+    value.texts = moved(bound.texts, last, walk.findings.sql)
     for part in rest:
         value = field(walk, value, part)
     if last.meta.get("end") in walk.findings.variant_paths:
@@ -86,7 +89,7 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
         walk.findings.marks.impure.add(parts[0].meta.get("start", -1))
         check_random(walk, node, first)
         return plain, []
-    _unknown(walk, parts, names)
+    _unknown(walk, parts, names, node)
     return Bound(names[-1], UNKNOWN, True, NOTHING), []
 
 
@@ -175,12 +178,15 @@ def _not_grouped(walk: Expressions, node: exp.Expr, name: str) -> None:
     walk.findings.report(node, "MS411", message, f"add it to GROUP BY, or use any_value({name})")
 
 
-def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str]) -> None:
+def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str], node: exp.Expr) -> None:
     relation = _relation(walk, names[0]) if len(parts) > 1 else None
     if relation:
         columns = [column.name for column in relation.columns]
         message, part, name = f"'{relation.alias}' has no column '{names[1]}'", parts[1], names[1]
         hint = did_you_mean(name, columns, listed("it has", columns))
+        fields = [found.name for found in relation.columns if _has_field(found, name)]
+        if fields:
+            hint = f"write {relation.alias}.{fields[0]}.{name}, the field of a struct"
     elif len(parts) > 1:
         part, name = parts[0], names[0]
         known = [r.alias for r in walk.scope.relations]
@@ -189,13 +195,48 @@ def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str]) -
     else:
         part, name = parts[0], names[0]
         columns = [*walk.scope.names(), *walk.aliases]
+        fields = [f"{found.name}.{name}" for found in _with_field(walk, name)]
         hint = did_you_mean(name, columns, listed("columns in scope:", columns))
+        if fields:
+            hint = f"write {' or '.join(fields)}, the field of a struct"
+        elif remedy := _alias_of_later(node, name):
+            hint = remedy
         message = f"column '{name}' does not exist"
         if name.lower() in signatures() and not columns:
             hint = f"to call the function, write {name}(…)"
         elif name.lower() == "user":
             hint = f"{hint}; for the account that runs the query, write user()"
     walk.findings.report(part, "MS402", message, hint, name)
+
+
+def _alias_of_later(node: exp.Expr, name: str) -> str:
+    """Return the remedy for a name in WHERE or ON that is an alias of the SELECT; '' if it isn't one."""
+    child, parent = node, node.parent
+    while parent is not None and not isinstance(parent, exp.Select):
+        child, parent = parent, parent.parent
+    clause = "WHERE" if isinstance(child, exp.Where) else "ON" if isinstance(child, exp.Join) else ""
+    items = parent.expressions if isinstance(parent, exp.Select) else []
+    item = next((i for i in items if isinstance(i, exp.Alias) and i.alias.lower() == name.lower()), None)
+    if not clause or item is None:
+        return ""
+    remedy = "repeat its expression, or compute it in a subquery or CTE"
+    calls = {function_name(call) for call in item.find_all(exp.Anonymous)}
+    if item.find(exp.Window):
+        remedy = "filter with QUALIFY" if clause == "WHERE" else "compute it in a subquery or CTE"
+    elif any((signature := signatures().get(call)) and signature.aggregate for call in calls):
+        remedy = "filter with HAVING" if clause == "WHERE" else "compute it in a subquery or CTE"
+    return f"it is an alias of this SELECT, which {clause} can't read: {remedy}"
+
+
+def _with_field(walk: Expressions, name: str) -> list[Bound]:
+    """Return the columns in scope that are structs with this field."""
+    return [
+        column for relation in walk.scope.relations for column in relation.columns if _has_field(column, name)
+    ]
+
+
+def _has_field(column: Bound, name: str) -> bool:
+    return isinstance(column.type, Row) and column.type.field(name) is not None
 
 
 def _relation(walk: Expressions, alias: str) -> Relation | None:

@@ -7,6 +7,7 @@ from sqlglot import exp
 from millstream.sql.argument_types import takes
 from millstream.sql.arithmetic import decimal_of
 from millstream.sql.coercion import common, common_type, comparable, is_numeric
+from millstream.sql.constant_texts import check_texts
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.names import plural
 from millstream.sql.raising import implicit_cast_raises
@@ -47,6 +48,7 @@ def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bo
         message = f"{left.type} and {right.type} can't be compared"
         walk.findings.report(node, "MS407", message, "cast one side to the other's type")
         return True
+    check_texts(walk.findings, [left, right], found, "compared")
     if left.type != right.type and implicit_cast_raises([left, right], found):
         walk.findings.marks.raises(node)
     first = second = found
@@ -71,6 +73,8 @@ def condition(walk: Expressions, node: exp.Expr, *, cast: bool = False) -> Value
         message = f"expected a condition, not {'NULL' if value.type == NULL else f'a {value.type}'}"
         remedy = "write cast(… as boolean)" if value.type in {STRING, NULL} else "compare it with a value"
         walk.findings.report(node, "MS407", message, remedy)
+    if cast:
+        check_texts(walk.findings, [value], BOOLEAN, "value")
     if value.type in {STRING, UNKNOWN}:
         walk.findings.marks.raises(node)
     return value
@@ -133,9 +137,11 @@ def in_(walk: Expressions, node: exp.In) -> Value:
     if found is None or not has_equality(found):
         shown = ", ".join(dict.fromkeys(str(other.type) for other in values))
         walk.findings.report(node, "MS407", f"{shown} can't be compared", "cast them to one type")
-    elif implicit_cast_raises(values, found):
+        return computed(BOOLEAN, values, nullable=True)
+    check_texts(walk.findings, values, found, "compared")
+    if implicit_cast_raises(values, found):
         walk.findings.marks.raises(node)
-    return computed(BOOLEAN, values, nullable=any(nullable_as(other, found or UNKNOWN) for other in values))
+    return computed(BOOLEAN, values, nullable=any(nullable_as(other, found) for other in values))
 
 
 def _check_columns(walk: Expressions, node: exp.In, value: Value, result: Result) -> None:

@@ -92,7 +92,7 @@ class Expressions:
     def bound(self, name: str, value: Value) -> Bound:
         """Return a value as a column, always the same object for the same value."""
         return self._bounds.setdefault(
-            id(value), (value, Bound(name, value.type, value.nullable, value.sources))
+            id(value), (value, Bound(name, value.type, value.nullable, value.sources, texts=value.texts))
         )[1]
 
     def _key(self, node: exp.Expr) -> Value | None:

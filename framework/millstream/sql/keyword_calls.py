@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from millstream.sql.arguments import Argument, check_arguments
+from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.nullability import argument_types, call_nullable
 from millstream.sql.raising import call_raises
@@ -34,6 +35,7 @@ def keyword_call(walk: Expressions, node: exp.Expr) -> Value:
         return computed(UNKNOWN, values, nullable=True)
     types = argument_types(signature, values)
     found = result_type(signature.result, signature.name, types, [value.literal for value in values])
+    check_call(walk.findings, signature, values, found)
     if call_raises(signature, values, found):
         walk.findings.marks.raises(node)
     return computed(found, values, nullable=call_nullable(signature, values, found))

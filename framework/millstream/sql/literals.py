@@ -9,7 +9,9 @@ from sqlglot import exp
 
 from millstream.sql.changing import is_special_time
 from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.findings import span_of
 from millstream.sql.randomness import check_random
+from millstream.sql.scope import Text
 from millstream.sql.value import Value, computed
 from millstream.types import (
     BIGINT,
@@ -39,7 +41,7 @@ _MONTHS = frozenset(("month", "months", "year", "years"))
 def literal(walk: Expressions, node: exp.Literal) -> Value:
     if node.is_string:
         walk.findings.marks.special_times |= is_special_time(node.this)
-        return Value(STRING, False, literal=str(node.this))
+        return _text(walk, node)
     found = _NUMBER.fullmatch(str(node.this))
     digits, suffix = (found["digits"], found["suffix"].lower()) if found else (str(node.this), "")
     if known := _SUFFIXES.get(suffix):
@@ -53,6 +55,11 @@ def literal(walk: Expressions, node: exp.Literal) -> Value:
     number = int(digits)
     size = INT if number < 2**31 else BIGINT if number < 2**63 else Decimal(len(digits.lstrip("0")), 0)
     return Value(size, False, literal=number)
+
+
+def _text(walk: Expressions, node: exp.Expr) -> Value:
+    text = str(node.this)
+    return Value(STRING, False, literal=text, texts=(Text(text, span_of(node, walk.findings.sql)),))
 
 
 def _decimal(digits: str) -> Decimal:
@@ -99,9 +106,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Boolean: lambda _, node: Value(BOOLEAN, False, literal=bool(node.this)),
     exp.Null: lambda _, __: Value(NULL, True),
     exp.Interval: interval,
-    **dict.fromkeys(
-        (exp.RawString, exp.National), lambda _, node: Value(STRING, False, literal=str(node.this))
-    ),
+    **dict.fromkeys((exp.RawString, exp.National), _text),
     exp.Concat: adjacent,
     exp.HexString: lambda _, __: Value(BINARY, False),
     **dict.fromkeys(_CLOCK, now),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from millstream.sql.argument_types import noun, takes
-from millstream.sql.arithmetic import arithmetic, bits, interval_kind
+from millstream.sql.arithmetic import arithmetic, bits, interval_kind, operand_type
 from millstream.sql.casts import can_cast, makes_nulls
 from millstream.sql.changing import is_special_time
 from millstream.sql.coercion import common
 from millstream.sql.conditions import compared, condition
+from millstream.sql.constant_texts import all_texts, check_texts
 from millstream.sql.datatypes import data_type
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.keyword_calls import keyword_call
@@ -51,6 +52,7 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
         remedy = f"extract a number from the {nested}" if nested else "cast one side to a number"
         walk.findings.report(node, "MS407", message, remedy)
     type_, nullable = found or (UNKNOWN, True)
+    check_texts(walk.findings, [left, right], operand_type(sign, left, right), "value")
     if arithmetic_raises(sign, left, right, type_):
         walk.findings.marks.raises(node)
     value = computed(type_, [left, right], nullable=nullable)
@@ -84,6 +86,7 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
         and isinstance(value.literal, int | float)
     ):
         literal = -value.literal
+    check_texts(walk.findings, [value], DOUBLE if sign == "-" else INT, "value")
     found = (DOUBLE if sign == "-" else INT) if value.type in {STRING, NULL} else value.type
     result = computed(found, [value], nullable=nullable_as(value, found))
     result.literal = literal
@@ -134,6 +137,8 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
         message = f"a {value.type} can't be cast to {found}"
         walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     found = found or UNKNOWN
+    if not node.args.get("safe"):
+        check_texts(walk.findings, [value], found, "value")
     if found == value.type and not node.args.get("safe"):
         return Value(found, value.nullable, value.sources, None, value.aggregate)
     if not node.args.get("safe") and implicit_cast_raises([value], found):
@@ -181,10 +186,13 @@ def chosen(
         message = f"the branches have different types: {types}"
         walk.findings.report(node, "MS407", message, "cast them to one type")
     type_ = found or UNKNOWN
+    check_texts(walk.findings, results, found, "branch")
     if implicit_cast_raises(results, type_):
         walk.findings.marks.raises(node)
     nullable = not complete or any(nullable_as(value, type_) for value in results)
-    return computed(type_, [*conditions, *results], nullable=nullable)
+    value = computed(type_, [*conditions, *results], nullable=nullable)
+    value.texts = all_texts(results)
+    return value
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

@@ -43,7 +43,7 @@ def _item(walk: Expressions, node: exp.Expr, index: int) -> list[Bound]:
     if isinstance(node, exp.Alias):
         walk.spellings.setdefault(name.lower(), name)
         walk.aliases.setdefault(name.lower(), value)
-    return [Bound(name, value.type, value.nullable, value.sources)]
+    return [Bound(name, value.type, value.nullable, value.sources, texts=value.texts)]
 
 
 def _generator(node: exp.Expr) -> tuple[exp.Anonymous, list[str]] | None:
@@ -82,7 +82,7 @@ def _star(walk: Expressions, node: exp.Expr, star: exp.Star, index: int) -> list
     if walk.keys is not None:
         _check_grouped(walk, star, columns)
     walk.scope.outputs += [Output(index, origins[id(column)]) for column in columns]
-    return [Bound(column.name, column.type, column.nullable, column.sources) for column in columns]
+    return [replace(column, hidden=False) for column in columns]
 
 
 def _check_grouped(walk: Expressions, star: exp.Star, columns: list[Bound]) -> None:

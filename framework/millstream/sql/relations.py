@@ -13,7 +13,7 @@ from millstream.errors import did_you_mean
 from millstream.sql import sets
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
-from millstream.sql.findings import Findings
+from millstream.sql.findings import Findings, span_of
 from millstream.sql.generators import generated_relation
 from millstream.sql.handlers import expressions
 from millstream.sql.joins import join_columns, shared_names
@@ -52,10 +52,30 @@ class Relations:
     def bind(self, node: exp.Select) -> None:
         if from_ := node.args.get("from_"):
             self._add(from_.this)
-        for join in node.args.get("joins") or ():
+        self._bind_rest(node)
+
+    def _bind_rest(self, node: exp.Expr) -> None:
+        """Bind the joins and the LATERAL VIEWs after a relation."""
+        joins, laterals = node.args.get("joins") or [], node.args.get("laterals") or []
+        sql = self.findings.sql
+        early = [
+            each
+            for each in laterals
+            if each.args.get("view") and any(span_of(each, sql) < span_of(join, sql) for join in joins)
+        ]
+        for lateral in early:
+            message = "Spark can't parse LATERAL VIEW before a JOIN"
+            remedy = (
+                "write it after all joins; if the condition of a join needs its columns, "
+                "write FROM … LATERAL VIEW as a CTE, and join that"
+            )
+            self.findings.report(lateral.this, "MS437", message, remedy)
+            self._lateral(lateral)  # the joins can read its columns
+        for join in joins:
             self._join(join)
-        for lateral in node.args.get("laterals") or ():
-            self._lateral(lateral)
+        for lateral in laterals:
+            if lateral not in early:
+                self._lateral(lateral)
 
     def whole(self, node: exp.Table) -> Result:
         """Return all columns of a relation."""
@@ -72,10 +92,7 @@ class Relations:
             self._add(node.this)
         else:
             self.scope.add(self._relation(node))
-        for join in node.args.get("joins") or ():
-            self._join(join)
-        for lateral in node.args.get("laterals") or ():
-            self._lateral(lateral)
+        self._bind_rest(node)
 
     def _relation(self, node: exp.Expr) -> Relation:
         alias = node.alias

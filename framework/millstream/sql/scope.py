@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,6 +29,13 @@ def as_kind(sources: frozenset[Source], kind: Kind) -> frozenset[Source]:
     return frozenset((node, column, kind) for node, column, _ in sources)
 
 
+class Text(NamedTuple):
+    """A constant text, and where it is written."""
+
+    text: str
+    span: tuple[int, int]
+
+
 class Bound(Struct, gc=False):
     """A column in scope, with its lineage."""
 
@@ -37,6 +44,8 @@ class Bound(Struct, gc=False):
     nullable: bool
     sources: frozenset[Source]
     hidden: bool = False
+    texts: tuple[Text, ...] = ()
+    """If its values are always some constant texts (or NULL): those."""
 
 
 def names_within(columns: Sequence[Bound]) -> tuple[str, ...]:

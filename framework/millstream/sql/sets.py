@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from millstream.sql.bodies import set_body
 from millstream.sql.coercion import common, common_type
+from millstream.sql.constant_texts import all_texts, check_texts
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
 from millstream.sql.keywords import keyword_before
@@ -30,10 +31,12 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
             findings.add_form("distinct", keyword, reads)
     if node.args.get("by_name"):
         right = _by_name(findings, node, left, right)
-    elif len(left.columns) != len(right.columns) and not (left.open or right.open):
+    comparable = bool(node.args.get("by_name")) or len(left.columns) == len(right.columns)
+    if not comparable and not (left.open or right.open):
         message = f"the sides have {len(left.columns)} and {len(right.columns)} columns"
         findings.report(node.right, "MS412", message, "select the same columns on both sides")
-    columns = [_combined(findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
+    pairs = zip(left.columns, right.columns, strict=False)
+    columns = [_combined(findings, node, a, b, report=comparable) for a, b in pairs]
     columns += left.columns[len(columns) :]
     if node.args.get("distinct") or not isinstance(node, exp.Union):
         for column in columns:
@@ -45,18 +48,24 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     return Result(columns, rows, left.open or right.open, left.origins, body, reads=reads)
 
 
-def _combined(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
+def _combined(
+    findings: Findings, node: exp.SetOperation, left: Bound, right: Bound, *, report: bool
+) -> Bound:
+    """Return the column of two; without `report`, columns stand next to the wrong ones."""
     found = common_type(left.type, right.type)
-    if found is None:
+    if found is None and report:
         message = f"column '{left.name}' is {left.type} on one side and {right.type} on the other"
         findings.report(node.right, "MS407", message, "cast one to the other's type")
+    cells = [Value(side.type, side.nullable, texts=side.texts) for side in (left, right)]
+    if report:
+        check_texts(findings, cells, found, "branch")
     found = found or UNKNOWN
-    sides = [nullable_as(Value(side.type, side.nullable), found) for side in (left, right)]
+    sides = [nullable_as(cell, found) for cell in cells]
     # Rows of EXCEPT come from the left side; those of INTERSECT are on both sides.
     nullable = sides[0]
     if isinstance(node, exp.Union | exp.Intersect):
         nullable = any(sides) if isinstance(node, exp.Union) else all(sides)
-    return Bound(left.name, found, nullable, left.sources | right.sources)
+    return Bound(left.name, found, nullable, left.sources | right.sources, texts=all_texts(cells))
 
 
 def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:

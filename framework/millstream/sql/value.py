@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.sql.casts import makes_nulls
-from millstream.sql.scope import NOTHING, as_kind
+from millstream.sql.scope import NOTHING, Text, as_kind
 from millstream.sql.values import Source
 from millstream.types import Type
 
@@ -21,6 +21,8 @@ class Value(Struct, gc=False):
     literal: Any = None
     """The value of a literal; for an interval, its kind: days, time or months."""
     aggregate: bool = False
+    texts: tuple[Text, ...] = ()
+    """If it is always one of some constant texts (or NULL): those."""
 
 
 def computed(

@@ -7,6 +7,7 @@ from support.dependent_models import FILES
 from support.written import project
 
 from millstream.compile import compile_project
+from millstream.errors import Diagnostic
 
 BROKEN = [
     ("models/z_first.sql", "e.score,", "e.scorex,", "MS402"),
@@ -245,3 +246,79 @@ def test_macros_in_another_folder_are_one_error(tmp_path: Path, folder: str) -> 
         f"'{folder}/money.sql' has macros and no SELECT",
         "move it to macros/",
     )
+
+
+STREAMS = {
+    "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n[tool.millstream]\nname = "shop"\n',
+    "models/topics.yml": """
+sources:
+  - name: app
+    topics:
+      - name: events
+        watermark: {column: event_at, delay: 1 hour}
+        columns:
+          - {name: id, type: bigint}
+          - {name: event_name, type: string}
+          - {name: event_at, type: timestamp}
+          - {name: arm, type: "map<string,string>"}
+      - name: orders
+        watermark: {column: at, delay: 1 hour}
+        columns:
+          - {name: order_id, type: bigint}
+          - {name: id, type: bigint}
+          - {name: at, type: timestamp}
+""",
+    "models/a_joined.sql": "{{ config(materialized='sink') }} select e.id, o.order_id, e.arm['x'] as arm from {{ source('app','events') }} as e "
+    "join {{ source('app','orders') }} as o on o.id = e.id and o.at between e.event_at and e.event_at + interval 1 hour",
+    "models/b_counts.sql": "{{ config(materialized='sink', key=['id', 'begin']) }} select id, window(event_at, '1 hour').start as begin, "
+    "count(*) as n from {{ source('app','events') }} group by id, window(event_at, '1 hour')",
+    "models/c_first.sql": "{{ config(materialized='sink', dedupe={'keys': ['id'], 'within': '1 hour'}) }} "
+    "select id, event_at from {{ source('app','events') }}",
+    "models/d_arms.sql": "select id, arm from {{ source('app','events') }}",
+    "models/e_reader.sql": "{{ config(materialized='sink') }} select id, arm['a'] as a from {{ ref('d_arms') }}",
+}
+MISDECLARED = [
+    ("event_at, type: timestamp", "event_at, type: timestmp", "MS107", "timestamp"),
+    ("column: at,", "column: att,", "MS117", "'at'"),
+    ("delay: 1 hour}", "delay: 1 hour and}", "MS107", "delay: 10 seconds"),
+    ('"map<string,string>"', "map<string>", "MS107", ""),
+    ("column: event_at", "column: event_time", "MS117", "'event_at'"),
+    ("column: event_at", "column: when", "MS117", "name a timestamp: event_at, _timestamp"),
+]
+
+
+def _found(folder: Path, files: dict[str, str]) -> list[Diagnostic]:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return list(compile_project(folder).diagnostics)
+
+
+@pytest.mark.parametrize(("before", "after", "code", "remedy"), MISDECLARED)
+def test_a_mistake_in_a_topic_is_one_error_without_warnings(
+    tmp_path: Path, before: str, after: str, code: str, remedy: str
+) -> None:
+    assert _found(tmp_path, STREAMS) == []
+    wrong = STREAMS | {"models/topics.yml": STREAMS["models/topics.yml"].replace(before, after, 1)}
+    for _ in range(2):
+        (found,) = _found(tmp_path, wrong)
+        assert (found.code, found.location and found.location.path) == (code, "models/topics.yml")
+        assert remedy in found.help
+
+
+def test_what_another_topic_needs_is_still_reported(tmp_path: Path) -> None:
+    topics = STREAMS["models/topics.yml"].replace("column: at,", "column: att,")
+    only_events = STREAMS["models/c_first.sql"].replace("select id, event_at", "select id")
+    found = _found(tmp_path, STREAMS | {"models/topics.yml": topics, "models/c_first.sql": only_events})
+    assert {each.code for each in found} == {"MS117", "MS523"}
+
+
+@pytest.mark.parametrize("columns", ["id, arm", "*"])
+def test_a_cycle_is_the_only_error(tmp_path: Path, columns: str) -> None:
+    cycle = {
+        "models/d_arms.sql": f"select {columns} from {{{{ ref('e_reader') }}}}",
+        "models/f_behind.sql": "{{ config(materialized='sink', key='a') }} select r.id, r.a from {{ ref('e_reader') }} as r",
+        "models/g_further.sql": "{{ config(materialized='table', unique_key='id') }} select id, a from {{ ref('f_behind') }}",
+        "models/m.yml": "models: [{name: d_arms, columns: [{name: id}, {name: arm}]}, {name: f_behind, columns: [{name: id}]}]",
+    }
+    assert [each.code for each in _found(tmp_path, STREAMS | cycle)] == ["MS501"]

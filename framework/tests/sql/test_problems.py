@@ -25,6 +25,28 @@ CASES = [
     ("MS402", f"select meta.oss {E}", "oss", "did you mean 'os'?"),
     ("MS402", f"select id {E} where `no such` = 1", "`no such`", "columns in scope"),
     ("MS402", f"select * except (tpye) {E}", "tpye", "did you mean 'type'?"),
+    ("MS402", f"select id {E} where os is null", "os", "write meta.os, the field of a struct"),
+    ("MS402", f"select e.os {E} e", "os", "write e.meta.os, the field of a struct"),
+    (
+        "MS402",
+        f"select row_number() over (order by ts) as typ {E} where typ > 0",
+        "typ",
+        "it is an alias of this SELECT, which WHERE can't read: filter with QUALIFY",
+    ),
+    ("MS402", f"select count(*) as n {E} where n > 0", "n", "which WHERE can't read: filter with HAVING"),
+    ("MS402", f"select id + 1 as n {E} where n > 0", "n", "which WHERE can't read: repeat its expression"),
+    (
+        "MS402",
+        f"select e.id as n {E} e join models.users u on n = u.id",
+        "n",
+        "which ON can't read: repeat its expression, or compute it in a subquery",
+    ),
+    (
+        "MS437",
+        f"select e.id, x {E} e lateral view explode(tags) t as x join models.users u on u.name = x",
+        "explode",
+        "write it after all joins; if the condition of a join needs its columns, write FROM … LATERAL VIEW as a CTE",
+    ),
     ("MS402", f"select q.* {E} e", "q", "relations in scope: e"),
     ("MS402", f"select id {E} order by 5", "5", "use a number between 1 and the number of columns"),
     (
@@ -295,3 +317,23 @@ def test_a_place_is_told_over_lines():
 )
 def test_no_false_alarm(sql):
     assert problems(sql) == []
+
+
+REPAIRED = [
+    f"select e.id, x {E} e join models.users u on u.id = e.id lateral view explode(tags) t as x",
+    f"with t as (select id, x {E} lateral view explode(tags) as x) select t.id from t join models.users u on u.name = x",
+    f"select row_number() over (order by ts) as typ {E} qualify typ > 0",
+    f"select count(*) as n {E} having n > 0",
+    f"select id + 1 as n {E} where id + 1 > 0",
+]
+
+
+@pytest.mark.parametrize("sql", REPAIRED)
+def test_a_remedy_compiles(sql):
+    assert not problems(sql)
+
+
+@pytest.mark.parametrize("columns", ["ts, id, tags", "tags, labels"])
+def test_a_union_of_too_few_columns_is_one_error(columns):
+    found = analysis(f"select id, ts, type, tags {E} union all select {columns} {E}").problems
+    assert [each.code for each in found] == ["MS412"]
