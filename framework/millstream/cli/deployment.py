@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from millstream.cli.options import Common
+from millstream.cli.remedies import TargetOptions, for_target
 from millstream.cli.review_output import statistics_of
 
 if TYPE_CHECKING:
@@ -84,10 +85,20 @@ def _saved_version(running: Deployed) -> Version | None:
         return None  # written by another version of Millstream
 
 
-def summarize(deployment: Deployment) -> str:
-    """Say in a sentence what an apply would do."""
+def summarize(deployment: Deployment, target: TargetOptions) -> str:
+    """Say in a few sentences what an apply would do; commands are for the target."""
+    from millstream.review.deployment import sent_before
+
     if deployment.first:
         return "Nothing runs on this target yet. All models start from the beginning of their topics."
+    queries = _summarize_queries(deployment)
+    if not (sinks := sent_before(deployment.review)):
+        return queries
+    command = for_target(f"millstream build --rebuild {' '.join(sinks)}", target)
+    return f"{queries}\nRecords that {', '.join(sinks)} sent before stay; to send all again: {command}"
+
+
+def _summarize_queries(deployment: Deployment) -> str:
     if not deployment.rebuilds:
         found = deployment.review.queries
         models = dict.fromkeys(text.partition(":")[2] for each in found for text in each.accept)

@@ -83,7 +83,7 @@ def _mixed(old: Signature, new: Signature) -> Iterator[tuple[str, tuple[str, ...
 
 def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
     """Yield the models of which stored rows differ from those of a new build, the cause and the effect."""
-    stay = "stored rows stay unchanged"
+    stay = "stored rows would stay unchanged"
     session = [] if old.stateful else list(_session(old, new))
     for name, was, now in _both(old, new):
         model = now.model
@@ -95,12 +95,12 @@ def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
         elif changed:
             yield model, f"{name}: {', '.join(changed)}", stay
         elif was.encoding and now.encoding and was.encoding != now.encoding:
-            effect = "those of keys without new rows stay as they are"
+            effect = "those of keys without new rows would stay as they are"
             yield model, f"{name}: its records have another format", effect
         elif is_longer(was.retention, now.retention):
-            yield model, f"{name}: {_kept(was, now)}", "rows that were removed stay removed"
+            yield model, f"{name}: {_kept(was, now)}", "rows that were removed would stay removed"
         elif is_longer(now.retention, was.retention):
-            effect = "older rows stay until the next records, whose batch removes them"
+            effect = "older rows would stay until the next records, whose batch removes them"
             yield model, f"{name}: {_kept(was, now)}", effect
 
 

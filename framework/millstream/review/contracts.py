@@ -250,6 +250,9 @@ def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
         yield "breaking", f"columns were added or removed, and {now.format} has no column names"
 
 
+_REPLACE = "deploy it with `millstream apply`, which replaces the table"
+
+
 def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
     after, before = ", ".join(now.keys) or "none", ", ".join(was.keys) or "none"
     if was.keys != now.keys:
@@ -258,14 +261,16 @@ def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
             if was.upsert or now.upsert:
                 yield "todo", "records under old keys stay until they are deleted"
         else:
-            yield "breaking", f"its key is {after} instead of {before}: rows under old keys would stay"
-            yield "todo", "rebuild it"
+            yield "breaking", f"its key is {after} instead of {before}"
+            yield "todo", _REPLACE
         return
     if node is None or now.maintained:
         return  # the rows of a table over tables are those that its SQL gives now
     if changed := [c.name for c in node.columns if c.name in now.keys and c.kind == "meaning"]:
-        what = "records" if now.kind == "topic" else "rows"
-        yield "note", f"the values of key `{', '.join(changed)}` change: {what} under old values stay"
+        stay = "records under old values stay"
+        if now.kind == "table":
+            stay = "without a rebuild, rows under old values would stay"
+        yield "note", f"the values of key `{', '.join(changed)}` change: {stay}"
 
 
 def _topic(was: Contract, now: Contract) -> Findings:
@@ -306,7 +311,7 @@ def _topic(was: Contract, now: Contract) -> Findings:
 def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
     if was.store != now.store:
         yield "breaking", f"it is stored in {now.store} instead of {was.store}"
-        yield "todo", "rebuild it"
+        yield "todo", _REPLACE
     for name, (shown, type_, _) in was.columns.items():
         after = now.columns.get(name)
         if after is None:
@@ -315,7 +320,7 @@ def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
         elif after[1] != type_:
             # No store changes the type of a column in place; the swap of a rebuild replaces the table.
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"
-            yield "todo", f"deploy it with `millstream apply`, which replaces the {now.kind}"
+            yield "todo", _REPLACE
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
         listed, stored = ", ".join(f"`{name}`" for name in new), f"stored:{now.model.removeprefix('model.')}"
         without = f", `build --accept {stored}` leaves NULL" if stored in accept else ""

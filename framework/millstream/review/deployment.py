@@ -53,6 +53,16 @@ def rebuilds(found: Review) -> tuple[QueryChange, ...]:
     return tuple(each for each in found.queries if each.status == "rebuild" or "rebuild" in each.stages)
 
 
+def sent_before(found: Review) -> tuple[str, ...]:
+    """Return the sinks that continue with other rows: the records that they have sent stay."""
+    others = {model for each in found.queries if each.status != "same" for model in each.models}
+    sinks = [each for each in found.nodes if each.kind == "model" and each.stored.startswith("topic ")]
+    changed = [each for each in sinks if each.rows or any(c.kind != "nullability" for c in each.columns)]
+    edited = [each for each in changed if each.status in {"changed", "affected"}]
+    names = [each.id.removeprefix("model.") for each in edited]
+    return tuple(name for name in names if name not in others)
+
+
 def untouched(found: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:
     """Return for each model the columns whose values did not change, as far as that is known."""
     if found.limits:

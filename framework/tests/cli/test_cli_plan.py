@@ -246,3 +246,21 @@ def test_what_fills_a_column_that_is_added(shop, running, run):
         "`twice`: added to the table; `apply` fills existing rows, `build --accept stored:totals` leaves NULL"
     )
     assert filled in run("plan").out
+
+
+FUNCTION_SENT = "{{ config(materialized='sink', key='user_id') }} select user_id, doubled(amount) as amount from {{ ref('stg_clicks') }}"
+DOUBLED = "def doubled(value: float) -> float:\n    return value * 2\n"
+
+
+def test_records_of_a_sink_that_continues_with_another_function(shop, run):
+    (shop / "macros").mkdir(exist_ok=True)
+    (shop / "macros/doubled.py").write_text(DOUBLED)
+    (shop / "models/sent.sql").write_text(FUNCTION_SENT)
+    edit(shop)
+    started(shop)
+    assert "sent before" not in run("plan").out
+    (shop / "macros/doubled.py").write_text(DOUBLED.replace("* 2", "* 3"))
+    assert run("plan").out.endswith(
+        "Nothing is rebuilt. All queries continue from their checkpoints.\n"
+        "Records that sent sent before stay; to send all again: millstream build --rebuild sent\n"
+    )

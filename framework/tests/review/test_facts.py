@@ -5,6 +5,7 @@ from support.reviews import query, reviewed, version, written
 
 from millstream.review.compatible import misfits
 from millstream.review.deployment import untouched
+from millstream.review.formats.text import text_lines
 from millstream.review.replay import Statistics, TopicFacts, duration, replay
 from millstream.types import parse_type
 
@@ -239,3 +240,31 @@ def test_rows_that_are_kept_for_another_time_are_not_compared_by_an_apply(
     found = reviewed(tmp_path, {**files, path: before + sql}, {path: after + sql})
     columns = untouched(found, version(tmp_path / "new"))
     assert (columns[changed], columns["model.totals"]) == ((), ("user_id", "total"))
+
+
+def test_a_line_of_another_file_is_shown_with_its_file(tmp_path):
+    macro = "{# who clicks\n\n\n#}\n{% macro who() %}user_id{% endmacro %}"
+    sql = SINK + "select {{ who() }} as user_id from {{ ref('clicks') }}"
+    found = reviewed(
+        tmp_path,
+        MODELS | {"macros/who.sql": macro, "who": sql},
+        {"macros/who.sql": macro.replace("user_id", "user_id + 1")},
+    )
+    shown = [each.text for each in text_lines(found) if each.text.startswith("~ who ")]
+    assert shown == ["~ who changed  models/who.sql, edited in macros/who.sql:5"]
+
+
+def test_another_key_of_a_table(tmp_path):
+    more = {"newest": TABLE + "select user_id, type from {{ source('shop', 'events') }}"}
+    other = more["newest"].replace("unique_key='user_id'", "unique_key='type'")
+    (contract,) = reviewed(tmp_path, MODELS | more, {"newest": other}).contracts
+    assert contract.breaking == ("its key is type instead of user_id",)
+    assert contract.todo == ("deploy it with `millstream apply`, which replaces the table",)
+
+
+def test_other_values_of_a_key(tmp_path):
+    more = {"newest": TABLE + "select user_id, amount from {{ source('shop', 'events') }}"}
+    other = more["newest"].replace("select user_id", "select upper(user_id) as user_id")
+    (contract,) = reviewed(tmp_path, MODELS | more, {"newest": other}).contracts
+    note = "the values of key `user_id` change: without a rebuild, rows under old values would stay"
+    assert contract.notes == (note,)

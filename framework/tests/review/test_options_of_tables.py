@@ -25,10 +25,10 @@ ORDER, HOURS, DAYS, DELETE = (
     "delete_when='amount < 0'",
 )
 EDITS = {
-    "first retention": ([ORDER], [ORDER, HOURS], "rows are kept for 5 hours instead of forever; older rows stay until"),
-    "shorter retention": ([ORDER, DAYS], [ORDER, HOURS], "rows are kept for 5 hours instead of 5 days; older rows stay until"),
-    "longer retention": ([ORDER, HOURS], [ORDER, DAYS], "rows are kept for 5 days instead of 5 hours; rows that were removed"),
-    "no retention": ([ORDER, HOURS], [ORDER], "rows are kept forever instead of 5 hours; rows that were removed"),
+    "first retention": ([ORDER], [ORDER, HOURS], "rows are kept for 5 hours instead of forever; older rows would stay until"),
+    "shorter retention": ([ORDER, DAYS], [ORDER, HOURS], "rows are kept for 5 hours instead of 5 days; older rows would stay until"),
+    "longer retention": ([ORDER, HOURS], [ORDER, DAYS], "rows are kept for 5 days instead of 5 hours; rows that were removed would stay"),
+    "no retention": ([ORDER, HOURS], [ORDER], "rows are kept forever instead of 5 hours; rows that were removed would stay"),
     "delete_when added": ([], [DELETE], "rows changed; "),
     "delete_when changed": ([DELETE], [DELETE.replace("0", "1")], "rows changed; "),
     "delete_when removed": ([DELETE], [], "rows changed; "),

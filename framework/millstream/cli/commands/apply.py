@@ -96,7 +96,8 @@ def command(
     deployment = plan_deployment(common, root, compiled, job)
     if not (common.style.json or common.style.quiet):
         _, text = shown(deployment.review, "text", common.style.target)
-        console(common.style, sys.stderr).print(text, f"\n\n{summarize(deployment)}\n", sep="")
+        summary = summarize(deployment, common.style.target)
+        console(common.style, sys.stderr).print(text, f"\n\n{summary}\n", sep="")
     if deployment.rebuilds and not yes and not confirmed("Apply?"):
         return finish(common.style, text="nothing was changed")
     began = time.monotonic()  # without the time for the answer

@@ -38,6 +38,6 @@ def command(common: Common, changes: Changes, *, fail_on: tuple[str, ...], ask_k
     if common.output == "json":
         data |= {"rebuilds": [each.name for each in deployment.rebuilds]}
     elif common.output == "text":
-        text = text + f"\n\n{summarize(deployment)}"
+        text = text + f"\n\n{summarize(deployment, common.style.target)}"
     code = finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
     return code or (1 if set(fail_on) & set(deployment.review.levels) else 0)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.explain.savings import shown
 from millstream.review.outputs import plain
 from millstream.review.summary import changed, count, headline, lines, seconds
-from millstream.review.values import ColumnChange, NodeChange, QueryChange, Review
+from millstream.review.values import ColumnChange, EditedLine, NodeChange, QueryChange, Review
 
 
 class Line(Struct, frozen=True):
@@ -49,7 +49,7 @@ def _nodes(found: Review) -> Iterator[Line]:
     yield Line("")
     yield Line("WHAT CHANGED", "title")
     for node in found.nodes[:_MOST]:
-        location = f"  {node.path}:{node.places[0].line}" if node.places else ""
+        location = f"  {_where(node, node.places[0])}" if node.places else ""
         through = f" through {', '.join(plain(node.because))}" if node.because else ""
         kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
         yield Line(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{location}")
@@ -59,6 +59,12 @@ def _nodes(found: Review) -> Iterator[Line]:
         yield from map(_column, node.columns)
     if len(found.nodes) > _MOST:
         yield Line(f"  … {len(found.nodes) - _MOST} more, see --output json", "quiet")
+
+
+def _where(node: NodeChange, first: EditedLine) -> str:
+    """Return the first edited line, which may be in another file (a macro, a variable)."""
+    place = f"{first.path}:{first.line}"
+    return place if first.path == node.path else f"{node.path}, edited in {place}"
 
 
 _MARKS = {"added": "+", "removed": "-", "renamed": "~", "changed": "~", "affected": " "}
