@@ -210,7 +210,7 @@ EXPRESSIONS = {
         ts + interval 1 day 2 hours
         ts + make_dt_interval(1)
         day + 1
-        day - day
+        cast(day - day as string)
         ts - ts > interval 0 seconds
         ts > timestamp'2020-01-01'
         date_add(day, 1)
@@ -406,7 +406,7 @@ EXPRESSIONS = {
         randstr(3, 1)
         uniform(1, 1, 0)
         spark_partition_id() >= 0
-        interval 1 day
-        interval '1-2' year to month
+        cast(interval 1 day as string)
+        cast(interval '1-2' year to month as string)
     """,
 }
