@@ -112,6 +112,8 @@ def _name_conflict(
 
 
 _UNKNOWN_TAG = re.compile(r"unknown tag '(\w+)'")
+_CLOSING = re.compile(r"unexpected '([\])}])'(?:, expected '([\])}])')?")
+_OPENING = {")": "(", "]": "[", "}": "{"}
 _INNERMOST = re.compile(r"innermost block that needs to be closed is '(\w+)'")
 
 
@@ -121,6 +123,8 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
     message = error.message or "syntax error"
     message = message.replace("Encountered unknown tag", "unknown tag").partition(". ")[0]
     remedy = "close every '{{', '{%' and block, and check the spelling of tags"
+    if closing := _CLOSING.fullmatch(message):
+        remedy = f"add '{closing[2] or _OPENING[closing[1]]}' before it"
     if block := _INNERMOST.search(error.message or ""):
         opened = environment.unclosed(text.path, text.content, block.group(1))
         offset = opened if opened is not None else offset

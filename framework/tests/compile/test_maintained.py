@@ -86,6 +86,59 @@ def test_sql_without_touched_keys_is_refused_unless_it_is_computed_in_full(tmp_p
     assert not found.by
 
 
+RANKED = f"select user_id, rank() over (partition by type order by amount) as place from {ORDER}"
+ORDERED = {
+    # the SQL, what is pointed at, the remedy, and the SQL and the options that it leads to
+    "a sort": (f"select user_id, amount from {ORDER} order by amount", "order by", "remove it: a table has no order",
+        f"select user_id, amount from {ORDER}", ""),
+    "a sort after QUALIFY": (f"{RANKED} qualify place < 4 order by place", "order by", "remove it: a table has no order",
+        f"{RANKED} qualify place < 4", ""),
+    "a limit of a union": (f"select user_id from {ORDER}\nunion all select visitor as user_id from {VISIT} limit 3", "limit",
+        "add ORDER BY with a key", f"select user_id from {ORDER} union all select visitor as user_id from {VISIT} order by user_id limit 3", ", refresh='full'"),
+    "the first of a sort": (f"{RANKED} qualify place < 4 order by place limit 5", "order by", "set config(refresh='full')",
+        f"{RANKED} qualify place < 4 order by place limit 5", ", refresh='full'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_an_order_or_limit_is_reported_where_it_is_written(tmp_path, name):
+    sql, place, remedy, repaired, options = ORDERED[name]
+    (problem,) = compile_project(compiled(tmp_path, config("user_id") + sql)).diagnostics
+    assert (problem.code, problem.location.path) == ("MS543", "models/m.sql")
+    assert problem.line[problem.location.column - 1 : problem.location.end - 1] == place
+    assert problem.help.startswith(remedy)
+    (tmp_path / "repaired").mkdir()
+    found = compile_project(
+        compiled(tmp_path / "repaired", config("user_id", options) + repaired)
+    ).diagnostics
+    assert [each for each in found if each.severity == "error" and each.code == "MS543"] == []
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        f"select type, count(*) as n from {ORDER} group by type",
+        f"select type, count(*) as n from (select type from {ORDER}) group by type",
+        f"select distinct type from {ORDER}",
+    ],
+)
+def test_a_view_that_aggregates_tables_should_be_a_table(tmp_path, view):
+    reader = (
+        config("user_id")
+        + f"select o.user_id from {ORDER} as o join {{{{ ref('v') }}}} as v on v.type = o.type"
+    )
+
+    def problems(sql):
+        root = tmp_path / sql[:9].strip("{ ")
+        project(root, {"orders": ORDERS, "visits": VISITS, "v": sql, "m": reader})
+        return [each for each in compile_project(root).diagnostics if each.severity == "error"]
+
+    (problem,) = problems(view)
+    assert problem.code in {"MS510", "MS511"}
+    assert problem.help.startswith("make this view a table, config(materialized='table', unique_key=…)")
+    assert problems(config("type") + view) == []
+
+
 WEIGHTS = config("type")
 COUNTED = f"select type, count(*) as n, sum(amount) as total from {ORDER} group by type"
 WITHOUT_WEIGHTS = {

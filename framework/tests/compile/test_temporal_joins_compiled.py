@@ -122,6 +122,15 @@ def test_a_time_of_the_version_itself_is_refused(time, tmp_path):
     assert (problem.code, problem.help) == ("MS691", "write FOR SYSTEM_TIME AS OF e.at")
 
 
+@pytest.mark.parametrize("left", ["amount", "at"])
+def test_a_comparison_of_another_column_than_the_key_is_one_error(left, tmp_path):
+    sql = SQL.replace("on p.user = e.user_id", f"on e.{left} = p.plan")
+    (problem,) = compile_project(written(tmp_path, sql)).diagnostics
+    assert (problem.code, problem.help) == ("MS692", "add to ON: p.`user` = e.user_id")
+    repaired = sql.replace(f"on e.{left} = p.plan", "on p.`user` = e.user_id")
+    assert not compile_project(written(tmp_path, repaired)).diagnostics
+
+
 @pytest.mark.parametrize("name", ["a CTE", "a table with versions", "a right join", "rows that change"])
 def test_what_else_is_refused(name, tmp_path):
     kept = "{{ config(materialized='table', unique_key='user', versions='all', order_by='since') }} select user_id as user, amount as price, at as since from {{ source('shop', 'events') }}"

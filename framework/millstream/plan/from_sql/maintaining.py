@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref
-from millstream.materialization import Table
+from millstream.materialization import Table, View
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.maintained import stored_as_table
 from millstream.plan.from_sql.values import BuiltModel, Surroundings
@@ -55,6 +55,12 @@ def _are_seeds(relations: Sequence[str]) -> bool:
 
 OR_IN_FULL = "; or set config(refresh='full'): each change computes all rows, and stores the differences"
 """What also helps a table over tables whose changed rows have no key of their own."""
+
+
+AS_TABLE = (
+    "make this view a table, config(materialized='table', unique_key=…) with the columns that identify its "
+    "rows, or a CTE of the table that reads it"
+)
 
 
 def changing_call(spec: ModelSpec) -> str | None:
@@ -108,10 +114,16 @@ def _changes_by_itself(spec: ModelSpec, called: str) -> str:
 
 def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
-    read = inputs_of(spec)
-    return (
-        isinstance(spec.materialization, Table) and not _are_seeds(read) and all(map(around.can_rest, read))
-    )
+    return isinstance(spec.materialization, Table) and _are_tables(inputs_of(spec), around)
+
+
+def is_view_over_tables(spec: ModelSpec, around: Surroundings) -> bool:
+    """Return whether a model is a view that would be kept equal to its SQL if it were a table."""
+    return isinstance(spec.materialization, View) and _are_tables(spec.reads, around)
+
+
+def _are_tables(read: Sequence[str], around: Surroundings) -> bool:
+    return not _are_seeds(read) and all(map(around.can_rest, read))
 
 
 def inputs_as_tables(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> str:
@@ -187,8 +199,7 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
             weights = whole and spec.materialization.refresh != "keys"
             maintenance = derive(spec.query, keys, relations, weights=weights)
         except NotDerivedError as error:
-            message = f"it is unknown which rows of '{spec.name}' a change touches: {error.why}"
-            problems.append(PlanProblem(spec.id, "MS543", message, _FULL, *_span(spec, error)))
+            problems.append(_not_derived(spec, error))
     node = Maintained(
         table=spec.id,
         reads=tuple(read for each in nodes.values() for read in _reads(each)),
@@ -201,6 +212,22 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
     )
     known.of(node)
     return BuiltModel(node, problems)
+
+
+def _not_derived(spec: ModelSpec, error: NotDerivedError) -> PlanProblem:
+    """Return the error of SQL whose touched rows are unknown; an order or a limit is the cause."""
+    why, remedy, (start, stop) = error.why, _FULL, _span(spec, error)
+    sorts, limits = ([f for f in spec.query.forms if f.kind == kind] for kind in ("sort", "limit"))
+    if sorts or limits:
+        start, stop = ((sorts or limits)[0].start, (sorts or limits)[0].stop)
+        why = "ORDER is not analyzed" if sorts else "LIMIT is not analyzed"
+    if sorts and not limits:
+        remedy = f"remove it: a table has no order; or {_FULL}"
+    elif limits and not sorts:
+        why += ", and without ORDER BY it takes any rows"
+        remedy = f"add ORDER BY with a key, so that it takes the same rows each time, and {_FULL}"
+    message = f"it is unknown which rows of '{spec.name}' a change touches: {why}"
+    return PlanProblem(spec.id, "MS543", message, remedy, start, stop)
 
 
 def _span(spec: ModelSpec, error: NotDerivedError) -> tuple[int, int]:

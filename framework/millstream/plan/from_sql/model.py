@@ -13,12 +13,14 @@ from millstream.plan.from_sql.event_times import check_event_times
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.maintaining import (
+    AS_TABLE,
     OR_IN_FULL,
     build_maintained,
     can_be_maintained,
     changing_call,
     changing_rows,
     inputs_as_tables,
+    is_view_over_tables,
     misplaced_option,
     needs_rows_at_rest,
 )
@@ -272,6 +274,9 @@ class ModelBuilder:
         ]
         if error.code == "MS528" and any(joins):
             return [*filter(None, joins)][-1]
+        together = any(form.kind in {"grouping", "distinct"} for form in self.spec.query.forms)
+        if error.code in {"MS510", "MS511"} and together and is_view_over_tables(self.spec, self.around):
+            return AS_TABLE
         if isinstance(error, KeyLostError) and can_be_maintained(self.spec, self.around):
             return error.remedy + OR_IN_FULL
         return error.remedy

@@ -220,7 +220,8 @@ _KNOWN = (
         "MS868",
         re.compile(_RAISED),
         lambda match: _first(match).replace("]", ":", 1),
-        "use a function that returns NULL instead, such as try_cast or try_divide, or filter out such rows",
+        "use a function that returns NULL instead, such as try_cast or try_divide, or filter out such rows; "
+        "a text next to another type in a comparison or UNION is cast to it: cast the other side to string",
     ),
 )
 

@@ -366,7 +366,7 @@ INVALID = {
     "select cast(item as int) as x from models.orders": ("MS407", None),
     "select item > 1 as x from models.orders": ("MS407", None),
     "select coalesce(id, item) as x from models.orders": ("MS407", "coalesce"),
-    "select sum(item) as x from models.orders": ("MS407", "sum"),
+    "select sum(item) as x from models.orders": ("MS407", "item"),
     "select customer, count(*) from models.orders group by 7": ("MS402", "7"),
     "select id from models.orders order by 7": ("MS402", "7"),
     "select id frm models.orders": ("MS401", None),
