@@ -117,9 +117,8 @@ def sql_name(relation: str) -> str:
 
 
 def tested_relation(node: ManifestNode) -> str:
-    """Return the tested relation; a `relationships` test also depends on the relation in `to`."""
-    to = (node.meta.get("arguments") or {}).get("to")
-    return next((id_ for id_ in node.depends_on if id_ != to), node.depends_on[0])
+    """Return the tested relation; a test may depend on others, too."""
+    return str(node.meta["relation"])
 
 
 def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], severity: Severity) -> TotalTest:

@@ -107,13 +107,8 @@ def _folders_of(path: str) -> tuple[str, ...]:
     return PurePosixPath(path).parts[1:-1]
 
 
-def test_nodes(project: Project) -> Iterable[ManifestNode]:
-    """Yield a node for every data test of a column or relation."""
-    return (node for node, _ in located_tests(project))
-
-
 def located_tests(project: Project) -> Iterable[tuple[ManifestNode, Location]]:
-    """Yield the same nodes, each with where YAML names the test."""
+    """Yield a node for every data test of a column or relation, with where YAML names the test."""
     for topic in project.sources.values():
         yield from _tests(project, f"source.{topic.id}", topic.columns, topic.tests)
     for properties in project.properties.values():
@@ -126,11 +121,17 @@ def located_tests(project: Project) -> Iterable[tuple[ManifestNode, Location]]:
 def labelled(
     relation: str, columns: Iterable[Column], tests: Iterable[DataTest]
 ) -> Iterable[tuple[str, str, DataTest]]:
-    """Yield the tests of a relation and of its columns, each with its name and column."""
+    """Yield the tests of a relation and of its columns, each with its name and column.
+
+    A test has the name that YAML gives it, or one after what it tests.
+    """
     name = relation.partition(".")[2].replace(".", "_")
     found = [("", test) for test in tests] + [(c.name, test) for c in columns for test in c.tests]
     seen: dict[str, int] = {}
     for column, test in found:
+        if given := test.arguments.get("name"):
+            yield str(given), column, test
+            continue
         label = "_".join(part for part in (test.name, name, column) if part)
         seen[label] = seen.get(label, 0) + 1
         yield label if seen[label] == 1 else f"{label}_{seen[label]}", column, test
@@ -151,16 +152,23 @@ def _tests(
             name=label,
             path=test.location.path,
             fqn=(project.settings.name, *_folders_of(test.location.path), label),
+            tags=_listed(arguments.get("tags")),
             config={"severity": test.severity},
             depends_on=tuple(sorted(set(depends))),
+            description=str(arguments.get("description") or ""),
             test=test.name,
             meta={
+                "relation": relation,
                 **({"column": column} if column else {}),
                 "arguments": arguments,
                 "line": test.location.line,
             },
         )
         yield node, test.location
+
+
+def _listed(tags: object) -> tuple[str, ...]:
+    return tuple(map(str, tags)) if isinstance(tags, list | tuple) else (str(tags),) if tags else ()
 
 
 def other_nodes(project: Project) -> Iterable[ManifestNode]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from millstream import __version__
-from millstream.compile.assemble import manifest_function, other_nodes, seed_node, source_node, test_nodes
+from millstream.compile.assemble import manifest_function, other_nodes, seed_node, source_node
 from millstream.compile.cache import Cache, Memo
 from millstream.compile.changes import problems_of_changes
 from millstream.compile.checks import unstored_tests
@@ -180,7 +180,7 @@ def _manifest(models: Models, order: list[str], tests: list[ManifestNode]) -> Ma
     ]
     analyzed = {model.id: model.node for model in models.models.values()}
     found += [node for id_ in order if (node := analyzed.get(id_))]
-    found = [*inherit_descriptions(found), *test_nodes(project), *other_nodes(project), *tests]
+    found = [*inherit_descriptions(found), *other_nodes(project), *tests]
     return Manifest(
         schema_version=SCHEMA_VERSION,
         millstream_version=__version__,

@@ -130,7 +130,9 @@ class Planning:
         return version_stream(self.catalog.topics.get(relation))
 
     def _given(self, relation: str, at_rest: bool) -> Node:
-        return self._seen(relation, Traits("static") if at_rest else self._traits_of(relation))
+        if not at_rest or relation in self.catalog.seeds:
+            return self._seen(relation, self._traits_of(relation))
+        return self._seen(relation, Traits("static", looks_up=relation))
 
     def _relayed(self, relation: str) -> Node | None:
         columns = self._columns(relation)
@@ -154,6 +156,7 @@ class Planning:
             below=traits.below,
             spacings=tuple((each.column, each.gap, each.window) for each in traits.spacings),
             changes_by_itself=traits.changes_by_itself,
+            looks_up=traits.looks_up,
             label=relation.rpartition(".")[2],
         )
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
+from typing import Any
 
 from msgspec.structs import replace
 
 from millstream.compile.assemble import located_tests
 from millstream.compile.models import Models
+from millstream.data_tests import tested_relation
 from millstream.errors import Diagnostic, did_you_mean
 from millstream.manifest import ManifestNode
-from millstream.project.data_tests import KINDS
+from millstream.project.data_tests import KINDS, unknown_test
+from millstream.project.references import relation_call
 from millstream.project.values import SqlFile
 from millstream.text import Location
 
@@ -19,7 +22,7 @@ _UNIMPORTANT = frozenset(("MS408", "MS409"))
 
 
 def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dict[str, str]]:
-    """Return the tests that are files, the errors, and the SQL of tests in files and macros."""
+    """Return all data tests, the errors, and the SQL of tests in files and macros."""
     nodes: list[ManifestNode] = []
     diagnostics: list[Diagnostic] = []
     sql: dict[str, str] = {}
@@ -28,15 +31,23 @@ def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dic
         nodes.append(node)
         diagnostics += found
         sql[node.id] = text
+    names = {node.id for node in nodes}
     for node, location in located_tests(models.project):
+        if node.id in names:
+            message = f"there is another data test named '{node.name}'"
+            diagnostics.append(Diagnostic("MS109", message, location, "give one of them another name"))
+        names.add(node.id)
         if node.test in KINDS:
-            continue
-        if problem := _unknown(models, node, location):
+            nodes.append(node)
+        elif problem := _unknown(models, node, location):
             diagnostics.append(problem)
-            continue
-        rendered = models.renderer.render(_call(node), {})
-        diagnostics += [_in_yaml(each, location) for each in rendered.diagnostics]
-        sql[node.id] = rendered.sql
+        else:
+            rendered = models.renderer.render(_call(node), {})
+            diagnostics += [_in_yaml(each, location) for each in rendered.diagnostics]
+            sql[node.id] = rendered.sql
+            # It runs when all that its macro reads is built.
+            read = {*node.depends_on, *(each.id for each in rendered.references)}
+            nodes.append(replace(node, depends_on=tuple(sorted(read))))
     return nodes, diagnostics, sql
 
 
@@ -45,9 +56,11 @@ def _unknown(models: Models, node: ManifestNode, location: Location) -> Diagnost
     macros = models.renderer.library.macros
     if node.test in macros:
         return None
+    if close := did_you_mean(str(node.test), KINDS):
+        return Diagnostic("MS107", unknown_test(str(node.test)), location, close)
     arguments = "model, column_name" if "column" in node.meta else "model"
     add = f"add it to macros/: {{% macro {node.test}({arguments}) %}} … {{% endmacro %}}"
-    remedy = did_you_mean(node.test, [*KINDS, *macros], add)
+    remedy = did_you_mean(node.test, macros, add)
     return Diagnostic("MS202", f"'{node.test}' is undefined: no macro has this name", location, remedy)
 
 
@@ -64,15 +77,31 @@ def _in_yaml(problem: Diagnostic, location: Location) -> Diagnostic:
 
 def _call(node: ManifestNode) -> SqlFile:
     """Return the call of a test's macro, with the relation, the column and the arguments."""
-    relation = _reference(next(id_ for id_ in node.depends_on))
     given = {**node.meta["arguments"]}
+    relation = _reference(tested_relation(node))
+    if where := given.get("where"):
+        relation = f"'(select * from ' ~ {relation} ~ {f' where {where})'!r}"  # noqa: S608 - of the project
     given |= {"column_name": node.meta["column"]} if "column" in node.meta else {}
-    arguments = "".join(f", {name}={value!r}" for name, value in given.items() if name not in _ABOUT)
+    arguments = "".join(f", {name}={_written(value)}" for name, value in given.items() if name not in _ABOUT)
     content = f"{{{{ {node.test}(model={relation}{arguments}) }}}}"
     return SqlFile(node.name, node.path, content, "")
 
 
 _ABOUT = frozenset(("name", "description", "tags", "where"))
+"""Arguments that say something about the test; its macro does not get them."""
+
+
+def _written(value: Any) -> str:
+    """Return an argument as Jinja; as in dbt, a text that is a call of `ref()` gives a relation."""
+    match value:
+        case str():
+            return relation_call(value) or repr(value)
+        case dict():
+            return f"{{{', '.join(f'{key!r}: {_written(each)}' for key, each in value.items())}}}"
+        case list():
+            return f"[{', '.join(map(_written, value))}]"
+        case _:
+            return repr(value)
 
 
 def _reference(id_: str) -> str:

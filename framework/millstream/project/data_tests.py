@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,7 +11,7 @@ from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import did_you_mean
-from millstream.project.references import IDENTIFIER, reference
+from millstream.project.references import IDENTIFIER, reference, relation_call
 from millstream.project.schema import Reader, Shape, keys_of
 from millstream.project.shapes import Description, Duration, Names, about
 from millstream.project.values import DataTest, Severity
@@ -25,6 +26,7 @@ Tolerated = Annotated[
         title="a number of rows, such as 10, or a share of them, such as 0.5%",
     ),
 ]
+_NAME = re.compile(r"[\w.-]+\Z")
 Where = Literal["column", "relation", "both"]
 
 
@@ -159,6 +161,7 @@ def _data_test(reader: Reader, key: Node, value: Node | None, *, column: bool) -
     shape = reader.read(node, kind.arguments) if node else None
     if node is None or shape is None:
         return None
+    _check_name(reader, node)
     if name == "relationships" and len(reader.diagnostics) == before:
         _check_relation(reader, node)
     if isinstance(shape, RowCountArguments) and not {"min", "max", "equals"} & shape.locations.keys():
@@ -197,12 +200,13 @@ def _flat(value: Node) -> list[tuple[Node, Node]]:
 
 
 def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
-    """Read a test that is a macro of the project; a name close to a built-in one is a typo."""
+    """Read a test that is a macro of the project; whether there is one is known when all files are read."""
     name = str(key.value)
-    close = did_you_mean(name, KINDS)
+    of_macro = value is None or isinstance(value, MappingNode)
+    close = "" if of_macro else did_you_mean(name, KINDS)
     if close or not IDENTIFIER.match(name):
-        message = f"unknown data test '{name}'"
-        reader.report(key, "MS107", message, close or f"use one of {', '.join(KINDS)}, or a macro")
+        remedy = close or did_you_mean(name, KINDS, f"use one of {', '.join(KINDS)}, or a macro")
+        reader.report(key, "MS107", unknown_test(name), remedy)
         return None
     if value is None:
         return DataTest(name, reader.locate(key))
@@ -211,13 +215,38 @@ def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | Non
         reader.report(value, "MS107", message, f"write {name}: {{argument: value}}")
         return None
     pairs = _flat(value)
-    given = {str(argument.value): reader.rendered(node, plain(node)) for argument, node in pairs}
+    given = {str(argument.value): _argument(reader, node, plain(node)) for argument, node in pairs}
+    _check_name(reader, value)
     severity: Severity = "error"
     for argument, node in pairs:
         if str(argument.value) == "severity":
             severity = reader.value(node, Severity, "severity") or "error"
     given.pop("severity", None)
     return DataTest(name, reader.locate(key), given, severity)
+
+
+def unknown_test(name: str) -> str:
+    return f"unknown data test '{name}'"
+
+
+def _argument(reader: Reader, node: Node, value: Any) -> Any:
+    """Return an argument of a macro; what names a relation is resolved when the macro is called."""
+    match value:
+        case str() if call := relation_call(value):
+            return call
+        case dict():
+            return {key: _argument(reader, node, each) for key, each in value.items()}
+        case list():
+            return [_argument(reader, node, each) for each in value]
+        case _:
+            return reader.rendered(node, value)
+
+
+def _check_name(reader: Reader, node: Node) -> None:
+    name = {str(key.value): value for key, value in _flat(node)}.get("name")
+    if isinstance(name, ScalarNode) and not _NAME.match(name.value):
+        message = f"'{name.value}' can't be the name of a data test"
+        reader.report(name, "MS110", message, "use letters, digits, '_', '-' and '.'")
 
 
 def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node) -> None:

@@ -12,7 +12,14 @@ RESERVED = frozenset(("models", "seeds", "sources", "this", "millstream"))
 _NAME = r"""['"]\s*([A-Za-z_]\w*)\s*['"]"""
 _REF = re.compile(rf"ref\(\s*{_NAME}\s*\)\Z")
 _SOURCE = re.compile(rf"source\(\s*{_NAME}\s*,\s*{_NAME}\s*\)\Z")
+_CALL = re.compile(r"\s*(?:\{\{)?\s*((?:ref|source)\([^(){}]*\))\s*(?:\}\})?\s*\Z")
 _ID = re.compile(r"(?:(?:model|seed)\.[A-Za-z_]\w*|source\.[A-Za-z_]\w*\.[A-Za-z_]\w*)\Z")
+
+
+def relation_call(text: str) -> str | None:
+    """Return the call of `ref('x')` or `source('s', 't')` that a text is, with or without braces."""
+    found = _CALL.match(text)
+    return found[1] if found else None
 
 
 def reference(text: str) -> str | None:

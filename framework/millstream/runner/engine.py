@@ -51,7 +51,7 @@ from millstream.runner.checkpoints.transactions import Transactions, Transaction
 from millstream.runner.fitting import fitted
 from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries.deliveries import Stores
-from millstream.runner.queries.failing_line import at_line
+from millstream.runner.queries.failing_line import at_line, at_test
 from millstream.runner.queries.failures import problem_of
 from millstream.runner.queries.positions import without_earlier
 from millstream.runner.queries.reads import Ranges
@@ -277,6 +277,8 @@ class Engine(Struct, frozen=True, eq=False):
         if found.code == "MS868":
             models = (self.job.project.models.get(each.partition(".")[2]) for each in query.models)
             found = at_line(found, str(error), [each for each in models if each is not None])
+        if found.code == "MS863":
+            found = at_test(found, self.job.project)
         return replace(found, message=mask(found.message, secrets_in(target.settings)))
 
 

@@ -75,8 +75,7 @@ def missing_table(name: str, known: Mapping[str, Known]) -> Diagnostic:
         remedy = f"did you mean '{short.name}'?" if short else did_you_mean(name, tables, listed)
         return Diagnostic("MS842", f"there is no table '{name}'", None, remedy)
     if found.kind == "reference":
-        remedy = "first build a model that looks it up: `millstream build`"
-        return Diagnostic("MS843", f"'{found.name}' has not been built", None, remedy)
+        return _unstored_reference(found)
     if found.at_rest:
         remedy = f"build it first: `millstream build --select +{found.name}`"
         return Diagnostic("MS843", f"the table '{found.name}' has not been built", None, remedy)
@@ -88,3 +87,15 @@ def missing_table(name: str, known: Mapping[str, Known]) -> Diagnostic:
     if found.stored is None:
         remedy += ", or set table: true in YAML"
     return Diagnostic("MS844", f"'{found.name}' is a Kafka topic, not a table", None, remedy)
+
+
+def _unstored_reference(found: Known) -> Diagnostic:
+    """Return why a reference topic is not a table; a join as of the time of a stream makes none of it."""
+    message = f"'{found.name}' has not been built: no model that was built looks it up"
+    if found.options.get("versions"):
+        message += "; a stream that joins it FOR SYSTEM_TIME AS OF keeps the versions in its state"
+    remedy = (
+        f"build a model that looks it up, such as a table over it: `millstream build`; or see its records: "
+        f"`millstream consume {found.name}`"
+    )
+    return Diagnostic("MS843", message, None, remedy)

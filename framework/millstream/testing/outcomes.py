@@ -90,7 +90,10 @@ def unit_outcome(verdict: Verdict) -> TestOutcome:
 
 def data_outcome(session: TestSession, node: ManifestNode, *, strict: bool = False) -> TestOutcome:
     """Run a data test; if strict, its relations must have been built."""
-    found = session.data_tests.run(node)
+    try:
+        found = session.data_tests.run(node)
+    except MillstreamError as error:
+        raise MillstreamError(*(_at_test(session, node, each) for each in error.diagnostics)) from None
     if isinstance(found, NotBuilt):
         message = f"'{found.name}' has not been built"
         if not strict:
@@ -98,6 +101,14 @@ def data_outcome(session: TestSession, node: ManifestNode, *, strict: bool = Fal
         location = location_of(session, node)
         raise MillstreamError(Diagnostic("MS661", message, location, "run `millstream build`"))
     return TestOutcome() if is_tolerated(node, found) else _failed(session, node, found)
+
+
+def _at_test(session: TestSession, node: ManifestNode, problem: Diagnostic) -> Diagnostic:
+    """Return an error with the place of the test, unless it has one."""
+    if problem.location is not None or problem.code != "MS661":
+        return problem
+    location = location_of(session, node)
+    return replace(problem, location=location, line=session.files.file(location.path)[0].line(location.line))
 
 
 def _failed(session: TestSession, node: ManifestNode, found: DataTestResult) -> TestOutcome:

@@ -203,7 +203,7 @@ def test_mistakes_of_the_project_come_first(shop, running, run):
 
 
 @pytest.mark.parametrize(
-    "option", ["--yes", "--accept-forward", "--accept=mixed:totals", "--accept-differences", "--no-tests"]
+    "option", ["--accept-forward", "--accept=mixed:totals", "--accept-differences", "--no-tests"]
 )
 def test_a_way_back_has_no_options(shop, run, option):
     found = run("apply", "--rollback", option)

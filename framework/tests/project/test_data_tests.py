@@ -81,7 +81,6 @@ def test_severity_stands_in_either_of_dbt_s_places(tests):
 @pytest.mark.parametrize(
     ("tests", "code", "mark", "remedy"),
     [
-        ("[not_nul]", "MS107", "not_nul", "did you mean 'not_null'?"),
         ("[not null]", "MS107", "not null", "did you mean 'not_null'?"),
         ("[accepted_values]", "MS108", "accepted_values", "add `values: …`"),
         ("[accepted_values: {values: [a], valus: b}]", "MS106", "valus", "did you mean 'values'?"),

@@ -26,6 +26,8 @@ TESTS = """
           - row_count: {min: 3}
           - freshness: {within: 1 day, column: at}
           - longer_than: {length: 1}
+          - no_more_users_than: {other: ref('counts'), name: fewer_users, where: id > 1}
+          - no_more_users_than: {other: "{{ ref('kinds') }}", name: more_users_than_kinds}
       - name: counts
         columns: [{name: n, tests: [{expression: n < 2}]}]
       - name: seen
@@ -40,6 +42,14 @@ def found(shop, first_spark):
     shop.write("macros/longer_than.sql", """
         {% macro longer_than(model, length) %}select user from {{ model }} where length(user) <= {{ length }}{% endmacro %}
     """)  # fmt: skip
+    shop.write(
+        "macros/no_more_users_than.sql",
+        """
+        {% macro no_more_users_than(model, other) %}
+        select 1 from (select count(*) as n from {{ model }}), (select count(*) as m from {{ other }}) where n > m
+        {% endmacro %}
+        """,
+    )
     shop.write("tests/no_users.sql", "select * from {{ ref('counts') }} where user = 'b'")
     shop.write("seeds/kinds.csv", "kind,name\na,one\n")
     shop.model(
@@ -78,6 +88,8 @@ def test_what_is_wrong_with_what_is_stored(found):
         "row_count_newest": 1,
         "freshness_newest": 1,
         "longer_than_newest": 2,
+        "fewer_users": 0,
+        "more_users_than_kinds": 1,
         "expression_counts_n": 1,
         "unique_seen_id": 1,
         "no_users": 1,

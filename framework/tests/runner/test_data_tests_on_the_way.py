@@ -107,7 +107,7 @@ def test_what_fails_several_tests_is_one_dead_letter(shop, first_spark):
 
 @pytest.mark.parametrize("config", [SINK, TABLE], ids=["sink", "table"])
 def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, first_spark, config):
-    severities_of(shop, strict="error")
+    severities_of(shop, strict="error, name: small_values")
     shop.model("strict", config + f"select id, value {EVENTS}")
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.send(event(1))
@@ -117,10 +117,12 @@ def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, fi
     assert statuses(results) == {"plain": "success", "strict": "error"}
     found = [*problems(told), *(each.problem for each in told if isinstance(each, LeftOut))]
     assert [each.code for each in found] == ["MS863"]
-    assert "model strict, test expression_strict" in found[0].message
+    assert "model strict, test small_values" in found[0].message
+    assert str(found[0].location).startswith("models/tests.yml:3:")
+    assert "name: small_values" in found[0].line
     assert ids(rows_of(shop, "strict")) == [1]
     assert sorted({each["id"] for each in shop.values("plain")}) == [1, 2]
-    severities_of(shop, strict="drop")
+    severities_of(shop, strict="drop, name: small_values")
     shop.send(event(3))
     assert not built(shop.root, first_spark)[0].failed
     assert ids(rows_of(shop, "strict")) == [1, 3]

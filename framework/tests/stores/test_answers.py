@@ -6,6 +6,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 
 from millstream.errors import MillstreamError
 from millstream.stores.query import answer
@@ -102,7 +103,20 @@ def test_what_is_no_table_or_none_yet(rest, name, code, message, remedy):
 def test_a_reference_topic_that_is_not_built(rest, tmp_path):
     project = rest()
     shutil.rmtree(tmp_path / ".millstream/local/tables/_sources")
-    assert refused("select * from shop.products", project).code == "MS843"
+    found = refused("select * from shop.products", project)
+    assert found.code == "MS843"
+    assert found.message == "'shop.products' has not been built: no model that was built looks it up"
+    assert "`millstream consume shop.products`" in found.help
+
+
+def test_a_reference_topic_whose_versions_only_a_stream_joins(rest, tmp_path):
+    project = rest()
+    shutil.rmtree(tmp_path / ".millstream/local/tables/_sources")
+    known = project.known["shop.products"]
+    versioned = replace(known, options={**known.options, "versions": "30 days"})
+    project = replace(project, known={**project.known, "shop.products": versioned})
+    found = refused("select * from shop.products", project)
+    assert "a stream that joins it FOR SYSTEM_TIME AS OF keeps the versions in its state" in found.message
 
 
 @pytest.mark.parametrize(

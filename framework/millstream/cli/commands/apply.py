@@ -78,10 +78,8 @@ def command(
     If the project is running on this machine, it keeps running: rebuilt queries catch up alongside the
     running ones, and take over between two batches.
     """
-    if rollback and (
-        yes or changes != Changes(wait=changes.wait) or accept_differences or tests != TestChoice()
-    ):
-        raise click.UsageError("--rollback takes no other option of apply")
+    if rollback and (changes != Changes(wait=changes.wait) or accept_differences or tests != TestChoice()):
+        raise click.UsageError("--rollback takes no other option of apply than --yes and --wait")
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not tests.no_tests)
     run = _run_of(root, job)

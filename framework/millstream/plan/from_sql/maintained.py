@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from millstream.plan.from_sql.keys import written_keys
 from millstream.plan.nodes import Given, Node, TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits
 
 
-def join_of_tables(left: Node, traits: Traits, right: Node, *, rest: bool) -> tuple[str, str] | None:
+def join_of_tables(left: Node, traits: Traits, right: Traits, *, rest: bool) -> tuple[str, str] | None:
     """Return the error of a join of a table's changes with another table, and the remedy; None if valid.
 
     Each change of the left table looks up the newest row of the right one. A change of the right one alone
@@ -18,11 +16,10 @@ def join_of_tables(left: Node, traits: Traits, right: Node, *, rest: bool) -> tu
     """
     if "table changes" not in traits.below:
         return None
-    others = _changing((right,))
-    if not others:
+    if not right.looks_up:
         return None
-    name = others[0].rpartition(".")[2]
-    ours = next(iter(_changing((left,), changes=True)), "").rpartition(".")[2]
+    name = right.looks_up.rpartition(".")[2]
+    ours = _changing_table(left).rpartition(".")[2]
     message = f"a change of only '{name}' would not reach this join of tables"
     of = f" that '{ours}' is built from" if ours else ""
     if rest:
@@ -35,15 +32,11 @@ def stored_as_table(keys: tuple[str, ...], more: str = "") -> str:
     return f"config(materialized='table', unique_key={written_keys(keys)}{more and f', {more}'})"
 
 
-def _changing(nodes: Iterable[Node], *, changes: bool = False) -> list[str]:
-    """Return the tables that are read at rest, or with `changes`, as streams of changes."""
-    return [
-        node.relation
-        for node in in_order(nodes)
-        if (isinstance(node, TableScan) and node.changes == changes)
-        or (
-            isinstance(node, Given)
-            and (node.mode != "static") == changes
-            and not node.relation.startswith("seed.")
-        )
-    ]
+def _changing_table(node: Node) -> str:
+    """Return the first table that a node reads as a stream of changes; empty if there is none."""
+    for each in in_order((node,)):
+        if isinstance(each, TableScan) and each.changes:
+            return each.relation
+        if isinstance(each, Given) and each.mode != "static":
+            return each.relation
+    return ""

@@ -68,14 +68,22 @@ def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> Bu
     found = None
     if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
         found = _streamed(spec, around, known)
-        changing = changing_call(spec) is not None and can_be_maintained(spec, around)
-        if not changing and not needs_rows_at_rest(spec, found.problems):
+        if not _at_rest(spec, around, known, found) and not needs_rows_at_rest(spec, found.problems):
             return found if found.problems else _kept_equal(spec, around, known, found)
     if can_be_maintained(spec, around):
         return build_maintained(spec, around, known)
     found = found or _streamed(spec, around, known)
     remedy = inputs_as_tables(spec, around, known)
     return replace(found, problems=[replace(found.problems[0], remedy=remedy)]) if remedy else found
+
+
+def _at_rest(spec: ModelSpec, around: Surroundings, known: KnownTraits, found: BuiltModel) -> bool:
+    """Return whether a table over tables can't follow their changes row by row.
+
+    If a seed comes first in FROM, the tables joined to it are only looked up: nothing would arrive.
+    """
+    static = not found.problems and known.of(found.root).mode == "static"
+    return (static or changing_call(spec) is not None) and can_be_maintained(spec, around)
 
 
 def _kept_equal(spec: ModelSpec, around: Surroundings, known: KnownTraits, found: BuiltModel) -> BuiltModel:
@@ -139,7 +147,7 @@ class ModelBuilder:
         stored = self.spec.materialization
         static = stored.stored_as and self.traits.of(root).mode == "static"
         if static and not can_be_maintained(self.spec, self.around):
-            message, remedy = self._at_rest(stored)
+            message, remedy = self._at_rest(stored, root)
             self.problem("MS694", message, remedy, option="materialized")
 
     def _check_headers(self, root: Node) -> None:
@@ -158,18 +166,21 @@ class ModelBuilder:
         )
         self.problem("MS557", message, remedy, option="headers")
 
-    def _at_rest(self, stored: Materialization) -> tuple[str, str]:
+    def _at_rest(self, stored: Materialization, root: Node) -> tuple[str, str]:
         """Return why no query of a model would run, and what to do about it."""
         name, read = self.spec.name, self.spec.reads
         names = ", ".join(f"'{each.rpartition('.')[2]}'" for each in read)
-        remedy = "set materialized='view': models that read it compute its rows"
-        changes = any(not each.startswith("seed.") for each in read) and all(map(self.around.can_rest, read))
-        if changes and not isinstance(stored, Table):
+        views = [f"'{each.rpartition('.')[2]}'" for each in read if self.around.inlined(each)]
+        if table := self.traits.of(root).looks_up.rpartition(".")[2]:
+            whole = "make it a table with config(materialized='table', unique_key='…')"
+            if isinstance(stored, Table):
+                message = f"'{name}' only looks up '{table}', so nothing arrives that it could store"
+                return message, f"write the SQL of {' and '.join(views)} as a CTE of this model"
             message = f"'{name}' reads only rows at rest ({names}), so nothing arrives that it could send"
-            table = "make it a table with config(materialized='table', unique_key='…')"
-            return message, f"{table}, and send its rows with a sink that selects from it"
+            return message, f"{whole}, and send its rows with a sink that selects from it"
         what = f"only rows that never change ({names})" if read else "no topic and no table"
-        return f"'{name}' reads {what}, so there is nothing to store as it arrives", remedy
+        message = f"'{name}' reads {what}, so there is nothing to store as it arrives"
+        return message, "set materialized='view': models that read it compute its rows"
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored."""

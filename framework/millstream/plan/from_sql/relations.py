@@ -20,6 +20,7 @@ from millstream.plan.from_sql.equalities import (
     suggested_equality,
 )
 from millstream.plan.from_sql.maintained import join_of_tables
+from millstream.plan.from_sql.maintaining import can_be_maintained
 from millstream.plan.from_sql.scope import Scope, added_name, identity_items, unused
 from millstream.plan.from_sql.values import Span, VersionStream
 from millstream.plan.join_times import Side, dropped_sides, is_window, with_hidden_bounds
@@ -78,9 +79,24 @@ class Relations:
                 if each.input.function in self.builder.around.keyed:
                     self._check_keyed(query, each, each.input.function)
                 continue
-            added = self._input(each, at_rest=streams or node is not None)
+            at_rest = streams or (node is not None and not self._brings_rows(node, each))
+            added = self._input(each, at_rest=at_rest)
             node = self._join(node, added, each, query) if node else self._first(added, each)
         return self._or_one_row(node)
+
+    def _brings_rows(self, before: Node, each: From) -> bool:
+        """Return whether rows arrive from a relation, because only seeds come before it in FROM.
+
+        A table over tables does without: it is kept equal to its SQL. A view stays at rest for its readers.
+        """
+        spec = self.builder.spec
+        return (
+            bool(spec.materialization.stored_as)
+            and (each.join or "cross") in _MIRRORED
+            and self.builder.mode(before) == "static"
+            and not self.builder.traits.of(before).looks_up
+            and not can_be_maintained(spec, self.builder.around)
+        )
 
     def _check_keyed(self, query: Select, each: From, function: str) -> None:
         """Reject columns of the input of a function with state, whose rows are not the input rows."""
@@ -188,7 +204,7 @@ class Relations:
 
     def _join_of_tables(self, stream: Node, table: Node) -> tuple[str, str] | None:
         rest = all(map(self.builder.around.can_rest, self.builder.spec.reads))
-        return join_of_tables(stream, self.builder.traits.of(stream), table, rest=rest)
+        return join_of_tables(stream, *map(self.builder.traits.of, (stream, table)), rest=rest)
 
     def _as_of(
         self, events: Node, versions: VersionStream, each: From, query: Select, kind: JoinKind

@@ -39,6 +39,8 @@ class Given(Node, frozen=True, eq=False, kw_only=True):
     """Times with a known minimum distance: column, microseconds, whether it is a window."""
     changes_by_itself: tuple[str, str] | None = None
     """A function that gives other rows each time, and the id of the model that calls it."""
+    looks_up: str = ""
+    """For rows at rest: a table that they are read from."""
 
     @property
     def summary(self) -> str:

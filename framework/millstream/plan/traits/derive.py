@@ -41,7 +41,8 @@ def derived_traits(node: Node, inputs: list[Traits]) -> Traits:
     if node.inputs and (called := changes_by_itself(node, inputs, found.mode)) != found.changes_by_itself:
         found = replace(found, changes_by_itself=called)
     if found.mode == "static":
-        return found
+        table = next((each.looks_up for each in inputs if each.looks_up), found.looks_up)
+        return found if table == found.looks_up else replace(found, looks_up=table)
     own = _own_kind(node, inputs)
     if own is None and all(each.below == found.below for each in inputs):
         return found
@@ -86,6 +87,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
                 node.below,
                 spacings,
                 node.changes_by_itself,
+                node.looks_up,
             )
         case TopicScan():
             return Traits("append")
@@ -93,7 +95,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             return Traits("static")
         case TableScan():
             if not node.changes:
-                return Traits("static")
+                return Traits("static", looks_up=node.relation)
             return Traits("upsert", node.keys, below=("table changes",) if node.stored else ())
         case Decode():
             if not node.unique_by:

@@ -28,6 +28,8 @@ class Traits(Struct, frozen=True):
     changes_by_itself: tuple[str, str] | None = None
     """For rows at rest and changes of a table: a function that gives other rows each time, and the id of the
     model that calls it."""
+    looks_up: str = ""
+    """For rows at rest: a table that they are read from, whose changes change them, if there is one."""
 
 
 class Spacing(Struct, frozen=True):

@@ -1,17 +1,20 @@
-"""Finds the line of a model whose expression failed on a row, from the SQL that Spark quotes."""
+"""Finds where the expression or the data test is written that failed on a row."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from millstream.compile.assemble import labelled
 from millstream.errors import Diagnostic
-from millstream.project.values import SqlFile
+from millstream.project.values import Project, SqlFile
 from millstream.text import Text
 
 _QUOTED = re.compile(r"^== SQL[^\n]*==\n((?:[^\n]*\n *\^+ *(?:\n|$))+)", re.MULTILINE)
+_OF_TEST = re.compile(r"model (\w+), test ")
 _NOISE = re.compile(
     r"--[^\n]*|/\*.*?\*/|[\s()\"`]+|(?<![\w.])[a-z_]\w*\.(?=[a-z_\"`])", re.DOTALL | re.IGNORECASE
 )
@@ -43,6 +46,22 @@ def at_line(problem: Diagnostic, error: str, files: Iterable[SqlFile]) -> Diagno
     text = Text(file.path, file.content)
     location = text.location(start, end)
     return replace(problem, location=location, line=text.line(location.line))
+
+
+def at_test(problem: Diagnostic, project: Project) -> Diagnostic:
+    """Return the error of rows that fail a data test with where YAML names the test."""
+    found = _OF_TEST.search(problem.message)
+    properties = next((each for each in project.properties.values() if found and each.name == found[1]), None)
+    if properties is None:
+        return problem
+    for label, _, test in labelled(f"model.{properties.name}", properties.columns, properties.tests):
+        if re.search(rf"test {re.escape(label)}[:,]", problem.message):
+            path = Path(project.root) / test.location.path
+            text = Text(test.location.path, path.read_text(encoding="utf-8")) if path.is_file() else None
+            return replace(
+                problem, location=test.location, line=text.line(test.location.line) if text else ""
+            )
+    return problem
 
 
 def _places(expression: str, content: str) -> Iterator[tuple[int, int]]:

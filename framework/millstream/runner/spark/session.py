@@ -273,8 +273,10 @@ def start_spark(
     settings |= {"spark.app.name": name, "spark.master": str(target.settings.get("master", "local[*]"))}
     # PySpark would import it only after the JVM has started, which takes as long again.
     threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
-    # Millstream reports the errors of queries itself.
-    logging.getLogger("SQLQueryContextLogger").disabled = True
+    # Millstream reports the errors of queries itself; PySpark would also write them to the terminal, as JSON
+    # with their stack traces (`PySparkException._log_exception`).
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(logger).disabled = True
     logging.getLogger().addFilter(_is_no_lost_command)
     try:
         with log.redirected_stderr(folder), _own_interrupts():
