@@ -4,6 +4,7 @@ import re
 import shutil
 from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import duckdb
 import pytest
@@ -21,13 +22,13 @@ from millstream.review.replay import statistics
 from millstream.review.version import version_of
 
 pytestmark = SPARK_WARNINGS
-SHORT = 6
+SHORT = 30
 EDITS = {
     r"\bsum\(": "max(",
     r"\bmin\(": "max(",
     r"\bcount\(": "max(",
     r"\bleft join\b": "join",
-    r"(?<! )(?<!left )\bjoin\b": "left join",
+    r"(?<!left )(?<!right )(?<!full )\bjoin\b": "left join",
     r"\b1\b": "2",
     r"\b3\b": "2",
     r"<>": "=",
@@ -36,8 +37,8 @@ EDITS = {
     r"\band\b": "or",
     r"\bx\.r\b": "x.v",
     r"\bx\.v\b": "x.r",
-    r"\bx\.(\w+)\b": r"y.\1",
-    r"\by\.(\w+)\b": r"x.\1",
+    r"\bx\.(k|v)\b": r"y.\1",
+    r"\by\.(k|v)\b": r"x.\1",
     r"\bdesc\b": "asc",
     r"\bunion all\b": "union",
     r"\bintersect\b": "except",
@@ -68,15 +69,16 @@ def edits(draw):
 
 
 def rows_of(sequence):
-    """Return the rows of each table over tables after all batches, by DuckDB."""
-    database = in_memory()
+    """Return the rows of each table over tables, by DuckDB."""
+    database, random = in_memory(), Random(len(sequence.made))
     for base in sequence.base:
-        rows = {}
-        for batch in sequence.batches:
-            rows |= {key: row and (key, *row) for key, row in batch.get(base.name, ())}
+        rows = [
+            (key, random.choice([None, *"abc"]), *(random.choice([None, 0, 1, 2, 3]) for _ in "rv"))
+            for key in range(12)
+        ]
         columns = ", ".join(f"{name} {kind}" for name, kind in typed(base))
         database.execute(f"create table {base.name} ({columns})")
-        insert(database, base.name, [row for row in rows.values() if row])
+        insert(database, base.name, rows)
     found = {}
     for made in sequence.made:
         database.execute(translated(f"create table {made.name} as {made.for_duckdb()}"))
@@ -101,14 +103,16 @@ def reported(folder, before, after):
 
 
 def missed(folder, before, after):
-    """Return the models of which changes are not reported; None if nothing could be compared."""
-    changes = reported(folder, before, after)
-    if changes is None:
-        return None
+    """Return the models of which changes are not reported; None if no row differs, or a version is refused."""
     try:
         was, now = rows_of(before), rows_of(after)
     except duckdb.Error:
-        return None  # such as a sum of texts, which Spark casts
+        return None  # such as a column that the edit took from another table
+    if all(bag(was[name]) == bag(now[name]) for name in was):
+        return None
+    changes = reported(folder, before, after)
+    if changes is None:
+        return None
     found = []
     for made in before.made:
         rows, columns = changes.get(made.name, (False, set()))
@@ -118,8 +122,10 @@ def missed(folder, before, after):
     return found
 
 
-def bag(rows, places):
-    return Counter(ordered([tuple(row[place] for place in places) for row in rows]))
+def bag(rows, places=None):
+    return Counter(
+        ordered([row if places is None else tuple(row[place] for place in places) for row in rows])
+    )
 
 
 def check_edits(folders, examples):
@@ -140,7 +146,7 @@ def check_edits(folders, examples):
         assert not found, [made.for_spark() for version in versions for made in version.made]
 
     check()
-    assert sum(compared) >= examples // 3
+    assert sum(compared) >= examples // 5
 
 
 def test_no_changed_value_is_missed(tmp_path_factory):
