@@ -18,7 +18,8 @@ MS406 Wrong number of arguments
     The function takes a different number of arguments.
 MS407 Wrong type
     An operator or function does not accept a value of this type, or the type of a column has more than 20,000
-    fields within fields.
+    fields within fields. A constant text next to a number, a time or a boolean is cast to that type, as in
+    `amount > 'none'`: if the text can't be one, every row that reaches it would fail.
 MS408 Duplicate column
     Two columns of the result have the same name (Spark ignores case).
 MS409 Column without a name
