@@ -76,9 +76,14 @@ def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[
 
 
 def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> list[Diagnostic]:
-    """Warn about defaults for folders without models."""
+    """Warn about defaults for folders without models; `folders` are those of all models."""
+    folders = list(folders)
     known = {parts[: n + 1] for parts in folders for n in range(len(parts))}
-    found = []
+    found: list[Diagnostic] = []
+    if not folders and (first := next(_folders(settings.models, ()), None)):
+        message, location = "the project has no models yet", settings.model_locations.get(".".join(first))
+        hint = f"add one, such as models/{'/'.join(first)}/orders.sql"
+        return [Diagnostic("MS117", message, location, hint, severity="warning")]
     for path in _folders(settings.models, ()):
         if path not in known:
             near = [parts[-1] for parts in known if parts[:-1] == path[:-1]]

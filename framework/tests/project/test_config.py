@@ -209,6 +209,13 @@ def test_defaults_for_a_folder_without_models_are_a_warning():
     ]
 
 
+def test_a_project_without_models_has_one_warning():
+    found = unused_folders(settings({"staging": {"owner": "x"}, "marts": {"owner": "y"}}, staging=2), [])
+    assert [(d.code, d.severity, d.location.line, d.message, d.help) for d in found] == [
+        ("MS117", "warning", 2, "the project has no models yet", "add one, such as models/staging/orders.sql")
+    ]
+
+
 # -- properties
 
 
