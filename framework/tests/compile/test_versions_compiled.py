@@ -161,7 +161,7 @@ def test_what_is_no_time_of_a_version(name, tmp_path):
 EDITS = {
     "a table gets versions": ("", "versions='30 days', ", "rebuild"),
     "versions are kept longer": ("versions='30 days', ", "versions='all', ", "stored"),
-    "versions are kept for a shorter time": ("versions='30 days', ", "versions='1 day', ", "same"),
+    "versions are kept for a shorter time": ("versions='30 days', ", "versions='1 day', ", "stored"),
     "nothing": ("versions='30 days', ", "versions='30 days', ", "same"),
 }
 

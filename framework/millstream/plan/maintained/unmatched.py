@@ -23,60 +23,72 @@ class UnmatchedRows(Struct, frozen=True):
 def unmatched_rows(query: Query, keys: Sequence[str]) -> UnmatchedRows | None:
     """Return rows that would all have the same key; None if there are none, or if it is unknown."""
     split = query.at_rest or query
-    return _in_body(split.body, keys, split.ctes) if keys else None
+    return _Search(split.ctes).in_body(split.body, tuple(keys)) if keys else None
 
 
-def _in_body(body: Body, names: Sequence[str], ctes: Mapping[str, Body]) -> UnmatchedRows | None:
-    match body:
-        case Select():
-            return _in_select(body, names, ctes)
-        case Union(distinct=False, operator="union"):
-            places = {name.lower(): index for index, name in enumerate(names_of(body))}
-            indexes = [places[name.lower()] for name in names if name.lower() in places]
-            sides = (
-                (side, [names_of(side)[index] for index in indexes]) for side in body.sides if names_of(side)
-            )
-            found = (_in_body(side, own, ctes) for side, own in sides if len(own) == len(names))
-            return next((each for each in found if each), None)
-        case _:
+class _Search:
+    """Follows columns into subqueries and CTEs; a CTE that is read many times is looked at once."""
+
+    def __init__(self, ctes: Mapping[str, Body]) -> None:
+        self._ctes = ctes
+        self._results: dict[tuple[int, tuple[str, ...]], UnmatchedRows | None] = {}
+
+    def in_body(self, body: Body, names: tuple[str, ...]) -> UnmatchedRows | None:
+        key = (id(body), names)
+        if key not in self._results:
+            self._results[key] = self._rows(body, names)
+        return self._results[key]
+
+    def _rows(self, body: Body, names: tuple[str, ...]) -> UnmatchedRows | None:
+        match body:
+            case Select():
+                return self._in_select(body, names)
+            case Union(distinct=False, operator="union"):
+                return self._in_union(body, names)
+            case _:
+                return None
+
+    def _in_union(self, body: Union, names: tuple[str, ...]) -> UnmatchedRows | None:
+        places = {name.lower(): index for index, name in enumerate(names_of(body))}
+        indexes = [places[name.lower()] for name in names if name.lower() in places]
+        if len(indexes) < len(names):
             return None
+        sides = ((side, names_of(side)) for side in body.sides)
+        rows = (self.in_body(side, tuple(own[i] for i in indexes)) for side, own in sides if own)
+        return next((each for each in rows if each), None)
 
+    def _in_select(self, query: Select, names: tuple[str, ...]) -> UnmatchedRows | None:
+        if query.keys is not None or query.distinct or query.windows or query.sets:
+            return None
+        items = {item.name.lower(): item.expression for item in query.items}
+        if not all(name.lower() in items for name in names):
+            return None
+        key = [items[name.lower()] for name in names]
+        read = frozenset(ref.relation for each in key for ref in each.refs)
+        if not read or "" in read or any(each.reads for each in key):
+            return None
+        if read <= nullable(query):
+            return None if _read_by_conditions(query, read) else _missing(query, read)
+        return self._below(query, key, read)
 
-def _in_select(query: Select, names: Sequence[str], ctes: Mapping[str, Body]) -> UnmatchedRows | None:
-    if query.keys is not None or query.distinct or query.windows or query.sets:
-        return None
-    items = {item.name.lower(): item.expression for item in query.items}
-    if not all(name.lower() in items for name in names):
-        return None
-    key = [items[name.lower()] for name in names]
-    read = frozenset(ref.relation for each in key for ref in each.refs)
-    if not read or "" in read or any(each.reads for each in key):
-        return None
-    if read <= nullable(query):
-        return None if _read_by_conditions(query, read) else _missing(query, read)
-    return _below(query, key, read, ctes)
+    def _below(self, query: Select, key: Sequence[Expression], read: frozenset[str]) -> UnmatchedRows | None:
+        """Follow the columns of a key into the subquery or CTE that they come from."""
+        relation = next((each for each in query.relations if {each.alias} == read), None)
+        body = None if relation is None else _body(relation, self._ctes)
+        if relation is None or body is None or any(each.column is None for each in key):
+            return None
+        below = dict(zip((name.lower() for name in relation.columns), names_of(body), strict=False))
+        names = tuple(below.get(str(each.column).lower(), "") for each in key)
+        others = [below.get(column.lower(), "") for column in _read_by_conditions(query, read)]
+        if not all((*names, *others)) or any(self.in_body(body, (other,)) for other in others):
+            return None  # a condition may require a match
+        return self.in_body(body, names)
 
 
 def _missing(query: Select, read: frozenset[str]) -> UnmatchedRows | None:
     others = (each.alias for each in query.relations if each.alias not in read and each.join not in HIDDEN)
     present = next((of for of in others if is_possible(query, frozenset((of,)), read)), None)
     return None if present is None else UnmatchedRows(present, min(read))
-
-
-def _below(
-    query: Select, key: Sequence[Expression], read: frozenset[str], ctes: Mapping[str, Body]
-) -> UnmatchedRows | None:
-    """Follow the columns of a key into the subquery or CTE that they come from."""
-    given = next((each for each in query.relations if {each.alias} == read), None)
-    body = None if given is None else _body(given, ctes)
-    if given is None or body is None or any(each.column is None for each in key):
-        return None
-    below = dict(zip((name.lower() for name in given.columns), names_of(body), strict=False))
-    names = [below.get(str(each.column).lower(), "") for each in key]
-    others = [below.get(column.lower(), "") for column in _read_by_conditions(query, read)]
-    if not all((*names, *others)) or any(_in_body(body, [other], ctes) for other in others):
-        return None  # a condition may require a match
-    return _in_body(body, names, ctes)
 
 
 def _body(given: From, ctes: Mapping[str, Body]) -> Body | None:
