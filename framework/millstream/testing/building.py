@@ -70,5 +70,6 @@ def _timed(session: TestSession, node: ManifestNode) -> tuple[TestOutcome, float
 
 def title_of(node: ManifestNode) -> str:
     """Name what a test is of: a relation, or the SQL file of the test."""
-    of_file = node.kind == "test" and not node.test
-    return node.path if of_file else tested_relation(node).partition(".")[2]
+    if node.kind != "test":
+        return node.depends_on[0].partition(".")[2]
+    return tested_relation(node).partition(".")[2] if node.test else node.path
