@@ -104,7 +104,7 @@ def test_what_is_wrong_with_what_is_stored(found):
 def test_what_is_not_built_and_sql_that_fails(shop, first_spark):
     shop.write(
         "models/tests.yml",
-        "models: [{name: newest, tests: [{row_count: {min: 1}}, {expression: cast('x' as int) > 1}]}]",
+        "models: [{name: newest, tests: [{row_count: {min: 1}}, {expression: cast('x' || id as int) > 1}]}]",
     )
     shop.model(
         "newest", "{{ config(materialized='table', unique_key='user') }}\n" + f"select e.user, e.id {EVENTS}"

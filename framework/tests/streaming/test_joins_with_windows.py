@@ -187,3 +187,14 @@ def test_a_remedy_for_a_join_without_bounds_makes_it_compile_without_a_warning(
     assert [(each.code, each.help) for each in before.diagnostics] == [(code, remedy)]
     after = compile_project(project(tmp_path / "after", {"m": WARNED + edited}), use_cache=False)
     assert not after.diagnostics
+
+
+def test_a_topic_with_two_times_has_one_event_time(tmp_path):
+    """A query gives the rows of a topic one watermark after the other, of which Spark takes the last."""
+    joined = f"from {BIDS} as e join {HITS} as h on h.visitor = e.user_id and h.seen = e.at"
+    both = "{{ config(materialized='sink', key='user_id') }}\n" + f"select e.user_id, e.at, h.seen {joined}"
+    again = (
+        f"select b.value, m.at, m.seen from {BIDS} as b join {{{{ ref('m') }}}} as m on m.user_id = b.user_id"
+    )
+    _, problems = attempted(written(tmp_path, {"m": both, "again": again + " and m.seen = b.at"}))
+    assert problems == []

@@ -9,8 +9,9 @@ from millstream.expressions import Expression, Ref, called_function, quoted
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.join_times import is_window
 from millstream.plan.needs import kept_items, of_input
-from millstream.plan.nodes import Dedupe, Filter, Join, Node, Project
+from millstream.plan.nodes import Dedupe, Filter, Join, Node, Project, Watermark
 from millstream.plan.nodes.order import in_order
+from millstream.plan.streaming import STATES
 from millstream.plan.unbounded import StatefulStep
 
 _FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
@@ -57,8 +58,25 @@ def _times(builder: Builder, node: Node) -> Iterator[str]:
     """Yield the columns that Spark takes for event times, among them the windows of rows."""
     known = {name for name, _ in builder.traits.of(node).watermarks}
     for column in node.columns:
-        if column.name in known or (is_window(column.type) and _is_row_window(builder, node, column.name)):
+        if column.name in known:
+            if not _is_replaced(builder, node, column.name):
+                yield column.name
+        elif is_window(column.type) and _is_row_window(builder, node, column.name):
             yield column.name
+
+
+def _is_replaced(builder: Builder, node: Node, name: str) -> bool:
+    """Return whether a later watermark is of another column: Spark takes only that one for the event time."""
+    below = node
+    while not isinstance(below, Watermark):
+        if (origin := below.origin(name)) is None:
+            traits = builder.traits.of(below)
+            # A query that reads a topic gives its rows one watermark after the other.
+            reads_topic = not below.inputs and not {*STATES} & {*traits.below}
+            last = traits.watermarks[-1][0] if traits.watermarks else name
+            return reads_topic and last.lower() != name.lower()
+        below, name = origin
+    return below.time.lower() != name.lower()
 
 
 def _is_row_window(builder: Builder, node: Node, name: str) -> bool:
