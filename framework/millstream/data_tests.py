@@ -118,7 +118,7 @@ def sql_name(relation: str) -> str:
 
 def tested_relation(node: ManifestNode) -> str:
     """Return the tested relation; a test may depend on others, too."""
-    return str(node.meta["relation"])
+    return str(node.meta.get("relation") or node.depends_on[0])
 
 
 def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], severity: Severity) -> TotalTest:

@@ -3,6 +3,7 @@
 import pytest
 from chispa import assert_df_equality
 from support.runs import built, problems
+from support.shops import event
 from support.spark import SPARK_WARNINGS
 
 from millstream.errors import MillstreamError
@@ -104,7 +105,8 @@ def test_what_is_wrong_with_what_is_stored(found):
 def test_what_is_not_built_and_sql_that_fails(shop, first_spark):
     shop.write(
         "models/tests.yml",
-        "models: [{name: newest, tests: [{row_count: {min: 1}}, {expression: cast('x' || id as int) > 1}]}]",
+        "models: [{name: newest, tests: [{row_count: {min: 1}}, "
+        """{expression: "cast(concat_ws('x', 'a', id) as int) > 1"}]}]""",
     )
     shop.model(
         "newest", "{{ config(materialized='table', unique_key='user') }}\n" + f"select e.user, e.id {EVENTS}"
@@ -112,6 +114,7 @@ def test_what_is_not_built_and_sql_that_fails(shop, first_spark):
     session = TestSession(shop.root)
     assert session.data_tests.run(session.nodes["test.row_count_newest"]) == NotBuilt("newest")
     session.close()
+    shop.send(event(1))
     built(shop.root, first_spark, tests=False)
     again = TestSession(shop.root)
     with pytest.raises(MillstreamError, match="MS661: data test 'expression_newest'"):
