@@ -31,6 +31,7 @@ _NO_SCHEMA = frozenset(("MS122", "MS123"))
 _OF_SETTINGS = frozenset(("MS112", "MS121", "MS205"))
 """Errors that a project's name, folders' options and variables cause, if they can't be read."""
 _NO_COLUMN = frozenset(("MS117", "MS402"))
+_ADDED = (".txt", ".j2", ".jinja", ".jinja2")
 _MISSING_RELATION = re.compile(r"'([^']+)' does not exist")
 _MISSING_COLUMN = re.compile(r"column '([^']+)' does not exist")
 
@@ -47,8 +48,16 @@ def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
 def _is_cause(found: Diagnostic, path: str) -> bool:
     if found.severity != "error" or path == "profiles.yml":
         return False
-    suffix = PurePath(path).suffix
+    suffix = PurePath(_meant(path)).suffix
     return found.code in _CAUSES.get(suffix, ()) or (suffix == ".py" and found.code.startswith("MS3"))
+
+
+def _meant(path: str) -> str:
+    """Return what the name of a file should be that is not read since it ends in another way."""
+    while path.lower().endswith(_ADDED):
+        path = path.rpartition(".")[0]
+    suffix = PurePath(path).suffix
+    return path.removesuffix(suffix) + suffix.lower()
 
 
 def without_followups(
@@ -65,18 +74,21 @@ def without_followups(
     found = list(diagnostics)
     broken = broken_files(found)
     wrong = [(each.code, each.location.path) for each in found if each.severity == "error" and each.location]
-    hidden = frozenset().union(*(_FOLLOWING[PurePath(path).suffix] for path in broken))
+    hidden = frozenset().union(*(_FOLLOWING[PurePath(_meant(path)).suffix] for path in broken))
     erring_macros = {path for _, path in wrong if path in macros}
     wrong_macros = {path for code, path in wrong if path in macros and code != "MS202"}
-    if wrong_macros:
+    unread_macros = (
+        code == "MS102" and path.startswith("macros/") and _meant(path) != path for code, path in wrong
+    )
+    if wrong_macros or any(unread_macros):
         hidden |= {"MS202"}
     no_settings = any(path == SETTINGS for _, path in wrong)
     if no_settings:
         hidden |= _OF_SETTINGS
     not_loaded = {
-        PurePath(path).stem
+        PurePath(_meant(path)).stem
         for code, path in wrong
-        if code in _NO_RELATION and path.endswith((".sql", ".csv"))
+        if code in _NO_RELATION and _meant(path).endswith((".sql", ".csv"))
     }
     misnamed = [
         PurePath(path).stem.lower()

@@ -66,7 +66,9 @@ class Run:
     def stop(self, number=signal.SIGTERM, *, everyone=False):
         """Ask it to end, or all its processes at once, and wait until it has; return its exit code."""
         for each in [self.process.pid, *(descendants(self.process.pid) if everyone else ())]:
-            os.kill(each, number)
+            # One of them may have just ended.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, number)
         return self.process.wait(PATIENCE)
 
 
