@@ -1,6 +1,6 @@
 """Starts and stops of a run with many queries: `uv run python benchmarks/many_queries.py --models 300 --rounds 5`.
 
-A generated project (`generate.py`; 300 models are about 100 queries) runs with a broker of its own, round after round on
+A generated project (`generate.py`; 300 models are about 100 queries) runs with a separate broker, round after round on
 the same checkpoints. Every topic gets records once half of the queries have started, and each second from the time
 that all have. `--stops` says when each round is stopped:
 
@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 from generate import KEY, generate, record
-from run import used
+from run import processes, used
 
 from millstream.broker import keep_broker, stop_broker
 from millstream.compile import compile_project
@@ -87,15 +87,15 @@ class Log:
                 self.events.append(json.loads(line))
 
     def of(self, event: str) -> list[dict[str, Any]]:
-        return [each for each in self.events if each["event"] == event]
+        return [line for line in self.events if line["event"] == event]
 
     def started(self) -> int:
-        return len({each["query"] for each in self.of("started")})
+        return len({line["query"] for line in self.of("started")})
 
     def last(self, event: str) -> float:
         """Return when the last event of this name came, or 0."""
         times = zip(tuple(self.times), self.events, strict=False)
-        return max((at for at, each in times if each["event"] == event), default=0.0)
+        return max((seconds for seconds, line in times if line["event"] == event), default=0.0)
 
     def close(self) -> None:
         self._thread.join()
@@ -106,7 +106,7 @@ class Traffic:
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         sources = load_project(folder, None, None, None).sources.values()
-        self._topics = {each.topic: [column.name for column in each.columns] for each in sources}
+        self._topics = {source.topic: [column.name for column in source.columns] for source in sources}
         self._producer = Producer({"bootstrap.servers": bootstrap})
         self._random = Random(1)
 
@@ -123,25 +123,11 @@ def queries_of(folder: Path) -> int:
     return len(physical_of(topology, None).queries)
 
 
-def processes(pid: int) -> list[int]:
-    """Return a process and all that it started."""
-    rows = [
-        line.split()
-        for line in subprocess.run(
-            ["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True
-        ).stdout.splitlines()
-    ]
-    tree = [pid]
-    for parent in tree:
-        tree += [int(child) for child, above in rows if int(above) == parent]
-    return tree
-
-
 def threads_of(pid: int) -> int:
     return sum(
         len(list(tasks.iterdir()))
-        for each in processes(pid)
-        if (tasks := Path(f"/proc/{each}/task")).exists()
+        for process in processes(pid)
+        if (tasks := Path(f"/proc/{process}/task")).exists()
     )
 
 
@@ -192,8 +178,8 @@ def measure(folder: Path, number: int, stop: str, queries: int, traffic: Traffic
     threads, signalled = threads_of(run.pid), time.monotonic()
     stopped, ended = ended_by(run, log, stop, folder / f"round{number}.threads")
     failed = [*log.of("failed"), *log.of("left_out")]
-    for each in failed:
-        print(f"  {each}", flush=True)
+    for event in failed:
+        print(f"  {event}", flush=True)
     return Round(
         stop,
         log.started(),
@@ -249,18 +235,18 @@ def main() -> None:
             f"{'stop':9} {'started':>9} {'failed':>6} {'start s':>8} {'queries s':>9} {'stop s':>7} {'CPU s':>6} {'MB':>6} {'threads':>7}"
         )
         for number in range(arguments.rounds):
-            found = measure(folder, number, stops[number % len(stops)], queries, traffic)
-            rounds.append(found)
+            measured = measure(folder, number, stops[number % len(stops)], queries, traffic)
+            rounds.append(measured)
             print(
-                f"{found.stop:9} {found.started:4} / {queries:<3} {found.failed:5} {found.start:8.0f} {found.stopped:9.1f} "
-                f"{found.ended:7.1f} {found.cpu:6.0f} {found.megabytes:6.0f} {found.threads:7}",
+                f"{measured.stop:9} {measured.started:4} / {queries:<3} {measured.failed:5} {measured.start:8.0f} {measured.stopped:9.1f} "
+                f"{measured.ended:7.1f} {measured.cpu:6.0f} {measured.megabytes:6.0f} {measured.threads:7}",
                 flush=True,
             )
     finally:
         stop_broker(folder, force=True)
     if arguments.folder is None:
         shutil.rmtree(folder)
-    sys.exit(any(each.failed or each.ended > LONGEST for each in rounds))
+    sys.exit(any(measured.failed or measured.ended > LONGEST for measured in rounds))
 
 
 if __name__ == "__main__":

@@ -117,17 +117,20 @@ def until(done: Callable[[], bool], what: str) -> float:
 
 def used(pid: int) -> tuple[float, float]:
     """Return megabytes and CPU seconds of a process and of all that it started."""
-    listed = subprocess.run(
+    tree = processes(pid)
+    return sum(int(rss) for rss, _ in tree.values()) / 1024, sum(seconds(cpu) for _, cpu in tree.values())
+
+
+def processes(pid: int) -> dict[int, tuple[str, str]]:
+    """Return a process and all that it started, each with its memory and CPU time as `ps` tells them."""
+    output = subprocess.run(
         ["ps", "-eo", "pid=,ppid=,rss=,time="], check=True, capture_output=True, text=True
     ).stdout
-    rows = [line.split() for line in listed.splitlines()]
-    tree, grown = {str(pid)}, True
-    while grown:
-        more = {row[0] for row in rows if row[1] in tree} - tree
-        tree |= more
-        grown = bool(more)
-    own = [row for row in rows if row[0] in tree]
-    return sum(int(row[2]) for row in own) / 1024, sum(seconds(row[3]) for row in own)
+    rows = [line.split() for line in output.splitlines()]
+    tree = [str(pid)]
+    for parent in tree:
+        tree += [child for child, above, *_ in rows if above == parent]
+    return {int(child): (rss, cpu) for child, _, rss, cpu in rows if child in tree}
 
 
 def seconds(text: str) -> float:

@@ -130,8 +130,9 @@ def _unnamed(item: str) -> bool:
         parsed = sqlglot.parse_one(f"select {item}", read="spark")
     except sqlglot.errors.SqlglotError:
         return False
-    (found, *_) = parsed.expressions
-    return not (isinstance(found, exp.Star | exp.Aliases | exp.Alias | exp.Column | exp.Dot) or found.is_star)
+    (selected, *_) = parsed.expressions
+    has_name = isinstance(selected, exp.Star | exp.Aliases | exp.Alias | exp.Column | exp.Dot)
+    return not (has_name or selected.is_star)
 
 
 def without_order(sql: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from support.runs import job_of
 
 from millstream.compile import compile_project
+from millstream.expressions import quoted
 from millstream.physical.values import PerBatch
 from millstream.plan.nodes.maintenance import (
     STORED_TOUCHED,
@@ -35,7 +37,7 @@ from millstream.runner.queries.start import make_view
 from millstream.runner.values import Job
 from public.cases import Case, named, reads, with_refs, without_order
 from public.rows import Rows, as_published, as_text, difference, key_of
-from public.steps import base_key, quoted, rows_of, stepped, with_key
+from public.steps import base_key, rows_of, stepped, with_key
 
 SLOW = 10.0
 STEPS = 3
@@ -64,7 +66,6 @@ class Judge:
     def verdicts(self, case: Case) -> list[Verdict]:
         """Judge the queries of a case. Its later queries read the earlier ones."""
         case = replace(case, tables=tuple(with_key(table, case.queries) for table in case.tables))
-        views = {table.name: table for table in case.tables}
         try:
             for table in case.tables:
                 for step in range(STEPS):
@@ -74,16 +75,16 @@ class Judge:
                 Verdict(f"{case.name}:{q.name}", "no data", first_line(error), sql=q.sql)
                 for q in case.queries
             ]
-        found, models, known = [], {}, set(views)
+        verdicts, models, readable = [], {}, {table.name for table in case.tables}
         for query in case.queries:
             sql = named(without_order(query.sql)) if query is not None else ""
-            verdict, model = self._judge(case, query.name, sql, models, known)
-            found.append(verdict)
+            verdict, model = self._judge(case, query.name, sql, models, readable)
+            verdicts.append(verdict)
             if model is None:
                 break
             models[query.name] = model
-            known.add(query.name)
-        return found
+            readable.add(query.name)
+        return verdicts
 
     def _create(self, view: str, sql: str) -> None:
         self.spark.sql(f"create or replace temp view {view} as {sql}")
@@ -98,31 +99,31 @@ class Judge:
             self.spark.createDataFrame(frame.toArrow(), frame.schema).createOrReplaceTempView(view)
 
     def _judge(
-        self, case: Case, name: str, sql: str, models: dict[str, str], known: set[str]
+        self, case: Case, name: str, sql: str, models: dict[str, str], readable: set[str]
     ) -> tuple[Verdict, str | None]:
         label = f"{case.name}:{name}"
-        used = {table for _, table in reads(sql, known)}
+        used = {table for _, table in reads(sql, readable)}
         steps = (
             range(STEPS)
             if any(len(t.rows) > 1 for t in case.tables if t.name in used) or used & models.keys()
             else [STEPS - 1]
         )
-        spark, columns, wanted = "", [], {}
+        spark, columns, expected = "", [], {}
         try:
             for step in range(STEPS):
-                self._create(f"{name}__{step}", stepped(sql, known, step))
+                self._create(f"{name}__{step}", stepped(sql, readable, step))
             columns = [n for n, _ in self.spark.table(f"{name}__{STEPS - 1}").dtypes]
             for step in steps:
                 self._store(f"{name}__{step}")
-            wanted = {step: self._rows(f"select * from {name}__{step}", len(columns)) for step in steps}
+            expected = {step: self._rows(f"select * from {name}__{step}", len(columns)) for step in steps}
         except (AnalysisException, ParseException) as error:
             spark = f"analyzer: {first_line(error)}"
         except (PySparkException, Py4JJavaError) as error:
             spark = f"error: {first_line(error)}"
-        keys = key_of(sql, columns, wanted)
+        keys = key_of(sql, columns, expected)
         for refresh in ("", "full"):
             config = f"{{{{ config(materialized='table', unique_key={keys}{', refresh=' + repr(refresh) if refresh else ''}) }}}}\n"
-            model = config + with_refs(sql, known)
+            model = config + with_refs(sql, readable)
             root = self._project(case, {**models, name: model})
             began = time.process_time()
             try:
@@ -158,13 +159,19 @@ class Judge:
         )
         try:
             if plan is None:
-                return self._row_by_row(verdict, name, job, list(steps)[-1], wanted), model
-            return self._compare(verdict, case, name, plan, list(steps), wanted), model
+                return self._row_by_row(verdict, name, job, steps[-1], expected[steps[-1]]), model
+            return self._compare(verdict, case, name, plan, steps, expected), model
         except (PySparkException, Py4JJavaError) as error:
             return _with(verdict, "fails when it runs", first_line(error)), None
 
     def _compare(
-        self, verdict: Verdict, case: Case, name: str, plan: Any, steps: list[int], wanted: dict[int, Rows]
+        self,
+        verdict: Verdict,
+        case: Case,
+        name: str,
+        plan: Any,
+        steps: Sequence[int],
+        expected: dict[int, Rows],
     ) -> Verdict:
         maintenance: Maintenance = plan.maintenance
         names = [r.partition(".")[2] for r in maintenance.relations]
@@ -172,27 +179,22 @@ class Judge:
         items = ", ".join(
             f"cast({quoted(c.name)} as {c.type}) as {quoted(c.name)}" for c in plan.target.columns
         )
-        for step in steps[-1:]:
-            self._views(names, step, step - 1)
-            rows = self._rows(f"select {items} from ({maintenance.whole})", width)
-            if rows != wanted[step]:
-                return _with(verdict, "wrong", f"in full, step {step}: {difference(rows, wanted[step])}")
+        last = steps[-1]
+        self._views(names, last, last - 1)
+        rows = self._rows(f"select {items} from ({maintenance.whole})", width)
+        if rows != expected[last]:
+            return _with(verdict, "wrong", f"in full, step {last}: {difference(rows, expected[last])}")
         ways = ["full"]
         for step in steps[1:] if maintenance.by else []:
             self._views(names, step, step - 1)
             self._create(STORED, f"select * from {name}__{step - 1}")
-            sql, way = self._restricted(maintenance)
+            sql, rest, way = self._restricted(maintenance)
             ways.append(way)
-            self._create(TOUCHED, maintenance.touching(maintenance.relations))
-            on = " and ".join(
-                f"s.{quoted(n)} <=> t.{touched_column(i)}" for i, n in enumerate(maintenance.by)
-            )
-            rest = f"select * from {STORED} as s left anti join {TOUCHED} as t on {on}"
             rows = self._rows(f"select * from ({rest}) union all select {items} from ({sql})", width)
-            if rows != wanted[step]:
-                return _with(verdict, "wrong", f"by keys, step {step}: {difference(rows, wanted[step])}")
-        last = case.queries[-1].name == name and case.expected is not None
-        published = None if not last else as_published(wanted[steps[-1]], case.expected)
+            if rows != expected[step]:
+                return _with(verdict, "wrong", f"by keys, step {step}: {difference(rows, expected[step])}")
+        is_published = case.queries[-1].name == name and case.expected is not None
+        published = as_published(expected[last], case.expected) if is_published else None
         return Verdict(
             verdict.query,
             "right",
@@ -203,9 +205,7 @@ class Judge:
             published=published,
         )
 
-    def _row_by_row(
-        self, verdict: Verdict, name: str, job: Job, step: int, wanted: dict[int, Rows]
-    ) -> Verdict:
+    def _row_by_row(self, verdict: Verdict, name: str, job: Job, step: int, expected: Rows) -> Verdict:
         """Compare what a query without state makes of the rows of all tables at a step."""
         model = f"model.{name}"
         query = next(
@@ -223,20 +223,22 @@ class Judge:
         columns = [quoted(c.name) for c in delivery.target.columns]
         text = f"select {', '.join(columns)} from ({delivery.sql}) where not _deleted"
         rows = self._rows(text, len(columns))
-        if rows != wanted[step]:
-            return _with(verdict, "wrong", f"row by row: {difference(rows, wanted[step])}")
+        if rows != expected:
+            return _with(verdict, "wrong", f"row by row: {difference(rows, expected)}")
         return _with(verdict, "right", "row by row")
 
-    def _restricted(self, maintenance: Maintenance) -> tuple[str, str]:
+    def _restricted(self, maintenance: Maintenance) -> tuple[str, str, str]:
+        """Return the SQL of the rows with touched keys, that of the other stored rows, and by what it is computed."""
         on = " and ".join(f"s.{quoted(n)} <=> t.{touched_column(i)}" for i, n in enumerate(maintenance.by))
         self._create(TOUCHED, maintenance.touching(maintenance.relations))
         self._create(STORED_TOUCHED, f"select * from {STORED} as s left semi join {TOUCHED} as t on {on}")
+        rest = f"select * from {STORED} as s left anti join {TOUCHED} as t on {on}"
         if (
             maintenance.weighted
             and not self.spark.sql(f"select * from ({maintenance.weighted}) where {UNSURE}").collect()
         ):
-            return f"select * from ({maintenance.weighted})", "weights"
-        return maintenance.restricted, "keys"
+            return f"select * from ({maintenance.weighted})", rest, "weights"
+        return maintenance.restricted, rest, "keys"
 
     def _views(self, names: list[str], step: int, before: int) -> None:
         for index, name in enumerate(names):

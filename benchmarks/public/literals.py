@@ -18,8 +18,8 @@ def with_tables(spark: SparkSession, case: Case) -> Case:
     tables, queries = list(case.tables), []
     for query in case.queries:
         sql = query.sql
-        while (found := _next(spark, sql, len(tables))) is not None:
-            table, start, end, alias = found
+        while (literal := _next(spark, sql, len(tables))) is not None:
+            table, start, end, alias = literal
             tables.append(table)
             sql = replaced(sql, [(start, end, f"{table.name} {alias}")])
         queries.append(Query(query.name, sql))

@@ -15,7 +15,7 @@ def as_text(name: str, kind: str) -> str:
     return f"cast(cast({text} as {kind}) as string)" if kind.startswith("decimal") else text
 
 
-def key_of(sql: str, columns: list[str], wanted: dict[int, Rows]) -> list[str]:
+def key_of(sql: str, columns: list[str], expected: dict[int, Rows]) -> list[str]:
     """Return the fewest columns that tell the rows apart in all steps, preferring those that aren't computed."""
     if not columns:
         return ["c1"]
@@ -26,16 +26,16 @@ def key_of(sql: str, columns: list[str], wanted: dict[int, Rows]) -> list[str]:
     for width in range(1, min(4, len(low)) + 1):
         for positions in combinations(order, width):
             if all(
-                len({tuple(r[p] for p in positions) for r in rows}) == len(rows) for rows in wanted.values()
+                len({tuple(r[p] for p in positions) for r in rows}) == len(rows) for rows in expected.values()
             ):
                 return [low[p] for p in sorted(positions)]
     return low
 
 
-def difference(rows: Rows, wanted: Rows) -> str:
-    more = [r for r in rows if r not in wanted][:2]
-    less = [r for r in wanted if r not in rows][:2]
-    return f"{len(rows)} rows instead of {len(wanted)}; not wanted: {more}; missing: {less}"
+def difference(rows: Rows, expected: Rows) -> str:
+    more = [r for r in rows if r not in expected][:2]
+    less = [r for r in expected if r not in rows][:2]
+    return f"{len(rows)} rows instead of {len(expected)}; not expected: {more}; missing: {less}"
 
 
 def as_published(rows: Rows, lines: tuple[str, ...]) -> bool | None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from millstream.expressions import quoted
 from public.cases import Query, Table, reads, replaced
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def base_key(table: Table) -> tuple[str, ...]:

@@ -73,12 +73,13 @@ def with_hidden_bounds(node: Join, times: Collection[str]) -> Join:
 def _hidden(
     condition: Expression, sides: Mapping[str, Side], times: set[str], dropped: Collection[Side]
 ) -> Expression:
+    timed = {sides[time] for time in times if time in sides}
     misleading = {
         later
         for each in _comparisons(condition)
         for later, earlier in [_bound(each)]
-        if later and later not in times and earlier in times and sides[later] != sides[earlier]
-        if sides[later] not in dropped and any(sides.get(time) == sides[later] for time in times)
+        if later and later not in times and earlier in times
+        if sides[later] not in {sides[earlier], *dropped} and sides[later] in timed
     }
     if not misleading:
         return condition

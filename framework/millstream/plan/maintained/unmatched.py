@@ -54,8 +54,10 @@ class _Search:
         if len(indexes) < len(names):
             return None
         sides = ((side, names_of(side)) for side in body.sides)
-        rows = (self.in_body(side, tuple(own[i] for i in indexes)) for side, own in sides if own)
-        return next((each for each in rows if each), None)
+        results = (
+            self.in_body(side, tuple(columns[i] for i in indexes)) for side, columns in sides if columns
+        )
+        return next(filter(None, results), None)
 
     def _in_select(self, query: Select, names: tuple[str, ...]) -> UnmatchedRows | None:
         if query.keys is not None or query.distinct or query.windows or query.sets:
