@@ -10,6 +10,7 @@ import msgspec
 
 from millstream.errors import Diagnostic, Note
 from millstream.formats import SCHEMA_SUFFIXES
+from millstream.project.files import intended_name
 from millstream.project.settings import FILE as SETTINGS
 
 # A partly unreadable file may declare what is missing elsewhere.
@@ -31,7 +32,7 @@ _NO_SCHEMA = frozenset(("MS122", "MS123"))
 _OF_SETTINGS = frozenset(("MS112", "MS121", "MS205"))
 """Errors that a project's name, folders' options and variables cause, if they can't be read."""
 _NO_COLUMN = frozenset(("MS117", "MS402"))
-_ADDED = (".txt", ".j2", ".jinja", ".jinja2")
+_SUFFIXES = (".sql", *_FOLLOWING)
 _MISSING_RELATION = re.compile(r"'([^']+)' does not exist")
 _MISSING_COLUMN = re.compile(r"column '([^']+)' does not exist")
 
@@ -48,16 +49,13 @@ def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
 def _is_cause(found: Diagnostic, path: str) -> bool:
     if found.severity != "error" or path == "profiles.yml":
         return False
-    suffix = PurePath(_meant(path)).suffix
+    suffix = PurePath(_intended(path)).suffix
     return found.code in _CAUSES.get(suffix, ()) or (suffix == ".py" and found.code.startswith("MS3"))
 
 
-def _meant(path: str) -> str:
-    """Return what the name of a file should be that is not read since it ends in another way."""
-    while path.lower().endswith(_ADDED):
-        path = path.rpartition(".")[0]
-    suffix = PurePath(path).suffix
-    return path.removesuffix(suffix) + suffix.lower()
+def _intended(path: str) -> str:
+    """Return the path that a file should have that is not read since its name ends in another way."""
+    return intended_name(path, _SUFFIXES) or path
 
 
 def without_followups(
@@ -74,11 +72,11 @@ def without_followups(
     found = list(diagnostics)
     broken = broken_files(found)
     wrong = [(each.code, each.location.path) for each in found if each.severity == "error" and each.location]
-    hidden = frozenset().union(*(_FOLLOWING[PurePath(_meant(path)).suffix] for path in broken))
+    hidden = frozenset().union(*(_FOLLOWING[PurePath(_intended(path)).suffix] for path in broken))
     erring_macros = {path for _, path in wrong if path in macros}
     wrong_macros = {path for code, path in wrong if path in macros and code != "MS202"}
     unread_macros = (
-        code == "MS102" and path.startswith("macros/") and _meant(path) != path for code, path in wrong
+        code == "MS102" and path.startswith("macros/") and _intended(path) != path for code, path in wrong
     )
     if wrong_macros or any(unread_macros):
         hidden |= {"MS202"}
@@ -86,9 +84,9 @@ def without_followups(
     if no_settings:
         hidden |= _OF_SETTINGS
     not_loaded = {
-        PurePath(_meant(path)).stem
+        PurePath(_intended(path)).stem
         for code, path in wrong
-        if code in _NO_RELATION and _meant(path).endswith((".sql", ".csv"))
+        if code in _NO_RELATION and _intended(path).endswith((".sql", ".csv"))
     }
     misnamed = [
         PurePath(path).stem.lower()

@@ -77,7 +77,7 @@ class _Walk(Struct):
             path = f"{folder}/{name}"
             kind = _kind(entry)
             if kind != "folder" and not name.endswith(self.suffixes):
-                if (meant := _meant(name, self.suffixes)) and kind == "file":
+                if (meant := intended_name(name, self.suffixes)) and kind == "file":
                     self.report(
                         path, f"'{name}' is not read: its name ends differently", f"rename it to '{meant}'"
                     )
@@ -102,7 +102,7 @@ class _Walk(Struct):
         self.problems.append(Diagnostic("MS102", message, Location(path, 1, 1, 2), remedy))
 
 
-def _meant(name: str, suffixes: tuple[str, ...]) -> str:
+def intended_name(name: str, suffixes: tuple[str, ...]) -> str:
     """Return how a file would have to be named to be read, if it looks as if it should be."""
     base = name.lower()
     added = next((each for each in _ADDED if base.endswith(each)), "")

@@ -52,6 +52,8 @@ class Note(Struct, frozen=True):
     digest: str
     versions: dict[str, Version]
     """By input, except seeds, which are part of the digest."""
+    columns: dict[str, dict[str, str]] = {}
+    """By input, the types of its columns. Older notes lack it."""
 
 
 class Differences(Struct, frozen=True, eq=False):
@@ -173,17 +175,18 @@ def maintain(
         if not relation.startswith("seed.")
     }
     changed = None if plan.maintenance.changing else _changed(plan, before, now)
-    if changed and before is not None and not _can_follow(session, tables, before, now, changed):
-        changed = None
     if changed is not None and not changed:
         return TableChanges()
-    note = msgspec.json.encode(Note(plan.digest, now))
+    columns = _columns(session, tables, before, now, changed)
+    if changed and before is not None and not _can_follow(before, columns, changed):
+        changed = None
+    note = msgspec.json.encode(Note(plan.digest, now, columns))
     sizes = [tables.of(each).size(session, each) for each in (*now, plan.target.model)]
     small = sum(sizes) < _SMALL
     with planned_small(session, small), ExitStack() as kept:
         feeds = {
             relation: kept.enter_context(evaluated(feed))
-            for relation, feed in _feeds(session, tables, before, now, changed)
+            for relation, feed in _feeds(session, tables, before, now, changed, columns)
         }
         if changed is not None and not any(feed.count() for feed in feeds.values()):
             # The versions only differ in their files.
@@ -218,22 +221,28 @@ def _changed(plan: Maintaining, before: Note | None, now: Mapping[str, Version])
     return {relation for relation, version in now.items() if before.versions[relation] != version}
 
 
-def _can_follow(
-    session: SparkSession, tables: Tables, before: Note, now: Mapping[str, Version], changed: set[str]
-) -> bool:
+def _columns(
+    session: SparkSession,
+    tables: Tables,
+    before: Note | None,
+    now: Mapping[str, Version],
+    changed: set[str] | None,
+) -> dict[str, dict[str, str]]:
+    """Return the types of the columns of all inputs; those of an input without changes are in the note."""
+    noted = {} if before is None or changed is None else before.columns
+    columns: dict[str, dict[str, str]] = {}
+    for relation, version in now.items():
+        if relation in noted and relation not in (changed or ()):
+            columns[relation] = noted[relation]
+        else:
+            schema = tables.versioned(relation).rows_at(session, relation, version.number).schema
+            columns[relation] = {field.name: field.dataType.simpleString() for field in schema.fields}
+    return columns
+
+
+def _can_follow(before: Note, columns: Mapping[str, Mapping[str, str]], changed: set[str]) -> bool:
     """Tell whether the changed inputs still have all of their columns: changes are not read across others."""
-    for relation in changed:
-        of = tables.versioned(relation)
-        old, new = (
-            {field.name.lower(): field.dataType for field in rows.schema}
-            for rows in (
-                of.rows_at(session, relation, before.versions[relation].number),
-                of.rows_at(session, relation, now[relation].number),
-            )
-        )
-        if not old.items() <= new.items():
-            return False
-    return True
+    return all(before.columns.get(each, {}).items() <= columns[each].items() for each in changed)
 
 
 def whole(session: SparkSession, maintenance: Maintenance, reads: Iterable[StaticRead]) -> DataFrame:
@@ -250,14 +259,14 @@ def _feeds(
     before: Note | None,
     now: Mapping[str, Version],
     changed: set[str] | None,
+    columns: Mapping[str, Iterable[str]],
 ) -> Iterator[tuple[str, DataFrame]]:
     """Yield what changed of each input since the table was computed."""
     for relation in sorted(changed or ()):
         assert before is not None
         of, after = tables.versioned(relation), before.versions[relation].number
-        columns = of.rows_at(session, relation, now[relation].number).columns
         feed = of.changed_rows(session, relation, after, now[relation].number)
-        yield relation, feed.select(*(f.col(quoted(name)) for name in columns), "_change_type")
+        yield relation, feed.select(*(f.col(quoted(name)) for name in columns[relation]), "_change_type")
 
 
 def _inputs(

@@ -78,8 +78,8 @@ def swap_sql(table: TableOutput, new: str, path: str) -> str:
 def _can_merge(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
     """Whether the stored table can stay as it is, but for new columns.
 
-    A table that loses a column could only be written anew, after which no query could go on reading its
-    changes: if some do, the column stays without new values.
+    Removing a column means replacing the whole table, after which no query can continue to read its changes.
+    So if some queries do, the column stays, without new values.
     """
     if not exists(session, path):
         return True
