@@ -26,8 +26,9 @@ NAMES = (
     "java/util/Timer",
 )
 COMMAND = """
-import os, time
+import os, signal, time
 from millstream.machine.archive_making import _ending_with_command
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # shells start background processes without it
 with _ending_with_command(["sleep", "600"], os.environ) as process:
     print(process.pid, flush=True)
     time.sleep(600)
