@@ -2,6 +2,15 @@
 
 import os
 import signal
+import sys
+from pathlib import Path
+
+if sys.dont_write_bytecode:
+    # Each command that a test starts would compile all modules that it imports, which takes longer than Spark's start.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[2] / ".pytest_cache" / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 import pytest
 from hypothesis import HealthCheck, settings
