@@ -47,7 +47,10 @@ SETTINGS = {
 
 
 def pytest_collection_modifyitems(config, items):
-    """Let tests marked `long` take as long as they take, unless `--timeout` limits them; leave out other parts."""
+    """Let tests marked `long` take as long as they take, unless `--timeout` limits them; leave out other parts.
+
+    Files with Spark come first: the last files of workers are then short ones, so that they end together.
+    """
     long = [each for each in items if each.get_closest_marker("long")]
     others = {each for each in long if not in_part(each.location[0], each.name)}
     if others:
@@ -57,6 +60,8 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.timeout(0))
+    with_spark = {item.path for item in items if "first_spark" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in with_spark)
 
 
 def pytest_terminal_summary(terminalreporter):
