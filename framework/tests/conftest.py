@@ -46,6 +46,11 @@ SETTINGS = {
 }
 
 
+def pytest_configure(config):
+    """Let pytest-xdist hand out files in the order of `pytest_collection_modifyitems`."""
+    config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(config, items):
     """Let tests marked `long` take as long as they take, unless `--timeout` limits them; leave out other parts.
 
