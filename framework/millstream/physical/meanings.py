@@ -76,7 +76,7 @@ class Meanings:
             case Stateful():
                 # The time of records passes by the function and its state.
                 row = ", ".join(
-                    self._typed(node.input, name) for name in node.input.names if name not in CARRIED
+                    self.typed(node.input, name) for name in node.input.names if name not in CARRIED
                 )
                 made = ", ".join(f"{c.name} {c.type}" for c in node.made if c.name not in CARRIED)
                 called = f"{node.function} {self.functions.get(node.function, '')}"
@@ -89,7 +89,7 @@ class Meanings:
         return []
 
     def _keys(self, node: Dedupe | Stateful) -> Facts:
-        return [(f"key {index}", self._typed(node.input, key)) for index, key in enumerate(node.keys, 1)]
+        return [(f"key {index}", self.typed(node.input, key)) for index, key in enumerate(node.keys, 1)]
 
     def _aggregate(self, node: Aggregate) -> Facts:
         def typed(expression: Expression) -> str:
@@ -138,7 +138,7 @@ class Meanings:
         facts: Facts = [("kind", node.kind)]
         facts += [(f"on {index}", self.of(node, each)) for index, each in enumerate(node.on, 1)]
         for name, side in (("left", node.left), ("right", node.right)):
-            facts.append((name, ", ".join(self._typed(side, column.name) for column in side.columns)))
+            facts.append((name, ", ".join(self.typed(side, column.name) for column in side.columns)))
             facts += [(f"{name} {what}", text) for what, text in self._times(side)]
         return facts
 
@@ -146,7 +146,7 @@ class Meanings:
         times = traits_of(node).watermarks
         return [("watermark", f"{self.column(node, name)} delay {delay}") for name, delay in times]
 
-    def _typed(self, node: Node, name: str) -> str:
+    def typed(self, node: Node, name: str) -> str:
         found = node.column(name)
         return f"{self.column(node, name)} {found.type}{'' if found.nullable else ' not null'}"
 

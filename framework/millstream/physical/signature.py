@@ -13,6 +13,7 @@ from msgspec import Struct
 from millstream.materialization import Sink, Table
 from millstream.physical.dependencies import Dependencies
 from millstream.physical.emit.names import node_name
+from millstream.physical.kept_in_state import KeptInState
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Dependency, Operator, PhysicalSettings, Stored
@@ -71,16 +72,19 @@ class Signatures:
         self._meanings.describe(order)
         upstream = self._upstream(outputs)
         models = _models(outputs)
+        kept = KeptInState(self._meanings, order, readers)
+        facts = {id(node): self._meanings.facts(node, readers) for node in states}
         return tuple(
             Operator(
                 operator_name(node),
                 node.operator,
-                tuple(self._meanings.facts(node, readers)),
+                tuple(facts[id(node)]),
                 digest("\n".join(sorted(self._rows_reaching(upstream[id(node)])))),
                 tuple(sorted(self._dependencies.state(node))),
                 tuple(sorted(self._dependencies_of_rows(upstream[id(node)]))),
                 tuple(sorted(self._emitted(upstream[id(node)]))),
                 models[id(node)],
+                tuple(kept.facts(node, facts[id(node)])),
             )
             for node in states
         )

@@ -237,6 +237,11 @@ class Operator(Struct, frozen=True):
     """Upstream conditions of which excluded rows would still be emitted from the state."""
     models: tuple[str, ...] = ()
     """The stored models whose rows pass it. Models can join and leave it. Older records don't have it."""
+    kept: tuple[tuple[str, str], ...] | None = None
+    """The facts without columns and aggregates that Spark does not keep, since nothing above reads them.
+
+    Older records don't have it.
+    """
 
 
 def content_id(operator: Operator) -> str:

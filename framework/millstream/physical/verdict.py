@@ -20,6 +20,7 @@ _KINDS = {
     "stateful": "a function with keyed state",
 }
 
+_Facts = tuple[tuple[str, str], ...]
 Kind = Literal["same", "stored", "mixed", "rebuild"]
 
 
@@ -187,7 +188,7 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
     if was.kind != now.kind:
         yield f"{now.name} is {_KINDS[now.kind]} instead of {_KINDS[was.kind]}"
         return
-    before, after = _stored_order(was), _stored_order(now)
+    before, after = map(_stored_order, _comparable(was, now))
     if before != after:
         # The position of a window among the keys is not a separate fact.
         for difference in list(differences(before, after)) or ["its keys are in a different order"]:
@@ -200,18 +201,25 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
         yield f"{now.name}: the conditions upstream of it changed; {let_out}"
 
 
-def _stored_order(operator: Operator) -> tuple[tuple[str, str], ...]:
+def _comparable(was: Operator, now: Operator) -> tuple[_Facts, _Facts]:
+    """Return what both keep; an older record does not say what Spark leaves out of a state."""
+    if was.kept is None or now.kept is None:
+        return was.facts, now.facts
+    return was.kept, now.kept
+
+
+def _stored_order(listed: _Facts) -> _Facts:
     """Return the facts with the aggregates in the order in which Spark stores them, if that is known.
 
     Their order in the plan says nothing: `round(sum(x), 2)` comes after directly selected aggregates.
     """
-    facts = dict(operator.facts)
+    facts = dict(listed)
     measures = [name for name in facts if name.startswith("measure ")]
     order = [f"measure {number}" for number in facts.get("order", "").split(", ")]
     if "order" not in facts or sorted(order) != sorted(measures):
-        return operator.facts
+        return listed
     stored = dict(zip(measures, (facts[name] for name in order), strict=True))
-    return tuple((name, stored.get(name, fact)) for name, fact in operator.facts if name != "order")
+    return tuple((name, stored.get(name, fact)) for name, fact in listed if name != "order")
 
 
 def _read(topic: str) -> str:

@@ -119,7 +119,7 @@ class StateReader(Struct, frozen=True, eq=False):
                 begins = f.timestamp_micros(f.col("user_map_key.value")).alias("valid_from")
                 value = f.struct(begins, f.col("user_map_value.version").alias("version")).alias("value")
                 return _flat(kept.select("key", value), ())
-        return _flat(reader.load(state.folder), state.operator.facts)
+        return _flat(reader.load(state.folder), state.operator.kept or state.operator.facts)
 
 
 def _flat(rows: DataFrame, facts: Sequence[tuple[str, str]]) -> DataFrame:

@@ -1,0 +1,227 @@
+"""What Spark keeps in a state, which depends on what is read above it.
+
+Catalyst removes columns and aggregates that nothing above reads, also where no rule of Millstream does
+(`optimization: none`): it moves filters first (PushDownPredicates, EliminateOuterJoin), then prunes
+(ColumnPruning), and of a struct, it keeps the fields that are read (NestedColumnAliasing).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from millstream.expressions import Expression, Ref
+from millstream.physical.meanings import Facts, Meanings
+from millstream.plan.needs import Names, kept_measures, of_input
+from millstream.plan.nodes import (
+    Aggregate,
+    Binary,
+    Expand,
+    Filter,
+    Join,
+    Lookup,
+    Node,
+    Output,
+    Project,
+    Repartition,
+    Union,
+    Watermark,
+)
+
+_KEEPS_ROWS = (Output, Project, Repartition, Union, Watermark)
+_KEPT_WHOLE: Mapping[str, frozenset[str]] = {
+    "left": frozenset(("left",)),
+    "right": frozenset(("right",)),
+    "full": frozenset(("left", "right")),
+}
+"""The sides of which a join gives all rows: no condition in ON can be applied to them before."""
+_FIELDS = re.compile(r"(?:\.(?:\w+|`[^`]+`))+")
+_REORDERED = re.compile(r"\b(?:between|from)\b", re.IGNORECASE)
+
+
+class KeptInState:
+    """Describes what Spark keeps in the states of one query."""
+
+    def __init__(self, meanings: Meanings, order: Sequence[Node], readers: Mapping[int, list[Node]]) -> None:
+        self._meanings = meanings
+        self._order = order
+        self._readers = readers
+        self._read: dict[int, Names] = {id(node): set() for node in order}
+        """The columns of each node that are read above it, by its `id`, besides those of conditions."""
+        self._conditions: dict[int, list[Names]] = {id(node): [] for node in order}
+        """The columns of each node that a condition above it reads."""
+        self._below_others: set[int] = set()
+        """The `id`s of nodes below one that may leave out rows, which can make an outer join an inner one."""
+        for node in reversed(order):
+            others = id(node) in self._below_others or not isinstance(node, _KEEPS_ROWS)
+            for index, below in enumerate(node.inputs):
+                self._read[id(below)] |= self._of_input(node, index)
+                self._conditions[id(below)] += self._passed_on(node, index)
+                if others:
+                    self._below_others.add(id(below))
+
+    def facts(self, node: Node, facts: Facts) -> Facts:
+        """Return the facts of a state without what Spark does not keep; equal ones mean an equal state."""
+        match node:
+            case Aggregate():
+                return self._aggregate(node, facts)
+            case Join():
+                return self._join(node, facts)
+            case _:
+                return facts
+
+    # -- what is read
+
+    def _of_input(self, node: Node, index: int) -> Names:
+        """Return the columns of an input that are read for sure.
+
+        A condition on one side of a join may be applied below it, so that its columns are not kept.
+        """
+        own, conditions = self._read[id(node)], self._conditions[id(node)]
+        match node:
+            case Filter():
+                return own.union(*(each.folded for each in node.conditions if not _moves(each)))
+            case Project() | Union() | Expand() | Repartition() | Watermark():
+                return {*of_input(node, index, own)}
+            case Join() | Lookup():
+                stay = [each for each in conditions if len(_sides(node, each)) > 1]
+                stay += [each for each in _on(node) if self._stays_in_on(node, each)]
+                return _of_side(node, index, own.union(*stay))
+            case _:
+                return {*of_input(node, index, own.union(*conditions))}
+
+    def _stays_in_on(self, node: Join | Lookup, names: Names) -> bool:
+        sides = _sides(node, names)
+        kept_whole = _KEPT_WHOLE.get(node.kind, frozenset()) if id(node) not in self._below_others else ()
+        return len(sides) > 1 or not sides.isdisjoint(kept_whole)
+
+    def _passed_on(self, node: Node, index: int) -> Iterable[Names]:
+        """Return the conditions that may be applied to the rows of an input."""
+        conditions = self._conditions[id(node)]
+        match node:
+            case Filter():
+                return [*conditions, *({*each.folded} for each in node.conditions if _moves(each))]
+            case Project() | Union() | Expand():
+                return [{*of_input(node, index, each)} for each in conditions]
+            case Repartition() | Watermark():
+                return conditions
+            case Join() | Lookup():
+                on = (each for each in _on(node) if not self._stays_in_on(node, each))
+                single = [each for each in (*conditions, *on) if len(_sides(node, each)) == 1]
+                return [names for each in single if (names := _of_side(node, index, each))]
+            case _:
+                return []
+
+    def _needed(self, node: Node) -> Names:
+        return self._read[id(node)].union(*self._conditions[id(node)])
+
+    # -- joins
+
+    def _join(self, node: Join, facts: Facts) -> Facts:
+        sides = {"left": self._side(node, 0), "right": self._side(node, 1)}
+        found = [(name, sides.get(name, fact)) for name, fact in facts]
+        structs = any(
+            "struct<" in str(side.column(name).type)
+            for index, side in enumerate(node.inputs)
+            for name in self._of_input(node, index)
+        )
+        return [*found, ("fields", ", ".join(sorted(set(self._fields(node)))))] if structs else found
+
+    def _side(self, node: Join, index: int) -> str:
+        side, names = node.inputs[index], self._of_input(node, index)
+        read = (column.name for column in side.columns if column.name.lower() in names)
+        return ", ".join(self._meanings.typed(side, name) for name in read)
+
+    def _fields(self, node: Join) -> Iterator[str]:
+        """Yield what expressions above a join read of structs; no other fields may be kept."""
+        above = {id(node)}
+        for each in self._order:
+            if not above.isdisjoint(map(id, each.inputs)):
+                above.add(id(each))
+                over = each if isinstance(each, Binary) else each.inputs[0]
+                for expression in each.expressions:
+                    yield from self._of_structs(over, expression)
+
+    def _of_structs(self, node: Node, expression: Expression) -> Iterator[str]:
+        for piece, after in zip(expression.pieces, (*expression.pieces[1:], ""), strict=True):
+            if not isinstance(piece, Ref) or piece.column.lower() not in node.by_name:
+                continue
+            if "struct<" not in str(node.column(piece.column).type):
+                continue
+            fields = _FIELDS.match(after) if isinstance(after, str) else None
+            if fields is not None:
+                yield f"{self._meanings.column(node, piece.column)}{fields[0]}"
+            else:
+                yield self._meanings.of(node, expression)
+
+    # -- aggregates
+
+    def _aggregate(self, node: Aggregate, facts: Facts) -> Facts:
+        kept = kept_measures(node, self._needed(node))
+        measures = iter(node.measures)
+        found: Facts = []
+        for name, fact in facts:
+            kind, _, number = name.rpartition(" ")
+            if kind in {"measure", "record time"} and number.isdigit():
+                measure = next(measures)
+                found += [(f"{kind} {kept.index(measure) + 1}", fact)] if measure in kept else []
+            elif name != "order":
+                found.append((name, fact))
+        names = [measure.name.lower() for measure in kept]
+        order = [str(names.index(name) + 1) if name in names else name for name in self._selected(node)]
+        own = [str(number) for number in range(1, len(names) + 1)]
+        return [*found, ("order", ", ".join(order))] if order and order != own else found
+
+    def _selected(self, node: Aggregate) -> Iterable[str]:
+        """Return the measures in the order in which they are first read: Spark keeps them in that order.
+
+        Projections and filters directly above an aggregate are one SELECT with it: HAVING comes last.
+        """
+        columns = {measure.name.lower(): [measure.name.lower()] for measure in node.measures}
+        having: list[str] = []
+        at: Node = node
+        while len(above := self._readers.get(id(at), [])) == 1:
+            (reader,) = above
+            match reader:
+                case Filter():
+                    having += _measures(columns, reader.conditions)
+                case Project():
+                    columns = {
+                        each.name.lower(): _measures(columns, (each.expression,)) for each in reader.items
+                    }
+                case _:
+                    break
+            at = reader
+        needed = self._needed(at)
+        selected = (name for column, read in columns.items() if column in needed for name in read)
+        # Without a projection, they are in their own order.
+        return dict.fromkeys((*selected, *having)) if at is not node else ()
+
+
+def _measures(columns: Mapping[str, Sequence[str]], expressions: Iterable[Expression]) -> list[str]:
+    found: list[str] = []
+    for expression in expressions:
+        read = [name for ref in expression.refs for name in columns.get(ref.column.lower(), ())]
+        # Spark reads the operands of these in another order.
+        reordered = len(read) > 1 and _REORDERED.search(expression.text)
+        found += [expression.text, *read] if reordered else read
+    return found
+
+
+def _moves(condition: Expression) -> bool:
+    """Return whether Spark may move a condition; functions are registered as non-deterministic."""
+    return condition.deterministic and not condition.functions
+
+
+def _on(node: Binary) -> Iterator[Names]:
+    return ({*each.folded} for each in node.on)
+
+
+def _sides(node: Binary, names: Names) -> set[str]:
+    return {node.by_joined[name].side for name in names if name in node.by_joined}
+
+
+def _of_side(node: Binary, index: int, names: Names) -> Names:
+    side = "left" if index == 0 else "right"
+    joined = (node.by_joined[name] for name in names if name in node.by_joined)
+    return {each.source.lower() for each in joined if each.side == side}

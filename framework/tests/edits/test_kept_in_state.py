@@ -1,0 +1,87 @@
+"""What a state keeps depends on what is read above it: no edit goes on with a state of other columns.
+
+Each group of SQL is one model and edits of it, as written (`plain`) and optimized: where a query may go on, the
+states that Spark writes for both have the same columns.
+"""
+
+from itertools import combinations, product
+
+import pytest
+from edits.kept import BY_SPARK, GOES_ON, LONG, SHORT
+from msgspec.structs import replace
+from streaming.bench import QUICK
+from support.spark import SPARK_WARNINGS
+from support.state_schemas import state_schemas
+from support.streamed import attempted
+from support.written import project
+
+from millstream.physical.verdict import verdict
+
+pytestmark = SPARK_WARNINGS
+
+
+@pytest.fixture(scope="module")
+def quick(first_spark):
+    session = first_spark.newSession()
+    for name, value in QUICK.items():
+        session.conf.set(name, value)
+    return session
+
+
+def queries_of(folder, listed, target):
+    """Return the query of each SQL, and how it runs."""
+    for number, sql in enumerate(listed):
+        run, problems = attempted(project(folder / f"{target}{number}", {"m": sql}), target)
+        assert run is not None, (sql, problems)
+        yield run, run.query_of("m")
+
+
+def states_of(quick, folder, listed, target):
+    """Return the signature of each SQL, and the columns of its states."""
+    queries = queries_of(folder, listed, target)
+    return [(query.signature, state_schemas(quick, run, query)) for run, query in queries]
+
+
+def unsafe(found):
+    """Return the pairs of which one goes on with the state of the other, but Spark keeps other columns."""
+    pairs = product(range(len(found)), repeat=2)
+    return [
+        (one, other)
+        for one, other in pairs
+        if verdict(found[one][0], found[other][0]).kind != "rebuild" and found[one][1] != found[other][1]
+    ]
+
+
+@pytest.mark.parametrize("target", ["plain", "all"])
+def test_which_edits_go_on(tmp_path, target):
+    for name, listed in SHORT.items():
+        found = [query.signature for _, query in queries_of(tmp_path / name, listed, target)]
+        pairs = combinations(range(len(found)), 2)
+        goes_on = {(a, b) for a, b in pairs if verdict(found[a], found[b]).kind != "rebuild"}
+        assert goes_on == GOES_ON.get(name, set()), name
+
+
+@pytest.mark.parametrize("name", BY_SPARK)
+def test_no_query_goes_on_with_other_columns(quick, tmp_path, name):
+    found = states_of(quick, tmp_path, SHORT[name][:2], "plain")
+    assert found[0][1] != found[1][1]
+    assert unsafe(found) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG)
+def test_no_query_of_any_group_goes_on_with_other_columns(quick, tmp_path, name):
+    """The optimized plan is one more edit of the plan as written."""
+    found = [each for target in ("plain", "all") for each in states_of(quick, tmp_path, LONG[name], target)]
+    assert [
+        (LONG[name][a % len(LONG[name])], LONG[name][b % len(LONG[name])]) for a, b in unsafe(found)
+    ] == []
+
+
+def test_a_state_of_an_older_record_goes_on(tmp_path):
+    """Such a record does not say what Spark keeps of a side: all of its columns are compared."""
+    for name, target in (("a join", "plain"), ("an aggregate in a subquery", "plain"), ("a join", "all")):
+        run, _ = attempted(project(tmp_path / f"{name} {target}", {"m": SHORT[name][0]}), target)
+        now = run.query_of("m").signature
+        old = replace(now, operators=tuple(replace(each, kept=None) for each in now.operators))
+        assert verdict(old, now).kind == "same"

@@ -1,0 +1,36 @@
+"""The schemas of a query's states, as Spark writes them next to its checkpoint."""
+
+import json
+import re
+import tempfile
+from pathlib import Path
+
+from millstream.runner.samples.trial import streamed_rows
+
+_ID = re.compile(r"\d+_[0-9a-f-]{36}")
+
+
+def state_schemas(spark, streamed, query):
+    """Run a query over no rows; return the columns of its states by their place in the checkpoint."""
+    topics = {source.topic: [[]] for source in query.sources}
+    with tempfile.TemporaryDirectory(prefix="states-") as folder:
+        rows = streamed_rows(spark.newSession(), streamed.trial(query, topics, {}), Path(folder))
+        writer = rows.writeStream.outputMode(query.output_mode).format("noop").trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{folder}/checkpoint").start().awaitTermination()
+        states = Path(folder) / "checkpoint/state"
+        files = [file for file in states.rglob("*") if file.is_file() and not file.name.startswith(".")]
+        return {
+            _ID.sub("", str(file.relative_to(states))): _columns(file.read_bytes().decode(errors="replace"))
+            for file in files
+            if (file.parent.name == "_metadata" and file.name == "schema") or "_stateSchema" in file.parts
+        }
+
+
+def _columns(text):
+    """Return the columns of the structs in a file, each with its type and whether it can be NULL."""
+    found, at = [], 0
+    while (at := text.find('{"type":"struct"', at)) >= 0:
+        struct, end = json.JSONDecoder().raw_decode(text[at:])
+        found.append([(each["name"], str(each["type"]), each["nullable"]) for each in struct["fields"]])
+        at += end
+    return found
