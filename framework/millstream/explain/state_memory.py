@@ -13,12 +13,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.byte_sizes import size_in_words, sparks_bytes_of
+from millstream.byte_sizes import size_in_words
 from millstream.errors import Diagnostic
 from millstream.physical.state_store import Store, budget, is_limited, store_of
 from millstream.physical.values import Query, StateSize
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.folders import checkpoints_of
+from millstream.project.heap import heap_of
 from millstream.project.spark_settings import spark_settings
 from millstream.project.values import LOCAL_PARTITIONS, Target, is_local, shuffle_partitions
 from millstream.state_figures import MeasuredState, measured_states, restore_seconds
@@ -29,8 +30,6 @@ _CACHE_MB = 8
 """Spark's default (RocksDBConf); its MB are 2 to the 20th."""
 _ENTRY = 2
 """Bytes of an entry in filters (10 bits) and indexes."""
-_HEAP = "spark.driver.memory"
-_LOCAL_HEAP = "2g"
 
 
 class StateStores(Struct, frozen=True):
@@ -45,13 +44,13 @@ class StateStores(Struct, frozen=True):
     """What earlier builds and runs measured, by what an operator stores."""
 
 
-def stores_of(target: Target, root: Path) -> StateStores:
+def stores_of(target: Target, root: Path, queries: int = 0) -> StateStores:
     settings = spark_settings(target)
     given = settings.get(_CACHE, "")
     return StateStores(
         shuffle_partitions(target),
         (int(given) if given.isdigit() else _CACHE_MB) << 20,
-        (sparks_bytes_of(settings.get(_HEAP, _LOCAL_HEAP)) or 0) if is_local(target) else 0,
+        heap_of(target, queries) << 20 if is_local(target) else 0,
         measured_states(checkpoints_of(target, root)),
     )
 

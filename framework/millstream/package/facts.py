@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream import __version__
-from millstream.byte_sizes import sparks_bytes_of
 from millstream.project.files import File, read_file
+from millstream.project.heap import heap_of
 from millstream.project.imports import python_version
 from millstream.project.profiles import profiles_file
-from millstream.project.secrets import Secret
 from millstream.project.values import Project, Target, is_local
 from millstream.project.yaml import entries, parse_yaml
 from millstream.text import Text
@@ -23,8 +21,6 @@ from millstream.text import Text
 PORT = 9464
 _USED = re.compile(r"env_var\(\s*(['\"])(\w+)\1\s*(,)?")
 _CORES = re.compile(r"local\[(\d+)")
-_DEFAULT_HEAP = "2g"
-_MIB = 2**20
 
 
 class Variable(Struct, frozen=True, order=True):
@@ -57,16 +53,17 @@ class Facts(Struct, frozen=True):
         return re.sub(r"[^a-z0-9]+", "-", self.project.lower()).strip("-")[:50].strip("-") or "project"
 
 
-def facts_of(project: Project, profiles_dir: Path | None) -> Facts:
+def facts_of(project: Project, profiles_dir: Path | None, queries: int) -> Facts:
     target = project.target
+    heap = heap_of(target, queries)
     return Facts(
         project.settings.name,
         target.name,
         python_version(),
         tuple(sorted(_variables(project, profiles_dir))),
         _cores(target),
-        memory_of(target),
-        heap_of(target),
+        memory_with(heap),
+        heap,
         not is_local(target),
         str(target.settings.get("master", "")).startswith("k8s://"),
     )
@@ -77,21 +74,12 @@ def _cores(target: Target) -> int:
     return int(found[1]) if found else 2
 
 
-def memory_of(target: Target) -> int:
+def memory_with(heap: int) -> int:
     """Return the memory that a run needs, in MiB: the JVM's heap, what it uses besides, and Python.
 
     docs/production.md explains it to users.
     """
-    heap = heap_of(target)
     return heap + heap // 4 + 1024
-
-
-def heap_of(target: Target) -> int:
-    """Return the heap of Spark's driver, in MiB."""
-    spark: dict[str, Any] = target.settings.get("spark") or {}
-    given = spark.get("spark.driver.memory", _DEFAULT_HEAP if is_local(target) else "1g")
-    size = sparks_bytes_of(given.reveal() if isinstance(given, Secret) else str(given))
-    return (2 << 30 if size is None else size) // _MIB
 
 
 _OF_START = frozenset({"MILLSTREAM_PACKAGE"})

@@ -324,7 +324,7 @@ def engine(
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
         if spark is None:
-            spark = stack.enter_context(_own_spark(project, jars, log, tell, amount))
+            spark = stack.enter_context(_own_spark(project, jars, log, tell, amount, len(queries)))
         use_registry(spark, registry)
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
@@ -369,11 +369,11 @@ def engine(
 
 @contextmanager
 def _own_spark(
-    project: Project, jars: Sequence[Path], log: Path, tell: Tell, amount: Amount
+    project: Project, jars: Sequence[Path], log: Path, tell: Tell, amount: Amount, queries: int
 ) -> Iterator[SparkSession]:
     tell(Setup("Spark"))
     name = f"millstream {project.settings.name}"
-    with running_spark(name, project.target, jars, log, amount=amount) as spark:
+    with running_spark(name, project.target, jars, log, amount=amount, queries=queries) as spark:
         tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         yield spark
 

@@ -24,7 +24,7 @@ def test_the_target_is_read(shop):
     (profile,) = re.findall(r"^```yaml\n(shop:.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     (shop / "profiles.yml").write_text(profile)
     project = load_project(shop, "production", None, None)
-    facts = facts_of(project, None)
+    facts = facts_of(project, None, 3)
     assert [each.name for each in facts.variables if not each.optional] == ["BOOTSTRAP", "KAFKA_PASSWORD"]
     included = [words[words.index("--include") + 1] for words in COMMANDS if "--include" in words]
     found = project_files(project, included, None)
@@ -41,7 +41,7 @@ def test_commands_exist():
 
 
 def test_files_are_those_of_a_package(shop):
-    files = deployment_files(facts_of(load_project(shop, "production", None, None), None), "1")
+    files = deployment_files(facts_of(load_project(shop, "production", None, None), None, 3), "1")
     listed = set(re.findall(r"^\| (`[^|]*?`) \|", PAGE, re.MULTILINE))
     named = {
         each

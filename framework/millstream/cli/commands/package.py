@@ -66,25 +66,25 @@ def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int
 
 
 def _contents(common: Common, root: Path, compiled: Compiled, include: tuple[str, ...]) -> Contents:
-    from millstream.decoding import from_msgpack
     from millstream.package.facts import facts_of
     from millstream.package.jars import jars_to_package
     from millstream.package.project_files import project_files
     from millstream.package.requirements import check_lock, needed
     from millstream.package.workers import worker_packages
     from millstream.package.write import Contents
-    from millstream.plan.from_sql.catalog import Catalog
     from millstream.project.values import is_local
+    from millstream.topology import compiled_topology, physical_of
 
     project = project_of(common, root)
     files = project_files(project, include, common.profiles_dir)
+    topology = compiled_topology(compiled)
     distributions = needed(root, project.libraries)
     check_lock(root, distributions)
     with fetching(common.style) as progress:
-        jars = jars_to_package(project.target, from_msgpack(compiled.catalog, Catalog).jars, progress)
+        jars = jars_to_package(project.target, topology.catalog.jars, progress)
     modules = {path: root / path for path in project.imported if path.endswith(".py")}
     return Contents(
-        facts_of(project, common.profiles_dir),
+        facts_of(project, common.profiles_dir, len(physical_of(topology).queries)),
         files,
         tuple(distributions),
         tuple(jars),

@@ -23,21 +23,41 @@ class UnmatchedRows(Struct, frozen=True):
 def unmatched_rows(query: Query, keys: Sequence[str]) -> UnmatchedRows | None:
     """Return rows that would all have the same key; None if there are none, or if it is unknown."""
     split = query.at_rest or query
-    return _Search(split.ctes).in_body(split.body, tuple(keys)) if keys else None
+    return _Search(split.ctes).search(split.body, tuple(keys)) if keys else None
+
+
+class _NeedsOtherError(Exception):
+    """Another result is needed first."""
+
+    def __init__(self, body: Body, names: tuple[str, ...]) -> None:
+        self.body, self.names = body, names
 
 
 class _Search:
-    """Follows columns into subqueries and CTEs; a CTE that is read many times is looked at once."""
+    """Follows columns into subqueries and CTEs; a CTE that is read many times is looked at once.
+
+    A chain of CTEs can be longer than Python's stack, so the search puts off what needs another result.
+    """
 
     def __init__(self, ctes: Mapping[str, Body]) -> None:
         self._ctes = ctes
         self._results: dict[tuple[int, tuple[str, ...]], UnmatchedRows | None] = {}
 
+    def search(self, body: Body, names: tuple[str, ...]) -> UnmatchedRows | None:
+        pending = [(body, names)]
+        while pending:
+            next_body, next_names = pending[-1]
+            try:
+                self._results[id(next_body), next_names] = self._rows(next_body, next_names)
+                pending.pop()
+            except _NeedsOtherError as other:
+                pending.append((other.body, other.names))
+        return self._results[id(body), names]
+
     def in_body(self, body: Body, names: tuple[str, ...]) -> UnmatchedRows | None:
-        key = (id(body), names)
-        if key not in self._results:
-            self._results[key] = self._rows(body, names)
-        return self._results[key]
+        if (id(body), names) not in self._results:
+            raise _NeedsOtherError(body, names)
+        return self._results[id(body), names]
 
     def _rows(self, body: Body, names: tuple[str, ...]) -> UnmatchedRows | None:
         match body:

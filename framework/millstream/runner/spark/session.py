@@ -23,6 +23,8 @@ from pyspark.sql import SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.java import check_folder
+from millstream.machine.memory import memory_of_machine
+from millstream.project.heap import HEAP, heap_of
 from millstream.project.secrets import Secret
 from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
@@ -56,6 +58,8 @@ _ALWAYS = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # By default Spark caches 100 classes, enough for a few queries; beyond that, each batch would recompile.
     "spark.sql.codegen.cache.maxEntries": "2000",
+    # What the parser of SQL remembers of a hundred queries takes 500 MB, which it never frees by itself.
+    "spark.sql.parser.parserDfaCacheFlushRatio": "10",
     # The records that each query read last of each partition, up to 20,000, which Spark keeps for 5 minutes.
     "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
@@ -86,7 +90,6 @@ _COLLECTOR = "-XX:+UseParallelGC"
 _COLLECTORS = re.compile(r"-XX:\+Use\w+GC\b")
 
 _LOCAL = {
-    "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.python.daemon.module": worker_daemon.__name__,
@@ -104,10 +107,11 @@ def spark_settings(
     classes: str = "",
     *,
     amount: Amount = "few",
+    queries: int = 0,
 ) -> dict[str, str]:
     """Return Spark's settings: Millstream's own, overridden by the profile; logs go to `folder`.
 
-    `classes` has the JVM's options about archives of classes, if any.
+    `classes` has the JVM's options about archives of classes, if any; `queries` will run at once.
     """
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
@@ -117,6 +121,7 @@ def spark_settings(
     options += f" -Xlog:disable {classes}" if classes else ""
     settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
     settings |= {
+        HEAP: f"{heap_of(target, queries, memory_of_machine())}m",
         TIMEZONE: str(target.settings.get("timezone", "UTC")),
         "spark.sql.shuffle.partitions": str(shuffle_partitions(target)),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri() if local else "",
@@ -165,10 +170,11 @@ def running_spark(
     folder: Path,
     *,
     amount: Amount = "few",
+    queries: int = 0,
 ) -> Iterator[SparkSession]:
     """Start Spark, and stop it; meanwhile, an archive of its classes is made if this machine has none."""
     with class_archives(jars if is_local(target) and not is_submitted() else None) as archives:
-        spark = start_spark(name, target, jars, folder, archives.options, amount=amount)
+        spark = start_spark(name, target, jars, folder, archives.options, amount=amount, queries=queries)
         try:
             archives.start(spark)
             yield spark
@@ -264,12 +270,13 @@ def start_spark(
     classes: str = "",
     *,
     amount: Amount = "few",
+    queries: int = 0,
 ) -> SparkSession:
     """Start the JVM and return its first session; each query gets a separate session for its views."""
     check_folder(folder)
     # Workers must run the driver's Python, not the first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = spark_settings(target, jars, folder, classes, amount=amount)
+    settings = spark_settings(target, jars, folder, classes, amount=amount, queries=queries)
     settings |= {"spark.app.name": name, "spark.master": str(target.settings.get("master", "local[*]"))}
     # PySpark would import it only after the JVM has started, which takes as long again.
     threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
