@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.expressions import Expression, windows
+from millstream.expressions import Expression, Ref, windows
 from millstream.physical.python_calls import callable_in_fan_out
 from millstream.plan.nodes import Decode, Filter, Node, Output, Project, Watermark
 from millstream.plan.traits import traits_of
@@ -61,9 +61,13 @@ def _guarded(chain: list[Node]) -> bool:
 
 def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:
     calculated: Mapping[str, bool] = {}
+    lengths: Mapping[str, int] = {}
     for node in reversed(chain):
-        if not all(_writable(each, calculated, calls=calls) for each in node.expressions):
-            base, calculated = node, {}
+        if not all(
+            _writable(each, calculated, calls=calls) and _length(each, lengths) <= _LONGEST
+            for each in node.expressions
+        ):
+            base, calculated, lengths = node, {}, {}
         elif isinstance(node, Project):
             calculated = {
                 item.name: bool(item.expression.functions)
@@ -71,7 +75,17 @@ def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:
                 for item in node.items
                 if item.expression.column != item.name or item.name in calculated
             }
+            lengths = {item.name: _length(item.expression, lengths) for item in node.items}
     return base
+
+
+_LONGEST = 2_000
+"""Pieces of an expression: one that uses a column twice, again and again, doubles with each step."""
+
+
+def _length(expression: Expression, lengths: Mapping[str, int]) -> int:
+    """Return the number of pieces of an expression with columns inlined."""
+    return sum(lengths.get(piece.column, 1) if isinstance(piece, Ref) else 1 for piece in expression.pieces)
 
 
 def _writable(expression: Expression, calculated: Mapping[str, bool], *, calls: bool) -> bool:

@@ -76,15 +76,18 @@ def _either(node: Node, alternatives: list[dict[Pieces, Expression]], known: _Kn
 
 def _pays(node: Node, condition: Expression, known: _Known) -> bool:
     """Return whether it moves below a costly step, and is not yet applied further below."""
-    pending = [(node, condition)]
+    pending, visited = [(node, condition)], set()
     saves, moves_everywhere = False, True
     while pending:
         at, current = pending.pop()
+        key = (id(at), current.content)
+        if key in visited:
+            continue  # by another way: a union may read one node many times
+        visited.add(key)
         if isinstance(at, Filter):
             if all(_plain(each) != _plain(current) for each in at.conditions):
                 pending.append((at.input, current))
             continue
-        key = (id(at), current.content)
         _, moves = known.get(key) or known.setdefault(key, (at, below(at, current)))
         moves_everywhere = moves_everywhere and bool(moves)
         saves = saves or (bool(moves) and _is_costly(at))
