@@ -89,7 +89,8 @@ class EqualValues(Depths):
                 ]
             case Dedupe():
                 keys = sorted(self.column(node.input, key) for key in node.keys)
-                return [*below, "first of", *keys, _length(node.within), *self._late(node.input)]
+                exact = map(" ".join, self.exact(node))
+                return [*below, "first of", *keys, _length(node.within), *exact, *self._late(node.input)]
             case _:
                 return super()._parts(node)
 

@@ -304,7 +304,8 @@ class Depths(Meanings):
                 return [*below, "aggregate", *keys, node.emit, *self._late(node.input)]
             case Dedupe():
                 keys = sorted(self.column(node.input, key) for key in node.keys)
-                return [*below, "first of", *keys, str(node.within), *self._late(node.input)]
+                exact = map(" ".join, self.exact(node))
+                return [*below, "first of", *keys, str(node.within), *exact, *self._late(node.input)]
             case Stateful():
                 facts = self.facts(node, {})
                 return [*below, *(f"{name} {fact}" for name, fact in facts)]

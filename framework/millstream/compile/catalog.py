@@ -12,6 +12,7 @@ from millstream.plan.from_sql.catalog import (
     DEFAULT_ISOLATION,
     VERSION_COLUMNS,
     Catalog,
+    DedupeSpec,
     FunctionSpec,
     Hints,
     ModelSpec,
@@ -136,7 +137,7 @@ def model_spec(
         columns=_columns(relation),
         materialization=materialization_of(name, config),
         emit="on_close" if config.get("emit") == "on_close" else "on_change",
-        dedupe=(columns_named(dedupe["keys"]), dedupe.get("within")) if dedupe else None,
+        dedupe=_dedupe(dedupe) if dedupe else None,
         watermark=(watermark["column"], watermark["delay"]) if watermark else None,
         options={key: config[key] for key in _PASSED_ON if config.get(key) is not None},
         latency=config.get("latency"),
@@ -147,6 +148,10 @@ def model_spec(
         metrics=metrics,
         log=log,
     )
+
+
+def _dedupe(given: Mapping[str, Any]) -> DedupeSpec:
+    return DedupeSpec(columns_named(given["keys"]), given.get("within"), given.get("exact") or False)
 
 
 def _hints(project: Project) -> Hints:

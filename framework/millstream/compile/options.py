@@ -23,7 +23,7 @@ from millstream.materialization import (
 )
 from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.plan.nodes import Join, Node, Stateful, TemporalJoin
+from millstream.plan.nodes import Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.nodes.order import in_order
 from millstream.plan.ttl import wrong_time
 from millstream.plan.unbounded import StatefulStep, without_end
@@ -209,6 +209,7 @@ def meaningless_state(
     nodes = in_order((root,))
     keyed = any(isinstance(node, Stateful) for node in nodes)
     as_of = any(isinstance(node, TemporalJoin) for node in nodes)
+    exact = any(isinstance(node, Dedupe) and node.exact_by for node in nodes)
     found: list[tuple[str, str]] = []
     if state.get("retention"):
         remedy = "remove it: a watermark's delay bounds windows, and 'retention' of a table bounds its rows"
@@ -221,8 +222,8 @@ def meaningless_state(
         message = "'state: {ttl}' is for Python functions with keyed state and joins, and this model has none"
         bounds = "a dedupe's 'within', a watermark's delay or a table's 'retention' bounds other state"
         found.append((message, f"remove it: {bounds}"))
-    if own and state.get("store") == "memory" and (keyed or as_of):
-        what = "Python functions" if keyed else "joins FOR SYSTEM_TIME AS OF"
+    if own and state.get("store") == "memory" and (keyed or as_of or exact):
+        what = "Python functions" if keyed else "joins FOR SYSTEM_TIME AS OF" if as_of else "exact dedupes"
         found.append((f"{what} only keep state in RocksDB", "remove store='memory'"))
     problems = [("MS522", *each) for each in found] + ([] if keyed else endless) + [*wrong_time(state, steps)]
     return [PlanProblem(spec.id, code, message, remedy, option="state") for code, message, remedy in problems]

@@ -83,6 +83,8 @@ def state_text(node: Node, traits: Traits) -> str:
             return "a bit for each position, kept forever"
         case Dedupe():
             keys = ", ".join(node.keys)
+            if node.exact_by:
+                return f"{keys} with the {node.exact_by} of rows that passed, each for {node.within}"
             until = f"forgotten after {node.within}" if node.within else "kept forever"
             return f"seen {keys}, {until}"
         case Join():

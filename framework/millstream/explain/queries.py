@@ -125,6 +125,7 @@ def _step(step: Step) -> str:
             return f"-- view {step.name}: {step.of} without records that were sent again"
         case DedupeView():
             within = f" within {step.within}" if step.within else ""
+            within += f" of {step.exact_by}, exactly" if step.exact_by else ""
             return f"-- view {step.name}: the first row of {step.of} by {', '.join(step.keys)}{within}"
         case WindowView():
             return f"-- view {step.name}: {step.of} with watermark {step.window}, delay {step.delay}"

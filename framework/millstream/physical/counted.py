@@ -13,7 +13,7 @@ def counted_source(output: Output) -> str:
         match node:
             case TopicScan():
                 return node.relation
-            case Dedupe(by_position=False):
+            case Dedupe(by_position=False, exact_by=""):
                 node = node.input
             case _:
                 node = input_of_rows(node)

@@ -77,7 +77,7 @@ class Dependencies:
             case Aggregate():
                 return self.expressions(node.input, node.expressions)
             case Dedupe():
-                return self._all(node.input, node.keys)
+                return self._all(node.input, [column.name for column in node.state_columns])
             case Stateful():
                 names = [name for name in node.input.names if name not in CARRIED]
                 return self._all(node.input, names) | self._called((node.function,))

@@ -20,6 +20,7 @@ _LISTS = frozenset(("left", "right", "row", "gives"))
 """The facts that list columns."""
 _NOUNS = {
     "emit": "the time of its rows",
+    "exact": "the exact time",
     "fields": "what is read of structs above it",
     "function": "its function",
     "gives": "its result",

@@ -58,7 +58,8 @@ class Meanings:
             case Dedupe():
                 if node.by_position:
                     return self._keys(node)
-                return [*self._keys(node), ("within", node.within or "for ever"), *self._times(node.input)]
+                within = ("within", node.within or "for ever")
+                return [*self._keys(node), within, *self.exact(node), *self._times(node.input)]
             case Join():
                 return self._join(node)
             case TemporalJoin():
@@ -87,6 +88,10 @@ class Meanings:
                     return [*facts, ("ttl", by), *self._times(node.input)]
                 return [*facts, ("ttl", node.ttl)] if node.ttl else facts
         return []
+
+    def exact(self, node: Dedupe) -> Facts:
+        """Return the event time by which a dedupe is exact."""
+        return [("exact", self.column(node.input, node.exact_by))] if node.exact_by else []
 
     def _keys(self, node: Dedupe | Stateful) -> Facts:
         return [(f"key {index}", self.typed(node.input, key)) for index, key in enumerate(node.keys, 1)]

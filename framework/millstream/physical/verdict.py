@@ -18,6 +18,7 @@ _KINDS = {
     "first_sent": "a search for repeated records",
     "join": "a join",
     "stateful": "a function with keyed state",
+    "temporal_join": "a join with versions",
 }
 
 _Facts = tuple[tuple[str, str], ...]

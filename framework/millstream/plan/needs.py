@@ -49,7 +49,7 @@ def of_input(node: Node, index: int, own: Names) -> Iterable[str]:
         case Dedupe():
             # Spark forgets keys by the event time, so it must be among the columns.
             times = (name for name, _ in traits_of(node.input).watermarks)
-            return own.union(map(str.lower, (*node.keys, *times)))
+            return own.union(map(str.lower, (*node.own_columns, *times)))
         case Watermark():
             return own | {node.time.lower()}
         case TemporalJoin():

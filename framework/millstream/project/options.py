@@ -25,6 +25,9 @@ class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     within: Annotated[Duration | None, about("the minimum time that a key is remembered, such as 1 hour")] = (
         None
     )
+    exact: Annotated[
+        bool, about("true: drop only rows whose time is at most `within` from that of one that passed")
+    ] = False
 
 
 class StateConfig(Struct, frozen=True, forbid_unknown_fields=True):

@@ -189,5 +189,7 @@ def _kind(topic: TopicSpec) -> str:
 
 
 def _dedupe(model: ModelSpec) -> str:
-    keys, within = model.dedupe or ((), None)
-    return f"{', '.join(keys)}{f' within {within}' if within else ''}"
+    if model.dedupe is None:
+        return ""
+    keys, within, exact = model.dedupe
+    return f"{', '.join(keys)}{f' within {within}' if within else ''}{', exact' if exact else ''}"

@@ -25,7 +25,7 @@ class SqlView(Struct, frozen=True, tag="sql"):
 
 
 class DedupeView(Struct, frozen=True, tag="dedupe"):
-    """`dropDuplicates` of a view, or `dropDuplicatesWithinWatermark` if keys expire."""
+    """`dropDuplicates` of a view, or `dropDuplicatesWithinWatermark` if keys expire; or an exact one."""
 
     name: str
     of: str
@@ -33,6 +33,10 @@ class DedupeView(Struct, frozen=True, tag="dedupe"):
     within: str | None = None
     by_position: bool = False
     """The keys are a sender's partition and an offset there; rows without an offset all pass."""
+    exact_by: str = ""
+    """The event time of an exact one."""
+    place: tuple[str, ...] = ()
+    """The columns with a row's partition and offset."""
 
 
 class WindowView(Struct, frozen=True, tag="window"):
@@ -187,7 +191,7 @@ def _step(node: Dedupe | Stateful | TemporalJoin | Watermark, name: str, of: str
         case Watermark():
             return WindowView(name, of, node.time, node.delay, node.copy)
         case Dedupe():
-            return DedupeView(name, of, node.keys, node.within, node.by_position)
+            return DedupeView(name, of, node.keys, node.within, node.by_position, node.exact_by, node.place)
         case Stateful():
             return StatefulView(
                 name, of, node.function, node.keys, node.made, node.ttl, node.time, node.times

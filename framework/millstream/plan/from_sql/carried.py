@@ -73,6 +73,8 @@ class Part(NamedTuple):
 
 TIME = Part(RECORD_TIME, "_timestamp", TIMESTAMP)
 HEADERS = Part(RECORD_HEADERS, "_headers", METADATA["_headers"].type)
+PLACE = tuple(Part(f"_millstream{name}", name, METADATA[name].type) for name in ("_partition", "_offset"))
+"""Where the record of a row is in its topic."""
 
 
 class Carried(NamedTuple):
@@ -152,6 +154,18 @@ def with_part(root: Node, part: Part) -> Node:
     return _with_item(root, source.node, Item(part.name, source.value))
 
 
+def with_place(root: Node) -> tuple[Node, tuple[str, ...]]:
+    """Return rows with the columns of their records' place, and the names of these, if they have them."""
+    names: list[str] = []
+    for part in PLACE:
+        source = carried(root, part)
+        if source is None:
+            return root, ()
+        root, value = _as_column(source, root, part)
+        names.append(value.column or "")
+    return root, tuple(names)
+
+
 def _with_item(root: Node, below: Node, item: Item) -> Node:
     """Return the columns of a model, and one more; the same node for equal calls."""
     cache = f"with {item.name} {item.expression.content}"
@@ -176,10 +190,12 @@ def _carrying(node: Node, part: Part) -> tuple[Node, ...]:
         case Lookup() | TemporalJoin():
             return (node.left,)
         case Join():
-            return () if part is HEADERS else (node.left,) if node.kind == "semi" else node.inputs
+            return () if part is not TIME else (node.left,) if node.kind == "semi" else node.inputs
         case Aggregate() | Stateful():
             windows = isinstance(node, Aggregate) and node.window is not None
-            return () if part is HEADERS or windows else node.inputs
+            return () if part is not TIME or windows else node.inputs
+        case Union() if part in PLACE:
+            return ()  # partitions of several topics have equal numbers
         case Filter() | Project() | Repartition() | Watermark() | Dedupe() | Expand() | Union():
             return node.inputs
         case _:
@@ -193,7 +209,7 @@ def _over(node: Node, below: Sequence[Carried | None], part: Part) -> Carried | 
             return _decoded(node, part)
         case Aggregate() if part is TIME:
             return _grouped(node, below)
-        case Union():
+        case Union() if part not in PLACE:
             return _united(node, below, part)
         case Join() if part is TIME:
             return _joined(node, below)
@@ -220,7 +236,7 @@ def _over(node: Node, below: Sequence[Carried | None], part: Part) -> Carried | 
 
 
 def _decoded(node: Decode, part: Part) -> Carried | None:
-    if is_relay(node):
+    if is_relay(node) and part not in PLACE:
         # A topic drops records by their time, so this one has the time of sending.
         field = Column(RELAYED_TIME, TIMESTAMP)
         timed = replace(node, fields=(*node.fields, field))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -78,6 +78,12 @@ class SeedSpec(Struct, frozen=True):
     """Covers its rows."""
 
 
+class DedupeSpec(NamedTuple):
+    keys: tuple[str, ...]
+    within: str | None = None
+    exact: bool = False
+
+
 class ModelSpec(Struct, frozen=True, dict=True):
     id: str
     name: str
@@ -85,7 +91,7 @@ class ModelSpec(Struct, frozen=True, dict=True):
     columns: tuple[Column, ...]
     materialization: Materialization = View()
     emit: Emit = "on_change"
-    dedupe: tuple[tuple[str, ...], str | None] | None = None
+    dedupe: DedupeSpec | None = None
     watermark: tuple[str, str] | None = None
     options: dict[str, Any] = {}
     """Options that the plan passes on: `state`, `group`, `optimize`, `on_bad_record`."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
 from millstream.expressions import Read
 from millstream.materialization import KEEP, Materialization, Sink, Table
-from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.carried import with_place
+from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanProblem
 from millstream.plan.from_sql.event_times import check_event_times
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
@@ -379,26 +380,47 @@ class ModelBuilder:
     # -- configuration
 
     def _configured(self, node: Node) -> Node:
-        models = (self.spec.id,)
         if self.spec.watermark:
             node = self.timed(node, *self.spec.watermark, option="watermark")
-        if self.spec.dedupe:
-            keys, within = self.spec.dedupe
-            known = self.traits.of(node)
-            if within and known.mode == "append" and not known.watermarks:
-                message = "`within` needs an event time, which these rows don't have"
-                remedy = "select the column with the source's watermark, or set `watermark` of the model"
-                self.problem("MS523", message, remedy, option="dedupe")
-            elif within and known.mode == "append" and len(known.watermarks) > 1:
-                first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
-                message = f"these rows have several event times: `within` could use {first} or {last}"
-                remedy = "select only one of them, or cast the other one: cast(... as string)"
-                self.problem("MS523", message, remedy, option="dedupe")
-            together = Repartition(input=node, keys=keys, models=models)
-            deduped = Dedupe(input=together, keys=keys, within=within, models=models)
-            self.add_state(deduped, None, keys, option="dedupe")
-            node = self.check(deduped, None, option="dedupe")
-        return node
+        return node if self.spec.dedupe is None else self._deduplicated(node, self.spec.dedupe)
+
+    def _deduplicated(self, node: Node, spec: DedupeSpec) -> Node:
+        models = (self.spec.id,)
+        for message, remedy in self._wrong_times(node, spec):
+            self.problem("MS523", message, remedy, option="dedupe")
+        times = [name for name, _ in self.traits.of(node).watermarks]
+        exact_by = times[0] if spec.exact and times else ""
+        placed, place = with_place(node) if exact_by else (node, ())
+        together = Repartition(input=placed, keys=spec.keys, models=models)
+        deduped = Dedupe(
+            input=together, keys=spec.keys, within=spec.within, exact_by=exact_by, place=place, models=models
+        )
+        self.add_state(deduped, None, spec.keys, option="dedupe")
+        found = self.check(deduped, None, option="dedupe")
+        if found.names == node.names:
+            return found
+        return self.check(Project(input=found, items=tuple(identity_items(node)), models=models), None)
+
+    def _wrong_times(self, node: Node, spec: DedupeSpec) -> Iterator[tuple[str, str]]:
+        known = self.traits.of(node)
+        if spec.exact and not spec.within:
+            yield (
+                "`exact` needs `within`, the time that it applies exactly",
+                "add `within`, or remove `exact`",
+            )
+        elif not spec.within or known.mode == "upsert" or (known.mode == "static" and not spec.exact):
+            return
+        elif not known.watermarks:
+            yield (
+                "`within` needs an event time, which these rows don't have",
+                "select the column with the source's watermark, or set `watermark` of the model",
+            )
+        elif len(known.watermarks) > 1:
+            first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
+            yield (
+                f"these rows have several event times: `within` could use {first} or {last}",
+                "select only one of them, or cast the other one: cast(... as string)",
+            )
 
     def _labelled(self, node: Node, label: str) -> Node:
         """Name a relation; one that belongs to another model keeps its name."""

@@ -52,7 +52,12 @@ class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
     within: str | None = None
     by_position: bool = False
     """The keys are a sender's partition and an offset there; rows without an offset are no duplicates."""
+    exact_by: str = ""
+    """The event time by which an exact one compares rows; others may drop more than those within `within`."""
+    place: tuple[str, ...] = ()
+    """The columns with a row's partition and offset, in whose order an exact one takes rows, if any."""
 
+    in_fingerprint_if_set = Unary.in_fingerprint_if_set | {"exact_by", "place"}
     stateful = True
     participle = "deduplicated"
 
@@ -65,11 +70,18 @@ class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
         if self.by_position:
             return "drop records that were sent again"
         within = f" within {self.within}" if self.within else ""
-        return f"dedupe {', '.join(self.keys)}{within}"
+        exactly = " exactly" if self.exact_by else ""
+        return f"dedupe {', '.join(self.keys)}{within}{exactly}"
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """The columns that it needs itself."""
+        return (*self.keys, *((self.exact_by,) if self.exact_by else ()), *self.place)
 
     @property
     def state_columns(self) -> tuple[Column, ...]:
-        return tuple(map(self.column, self.keys))
+        names = (*self.keys, self.exact_by) if self.exact_by else self.keys
+        return tuple(map(self.column, names))
 
 
 class Stateful(Unary, frozen=True, eq=False, kw_only=True):

@@ -43,6 +43,7 @@ from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.callbacks import called_by
+from millstream.runner.queries.deduplicated import deduplicated
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.lookups import looking_up
 from millstream.runner.queries.maintained import Differences
@@ -294,6 +295,8 @@ def make_view(
             made = session.sql(step.sql)
         case DedupeView(by_position=True):
             made = first_sent(session, step, mode)
+        case DedupeView() if step.exact_by:
+            made = deduplicated(session, step, mode)
         case DedupeView():
             made = _distinct(session.table(step.of), step)
         case WindowView():

@@ -20,6 +20,7 @@ from millstream.machine.jars import Progress
 from millstream.project.values import Target
 from millstream.runner.python.keyed import STATE
 from millstream.runner.python.stored_states import state_in
+from millstream.runner.queries.deduplicated import PASSED
 from millstream.runner.queries.sent_again import POSITIONS
 from millstream.runner.queries.temporal import VERSIONS
 from millstream.runner.samples.state_sizes import OperatorSize, State, sizes, states_of
@@ -114,12 +115,21 @@ class StateReader(Struct, frozen=True, eq=False):
             case "first_sent":
                 pages = reader.option("stateVarName", POSITIONS).load(state.folder).groupBy("key")
                 return _flat(pages.agg(f.struct(f.count("*").alias("pages")).alias("value")), ())
+            case "dedupe" if "exact" in dict(state.operator.facts):
+                passed = reader.option("stateVarName", PASSED).load(state.folder)
+                return _flat(passed.select("key", f.struct(_times().alias("passed")).alias("value")), ())
             case "temporal_join":
                 kept = reader.option("stateVarName", VERSIONS).load(state.folder)
                 begins = f.timestamp_micros(f.col("user_map_key.value")).alias("valid_from")
                 value = f.struct(begins, f.col("user_map_value.version").alias("version")).alias("value")
                 return _flat(kept.select("key", value), ())
         return _flat(reader.load(state.folder), state.operator.kept or state.operator.facts)
+
+
+def _times() -> Column:
+    """Return the times of the rows that passed, the newest one last."""
+    earlier = f.coalesce("value.earlier", f.array().cast("array<bigint>"))
+    return f.transform(f.concat(earlier, f.array("value.last")), f.timestamp_micros)
 
 
 def _flat(rows: DataFrame, facts: Sequence[tuple[str, str]]) -> DataFrame:
