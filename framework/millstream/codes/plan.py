@@ -18,7 +18,7 @@ MS522 A state option has no effect here
 MS523 `dedupe` with `within` needs the event time of its rows
     `dedupe: {within}` forgets a key by event time: the model's SELECT must keep the watermark column of its
     source, or `config(watermark=...)` must name another one. There must be exactly one; rows of a join may
-    have two.
+    have two. `exact: true` is for a dedupe with `within`.
 MS524 A DISTINCT aggregate reads a stream
     `count(distinct x)` and the like would have to remember every value, which Spark's streaming aggregates
     don't do. `size(collect_set(x))` does so explicitly; `approx_count_distinct(x)` needs little memory;

@@ -167,8 +167,24 @@ DEDUPES = edits(
     ("another key of a dedupe", "rebuild", "['user', 'kind']", "['user', 'id']"),
     ("a key of a dedupe less", "rebuild", "['user', 'kind']", "['user']"),
     ("remembered longer", "rebuild", "'3 hours'", "'4 hours'"),
+    ("remembered exactly", "rebuild", "'3 hours'", "'3 hours', 'exact': True"),
     ("a filter before a dedupe", "mixed", f"from {EVENTS}", f"from {EVENTS} where id > 4"),
     ("a dedupe formatted", "same", "select id, user", "select id,\n  user"),
+)
+
+EXACT = edits(
+    table(
+        "id",
+        f"select id, user, kind, at from {EVENTS}",
+        dedupe={"keys": ["user", "kind"], "within": "3 minutes", "exact": True},
+    ),
+    ("an exact dedupe formatted", "same", "select id, user", "select id,\n  user"),
+    ("keys of an exact dedupe swapped", "same", "['user', 'kind']", "['kind', 'user']"),
+    ("remembered longer exactly", "rebuild", "'3 minutes'", "'4 minutes'"),
+    ("no longer exact", "rebuild", "'exact': True", "'exact': False"),
+    ("another key of an exact dedupe", "rebuild", "['user', 'kind']", "['user']"),
+    ("a filter before an exact dedupe", "mixed", f"from {EVENTS}", f"from {EVENTS} where id > 4"),
+    ("a column more of an exact dedupe", "stored", "kind, at", "kind, value, at"),
 )
 
 JOIN = table(
@@ -229,7 +245,7 @@ STORED = edits(
     ("a table formatted", "same", "select user, id", "select user,\n       id"),
 )
 
-EDITS = (*AGGREGATES, *ORDERED, *TIMES, *DEDUPES, *JOINS, *UNIONS, *FUNCTIONS, *STORED, *MORE, *EQUAL)
+EDITS = (*AGGREGATES, *ORDERED, *TIMES, *DEDUPES, *EXACT, *JOINS, *UNIONS, *FUNCTIONS, *STORED, *MORE, *EQUAL)
 UNSEEN = frozenset(("a mean said as a quotient", "sides swapped"))
 """Edits that change nothing, which nobody has proven yet."""
 

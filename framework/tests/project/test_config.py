@@ -102,6 +102,11 @@ def test_dbt_s_plus_is_no_part_of_a_name():
         ),
         ({"enabled": "yes"}, "'enabled' must be true or false, not 'yes'", "write true or false"),
         ({"dedupe": {"keys": ["a"], "witin": "1 hour"}}, "unknown key 'witin'", "did you mean 'within'?"),
+        (
+            {"dedupe": {"keys": ["a"], "within": "1 hour", "exact": "yes"}},
+            "'exact' must be true or false, not 'yes'",
+            "write true or false",
+        ),
         ({"dedupe": {"keys": ["a"], "within": "1h"}}, "'within' must be a duration, not '1h'", None),
         ({"watermark": {"column": "a"}}, "'delay' is missing", "add `delay: …`"),
         ({"unique_key": {"a": 1}}, "'unique_key' must be a string or a list, not a mapping", None),

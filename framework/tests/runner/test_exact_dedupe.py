@@ -264,6 +264,30 @@ def test_models_give_the_rows_of_the_rule(first_spark, tmp_path, target):
     assert totals == {minute: sum(found) for minute, found in minutes.items()}
 
 
+FIRST = "select k, w, n from {{{{ ref('closed') }}}} where n <> {0}"
+WINDOWS = {
+    "closed": "{{ config(emit='on_close') }} select window(at, '1 minute') as w, k, sum(n) as n "
+    "from {{ source('shop', 'orders') }} group by window(at, '1 minute'), k",
+    "at_least": "{{ config(materialized='sink', dedupe={'keys': ['K'], 'within': '1 hour'}) }}"
+    + FIRST.format(-1),
+    "exactly": "{{ config(materialized='sink', dedupe={'keys': ['K'], 'within': '1 hour', 'exact': true}) }}"
+    + FIRST.format(-2),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "passed"), [("at_least", [0]), ("exactly", [0, 3])])
+def test_the_time_of_a_window_is_its_end(first_spark, tmp_path, model, passed):
+    found = streamed(written(tmp_path, WINDOWS))
+    query = next(query for query in found.physical.queries if f"model.{model}" in query.stored)
+    batches = [[record(("a", n, n * 1260, 0, 0))] for n in range(4)]
+    # The watermark that closes the last windows is 57 minutes after the first one's.
+    batches += [[record(("z", 99, 3 * 1260 + 100, 0, 0))], []]
+    if model == "at_least":
+        batches = [*batches[:3], [record(("z", 99, 2 * 1260 + 100, 0, 0))], []]
+    assert [row["n"] for _, row in found.run(first_spark, query, {"orders": batches})] == passed
+
+
 def written(folder, models):
     (folder / "models").mkdir()
     (folder / "pyproject.toml").write_text('[tool.millstream]\nname = "shop"\n')

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from datetime import timedelta
 
 import pytest
 from support.commands import MILLSTREAM
@@ -27,6 +28,7 @@ MODELS = {
     "by_user": BY_USER,
     "windows": WINDOWS,
     "once": f"{{{{ config(materialized='sink', dedupe={{'keys': ['id'], 'within': '1 hour'}}) }}}} select id, at from {EVENTS}",
+    "exactly": f"{{{{ config(materialized='sink', dedupe={{'keys': ['id'], 'within': '1 hour', 'exact': true}}) }}}} select id, at from {EVENTS}",
     "grown": f"{{{{ config(materialized='sink') }}}} select t.value from {EVENTS} as e, lateral growing(e.user) as t",
     "pairs": f"{{{{ config(materialized='sink') }}}} select a.id, b.id as other from {EVENTS} as a "
     f"join {EVENTS} as b on a.id = b.value and b.at between a.at and a.at + interval '1 minute'",
@@ -50,6 +52,7 @@ def test_states_are_listed_counted_and_read(shop, first_spark):
         (("totals",), "aggregate"),
         (("windows",), "aggregate"),
         (("once",), "dedupe"),
+        (("exactly",), "dedupe"),
         (("grown",), "stateful"),
         (("pairs",), "join"),
     }
@@ -80,6 +83,13 @@ def test_states_are_listed_counted_and_read(shop, first_spark):
     ((_, found),) = reader.rows("grown", ["b"], None)
     assert [row[1] for row in found.rows] == [{"total": 5}]
     assert len(reader.rows("once", ["5"], None)[0][1].rows) == 1
+    ((_, found),) = reader.rows("exactly", ["5"], None)
+    ((_, passed, expires),) = found.rows
+    assert (found.columns, [time + timedelta(hours=1) for time in passed]) == (
+        ("id", "passed", "expires"),
+        [expires],
+    )
+    assert counted["exactly"].oldest == counted["once"].oldest
     assert {row[0] for row in reader.rows("pairs", [], None)[0][1].rows} == {"left", "right"}
     assert reader.rows("plain", [], None) == []
 

@@ -1,4 +1,4 @@
-"""Drops rows that repeat one that passed within exactly some event time."""
+"""Drops rows that repeat one that passed: for ever, within at least some event time, or exactly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from millstream.expressions import quoted
 from millstream.physical.emit.fuse import unused
@@ -14,12 +14,44 @@ from millstream.physical.emit.steps import DedupeView
 from millstream.physical.values import OutputMode
 from millstream.plan.durations import milliseconds
 from millstream.runner.python.keyed import use_rocksdb
+from millstream.runner.queries.sent_again import NO_MARK, marked, marks_of
 
+_DELAY = "spark.watermarkDelayMs"
 PASSED = "passed"
 """The variable that has the state: the microseconds of rows that passed, the last one first."""
 
 
-def deduplicated(session: SparkSession, step: DedupeView, mode: OutputMode) -> DataFrame:
+def deduplicated(rows: DataFrame, step: DedupeView) -> DataFrame:
+    """Keep the first row of each key.
+
+    Spark drops a key once the watermark passes its time plus the delay in the metadata of the event time.
+    That delay is for late rows; it is replaced by `within` here.
+    """
+    if step.within is None or not rows.isStreaming:
+        return rows.dropDuplicates(list(step.keys))
+    metadata = {_DELAY: milliseconds(step.within)}
+    times = [field for field in rows.schema if _DELAY in field.metadata]
+    if windows := [field for field in times if isinstance(field.dataType, StructType)]:
+        return _by_end(rows, step, windows[0], metadata)
+    named = {field.name: f.col(quoted(field.name)).alias(field.name, metadata=metadata) for field in times}
+    return rows.withColumns(named).dropDuplicatesWithinWatermark(list(step.keys))
+
+
+def _by_end(rows: DataFrame, step: DedupeView, window: StructField, metadata: dict[str, Any]) -> DataFrame:
+    """Forget keys by the end of a window.
+
+    Spark would read other bytes of the window as the time (StreamingDeduplicateWithinWatermarkExec).
+    """
+    end = unused("_end", rows.columns)
+    timed = {
+        window.name: f.col(quoted(window.name)).alias(window.name, metadata=NO_MARK),
+        end: _end(rows, window.name).alias(end, metadata=metadata),
+    }
+    passed = rows.withColumns(timed).dropDuplicatesWithinWatermark(list(step.keys)).drop(end)
+    return marked(passed, {window.name: window.metadata})
+
+
+def exactly_deduplicated(session: SparkSession, step: DedupeView, mode: OutputMode) -> DataFrame:
     """Return the rows that pass a processor with state (Deduplicate.java), which also runs for a batch.
 
     Its rows keep the mark of their event time, by which Spark drops late ones (TransformWithStateExec).
@@ -30,21 +62,22 @@ def deduplicated(session: SparkSession, step: DedupeView, mode: OutputMode) -> D
     # A batch query has state too, but only a StreamingQueryManager starts the stores' coordinator.
     _ = session.streams
     given = session.table(step.of)
-    own = (_time(given, step.exact_by), *_place(step))
+    names = {name.lower(): name for name in given.columns}
+    keys, time = [names[key.lower()] for key in step.keys], names[step.exact_by.lower()]
+    own = (f.unix_micros(_end(given, time)), *_place(step))
     added = [column.alias(unused(f"_{number}", given.columns)) for number, column in enumerate(own)]
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = given.select("*", *added)._jdf  # noqa: SLF001 -- as above
     assert step.within is not None
     within = milliseconds(step.within) * 1000
-    passed = DataFrame(jvm.millstream.spark.Deduplicate.of(rows, [*step.keys], within, mode), session)
-    marks = {field.name: field.metadata for field in given.schema}
-    return passed.select(*(f.col(quoted(name)).alias(name, metadata=mark) for name, mark in marks.items()))
+    passed = DataFrame(jvm.millstream.spark.Deduplicate.of(rows, keys, within, mode), session)
+    return marked(passed.select(*map(quoted, given.columns)), marks_of(given))
 
 
-def _time(rows: DataFrame, name: str) -> Column:
+def _end(rows: DataFrame, name: str) -> Column:
+    """Return an event time, or the end of a window."""
     time = f.col(quoted(name))
-    window = isinstance(rows.schema[name].dataType, StructType)
-    return f.unix_micros(time.getField("end") if window else time)
+    return time.getField("end") if isinstance(rows.schema[name].dataType, StructType) else time
 
 
 def _place(step: DedupeView) -> tuple[Column, ...]:

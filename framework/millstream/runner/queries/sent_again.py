@@ -15,7 +15,7 @@ from millstream.runner.python.keyed import use_rocksdb
 
 POSITIONS = "positions"
 """The variable that has the state: pages of bits by number, for each sender and partition."""
-_NOTHING = {"mark": ""}
+NO_MARK = {"mark": ""}
 """Metadata that means nothing; without any, a column would keep its own."""
 
 
@@ -35,14 +35,17 @@ def first_sent(session: SparkSession, step: DedupeView, mode: OutputMode) -> Dat
     session.conf.set("spark.sql.datetime.java8API.enabled", "true")
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     # Without marks of event times, as TransformWithStateExec drops late rows, which only a window may do.
-    marks = {field.name: field.metadata for field in rows.schema if field.metadata}
-    given: Any = _marked(rows, dict.fromkeys(marks, _NOTHING))._jdf  # noqa: SLF001 -- as above
-    return _marked(
-        DataFrame(jvm.millstream.spark.Positions.first(given, group, offset, mode), session), marks
-    )
+    marks = marks_of(rows)
+    given: Any = marked(rows, dict.fromkeys(marks, NO_MARK))._jdf  # noqa: SLF001 -- as above
+    return marked(DataFrame(jvm.millstream.spark.Positions.first(given, group, offset, mode), session), marks)
 
 
-def _marked(rows: DataFrame, marks: Mapping[str, dict[str, Any]]) -> DataFrame:
+def marks_of(rows: DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the metadata of the columns that have any, such as the mark of an event time."""
+    return {field.name: field.metadata for field in rows.schema if field.metadata}
+
+
+def marked(rows: DataFrame, marks: Mapping[str, dict[str, Any]]) -> DataFrame:
     return rows.select(
         *(
             f.col(quoted(name)).alias(name, metadata=marks[name]) if name in marks else f.col(quoted(name))

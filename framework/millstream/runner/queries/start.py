@@ -43,7 +43,7 @@ from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.callbacks import called_by
-from millstream.runner.queries.deduplicated import deduplicated
+from millstream.runner.queries.deduplicated import deduplicated, exactly_deduplicated
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.lookups import looking_up
 from millstream.runner.queries.maintained import Differences
@@ -296,9 +296,9 @@ def make_view(
         case DedupeView(by_position=True):
             made = first_sent(session, step, mode)
         case DedupeView() if step.exact_by:
-            made = deduplicated(session, step, mode)
+            made = exactly_deduplicated(session, step, mode)
         case DedupeView():
-            made = _distinct(session.table(step.of), step)
+            made = deduplicated(session.table(step.of), step)
         case WindowView():
             made = timed_by_window(session.table(step.of), step)
         case CountedView():
@@ -308,20 +308,6 @@ def make_view(
         case StatefulView():
             made = keyed.yielded_rows(session, project, step, mode, log)
     made.createOrReplaceTempView(step.name)
-
-
-def _distinct(rows: DataFrame, step: DedupeView) -> DataFrame:
-    """Keep the first row of each key.
-
-    Spark drops a key once the watermark passes its time plus the delay in the metadata of the event time.
-    That delay is for late rows; it is replaced by `within` here.
-    """
-    if step.within is None or not rows.isStreaming:
-        return rows.dropDuplicates(list(step.keys))
-    metadata = {_DELAY: milliseconds(step.within)}
-    times = [field.name for field in rows.schema if _DELAY in field.metadata]
-    named = {name: f.col(quoted(name)).alias(name, metadata=metadata) for name in times}
-    return rows.withColumns(named).dropDuplicatesWithinWatermark(list(step.keys))
 
 
 def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:

@@ -17,6 +17,7 @@ from pyspark.sql.types import BinaryType, DataType, StructType, TimestampType
 
 from millstream.expressions import quoted
 from millstream.machine.jars import Progress
+from millstream.plan.durations import milliseconds
 from millstream.project.values import Target
 from millstream.runner.python.keyed import STATE
 from millstream.runner.python.stored_states import state_in
@@ -117,7 +118,10 @@ class StateReader(Struct, frozen=True, eq=False):
                 return _flat(pages.agg(f.struct(f.count("*").alias("pages")).alias("value")), ())
             case "dedupe" if "exact" in dict(state.operator.facts):
                 passed = reader.option("stateVarName", PASSED).load(state.folder)
-                return _flat(passed.select("key", f.struct(_times().alias("passed")).alias("value")), ())
+                within = milliseconds(dict(state.operator.facts)["within"]) * 1000
+                expires = f.timestamp_micros(f.col("value.last") + within)
+                value = f.struct(_times().alias("passed"), expires.alias("expires")).alias("value")
+                return _flat(passed.select("key", value), ())
             case "temporal_join":
                 kept = reader.option("stateVarName", VERSIONS).load(state.folder)
                 begins = f.timestamp_micros(f.col("user_map_key.value")).alias("valid_from")

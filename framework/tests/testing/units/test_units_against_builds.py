@@ -119,6 +119,10 @@ MODELS = {
     "once_within": sink(
         f"select id, user, kind, at from {EVENTS}", dedupe={"keys": ["user", "kind"], "within": "1 minute"}
     ),
+    "once_exactly": sink(
+        f"select id, user, kind, at from {EVENTS}",
+        dedupe={"keys": ["user", "kind"], "within": "1 minute", "exact": True},
+    ),
     "joined": sink(
         f"select e.id, c.n from {EVENTS} as e join {CLICKS} as c "
         "on e.user = c.user and c.at between e.at - interval 20 seconds and e.at + interval 20 seconds"

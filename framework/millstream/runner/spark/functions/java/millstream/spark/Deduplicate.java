@@ -156,8 +156,8 @@ public final class Deduplicate extends StatefulProcessor<Row, Row, Row> {
 
   private TreeSet<Long> times() {
     TreeSet<Long> times = new TreeSet<>();
-    if (stored.exists()) {
-      Row row = stored.get();
+    Row row = stored.get();
+    if (row != null) {
       times.add(row.getLong(0));
       if (!row.isNullAt(1)) {
         times.addAll(row.<Long>getList(1));
