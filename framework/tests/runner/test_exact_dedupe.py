@@ -14,7 +14,7 @@ from support.spark import SPARK_WARNINGS
 from support.streamed import streamed
 
 from millstream.physical.emit.steps import DedupeView
-from millstream.runner.queries.deduplicated import deduplicated
+from millstream.runner.queries.deduplicated import exactly_deduplicated
 
 pytestmark = SPARK_WARNINGS
 
@@ -64,7 +64,7 @@ class Stream:
         def keep(found, number):
             self.passed[number:] = [[row["n"] for row in found.collect()]]
 
-        writer = deduplicated(self.session, self.step, "append").writeStream
+        writer = exactly_deduplicated(self.session, self.step, "append").writeStream
         running = writer.option("checkpointLocation", str(self.folder / "checkpoint")).foreachBatch(keep)
         running = running.trigger(availableNow=True).start()
         running.awaitTermination()
