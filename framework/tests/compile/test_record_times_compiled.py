@@ -209,9 +209,7 @@ def test_only_a_state_that_has_the_time_does_not_fit(tmp_path, options, sql, rea
     decided = verdict(before, after)
     if profiles == PROFILES:
         assert decided.reasons == reasons
-    # Without rules, a join has all columns of both sides, and Spark refuses its older state.
-    rebuilds = reasons and not (reasons == JOINED and profiles == UNOPTIMIZED)
-    assert decided.kind == ("rebuild" if rebuilds else "same"), decided
+    assert decided.kind == ("rebuild" if reasons else "same"), decided
 
 
 @pytest.mark.parametrize(
