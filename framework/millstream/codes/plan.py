@@ -118,7 +118,9 @@ MS540 A UNION of a stream with rows at rest
 MS541 State with several event times
     Spark drops the state of a group, of a row that DISTINCT has seen, or of a side of a join, by one event
     time. It refuses rows with two: a window next to its own time column or `window_time(window)`, or the
-    times of both sides of a join. Remove one below that step, or cast it to a string.
+    times of both sides of a join. Remove one below that step, or cast it to a string. The same holds for the
+    rows of a Python function with keyed state, if it reads both: `timestamp(cast(seen as string))` is a plain
+    timestamp. A topic has one event time: of the two times of a join that a sink selects, the last one.
 MS542 Columns next to a function with state
     A Python function with keyed state yields its own rows, one for each input row or one for many. So only
     its columns can be selected. Let it yield the input columns you need, such as the key.

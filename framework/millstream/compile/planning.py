@@ -26,6 +26,7 @@ from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
 from millstream.stores.registry import declaration
+from millstream.types import Row
 
 
 class Planning:
@@ -39,6 +40,11 @@ class Planning:
     ) -> None:
         self.relations = relations
         self.catalog = base_catalog(project, relations, derived)
+        self._row_fields = {
+            name: frozenset(field.name.lower() for field in row.fields)
+            for name, each in project.functions.items()
+            if each.keyed and isinstance(row := each.parameters[1].type, Row)
+        }
         self.tables: set[str] = set()
         self.inlined: set[str] = set()
         self.versioned: set[str] = {id_ for id_, each in self.catalog.topics.items() if each.versions}
@@ -79,6 +85,7 @@ class Planning:
             self._store_of,
             zone_of(self.catalog),
             self._versions,
+            self._row_fields,
         )
         found = build_model(spec, around, known)
         problems = found.problems or unstorable(spec, declaration(self._store_of_table(spec)))

@@ -205,8 +205,14 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
 def _comparable(was: Operator, now: Operator) -> tuple[_Facts, _Facts]:
     """Return what both keep; an older record does not say what Spark leaves out of a state."""
     if was.kept is None or now.kept is None:
-        return was.facts, now.facts
+        return _last_times(was.facts, now.facts), now.facts
     return was.kept, now.kept
+
+
+def _last_times(was: _Facts, now: _Facts) -> _Facts:
+    """Leave out the event times that a later watermark replaced, which older records also have."""
+    last = {name: fact for name, fact in was if name.endswith("watermark")}
+    return tuple((name, fact) for name, fact in was if last.get(name, fact) == fact or (name, fact) in now)
 
 
 def _stored_order(listed: _Facts) -> _Facts:

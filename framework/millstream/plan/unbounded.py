@@ -75,7 +75,10 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
     message = f"this aggregate keeps one row per {_each(step)} forever"
     if window is not None:
         column = max(window.expression.columns, default="")
-        yield "MS560", message, f"write {watermark_clause(column)} after the relation in FROM"
+        remedy = f"write {watermark_clause(column)} after the relation in FROM"
+        if times:
+            remedy = f"take a window of {quoted(times[0])}, the event time of these rows"
+        yield "MS560", message, remedy
         return
     columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
     known = next(iter(times), "") or next(columns, "")

@@ -1,4 +1,4 @@
-"""Watermarks that no state above uses are dropped, and so are repeated ones.
+"""Watermarks are dropped that no state above uses, that are repeated, or that another one replaces.
 
 events → watermark at → topic
 events → topic
@@ -27,8 +27,15 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
     for node in context.order:
         if isinstance(node, Watermark):
             repeated = (node.time, node.delay) in traits_of(node.input).watermarks
-            if repeated or node.fingerprint not in needed:
-                why = "it is repeated" if repeated else "no state uses it"
+            replaced = all(isinstance(reader, Watermark) for reader in context.consumers[id(node)])
+            if repeated or replaced or node.fingerprint not in needed:
+                why = (
+                    "it is repeated"
+                    if repeated
+                    else "another one replaces it"
+                    if replaced
+                    else "no state uses it"
+                )
                 of = f" of {node.label}" if node.label else ""
                 changes.append(Change(f"the watermark on {node.time}{of} is dropped: {why}", node.models))
                 dropped.add(id(node))

@@ -1,4 +1,4 @@
-"""Rejects joins and dedupes whose rows have several event times, of which Spark accepts only one."""
+"""Rejects steps with state whose rows have several event times, of which Spark accepts only one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from millstream.expressions import Expression, Ref, called_function, quoted
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.join_times import is_window
 from millstream.plan.needs import kept_items, of_input
-from millstream.plan.nodes import Dedupe, Filter, Join, Node, Project, Watermark
+from millstream.plan.nodes import Dedupe, Filter, Join, Node, Project, Stateful
 from millstream.plan.nodes.order import in_order
-from millstream.plan.streaming import STATES
 from millstream.plan.unbounded import StatefulStep
 
 _FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
@@ -20,17 +19,30 @@ _FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
 def check_event_times(builder: Builder, root: Node, steps: Collection[StatefulStep]) -> None:
     """Report the steps that read several event times; Spark reads only the columns that are needed above."""
     # The root of a model gets a label, so it is another node over the same inputs.
-    spans = {_place(step.node): step for step in steps if isinstance(step.node, Join | Dedupe)}
+    spans = {_place(step.node): step for step in steps if _is_checked(builder, step.node)}
     if not spans:
         return
     read: dict[int, set[str]] = {id(root): {*root.by_name}}
     for node in reversed([*in_order((root,))]):
         needed = read[id(node)]
         for index, given in enumerate(node.inputs):
-            columns = {*of_input(node, index, needed)} - _by_field(node, given, needed)
+            columns = _read(builder, node, index, needed) - _by_field(node, given, needed)
             read.setdefault(id(given), set()).update(columns)
             if (step := spans.get(_place(node))) is not None and builder.traits.of(given).mode != "static":
                 _check(builder, step, [name for name in _times(builder, given) if name.lower() in columns])
+
+
+def _is_checked(builder: Builder, node: Node) -> bool:
+    if isinstance(node, Stateful):
+        return node.function in builder.around.row_fields
+    return isinstance(node, Join | Dedupe)
+
+
+def _read(builder: Builder, node: Node, index: int, needed: set[str]) -> set[str]:
+    """Return the columns that a step reads of an input; a function gets the fields of its rows alone."""
+    if isinstance(node, Stateful) and (fields := builder.around.row_fields.get(node.function)) is not None:
+        return {*fields, *map(str.lower, node.keys)}
+    return {*of_input(node, index, needed)}
 
 
 def _place(node: Node) -> tuple[object, ...]:
@@ -47,6 +59,10 @@ def _check(builder: Builder, step: StatefulStep, times: list[str]) -> None:
         "select only one of them in a subquery below it, and the other one as text (cast(… as string)), "
         "or only a field of a window (window.start)"
     )
+    if isinstance(step.node, Stateful):
+        remedy = (
+            "select one of them in a subquery below it as timestamp(cast(… as string)): a plain timestamp"
+        )
     builder.problem("MS541", message, remedy, step.start, step.stop, step.option)
 
 
@@ -58,25 +74,9 @@ def _times(builder: Builder, node: Node) -> Iterator[str]:
     """Yield the columns that Spark takes for event times, among them the windows of rows."""
     known = {name for name, _ in builder.traits.of(node).watermarks}
     for column in node.columns:
-        if column.name in known:
-            if not _is_replaced(builder, node, column.name):
-                yield column.name
-        elif is_window(column.type) and _is_row_window(builder, node, column.name):
+        of_row = is_window(column.type) and _is_row_window(builder, node, column.name)
+        if of_row or column.name in known:
             yield column.name
-
-
-def _is_replaced(builder: Builder, node: Node, name: str) -> bool:
-    """Return whether a later watermark is of another column: Spark takes only that one for the event time."""
-    below = node
-    while not isinstance(below, Watermark):
-        if (origin := below.origin(name)) is None:
-            traits = builder.traits.of(below)
-            # A query that reads a topic gives its rows one watermark after the other.
-            reads_topic = not below.inputs and not {*STATES} & {*traits.below}
-            last = traits.watermarks[-1][0] if traits.watermarks else name
-            return reads_topic and last.lower() != name.lower()
-        below, name = origin
-    return below.time.lower() != name.lower()
 
 
 def _is_row_window(builder: Builder, node: Node, name: str) -> bool:

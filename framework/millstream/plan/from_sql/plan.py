@@ -102,7 +102,9 @@ def relayed_traits(found: Traits) -> Traits:
 
 
 def _of_topic(mode: Mode, keys: tuple[str, ...], found: Traits) -> Traits:
-    return Traits(mode, keys, None, found.watermarks, ("watermark",) if found.watermarks else ())
+    # Readers give the rows one watermark after the other (`sink_node`), and the last one counts.
+    times = found.watermarks[-1:]
+    return Traits(mode, keys, None, times, ("watermark",) if times else ())
 
 
 def zone_of(catalog: Catalog) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -66,6 +66,8 @@ class Surroundings(Struct, frozen=True):
     """The time zone of the session."""
     versions: Callable[[str], VersionStream | None] = lambda _: None
     """Returns the versions of a reference topic as a stream; None if a relation is not one that has them."""
+    row_fields: Mapping[str, frozenset[str]] = {}
+    """By function with keyed state, the columns that it reads of a row, in lower case, if that is known."""
 
     @property
     def fixed_offset(self) -> bool:

@@ -103,9 +103,8 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             reference = node.relation.startswith("source.")
             return Traits("upsert", node.unique_by, below=("table changes",) if reference else ())
         case Watermark():
-            first = inputs[0]
-            times = {name: delay for name, delay in first.watermarks if name != node.time}
-            return replace(first, watermarks=(*times.items(), (node.time, node.delay)), below=())
+            # Spark takes the last one for the event time of the rows (EventTimeWatermark.output).
+            return replace(inputs[0], watermarks=((node.time, node.delay),), below=())
         case Expand():
             return _expanded(node, inputs[0])
         case Repartition():

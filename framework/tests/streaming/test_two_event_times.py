@@ -1,0 +1,107 @@
+"""Rows with two event times: what Spark refuses is refused at its place, and the remedy runs."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from support.spark import SPARK_WARNINGS
+from support.streamed import attempted, streamed
+from support.written import project
+
+pytestmark = [SPARK_WARNINGS]
+FUNCTIONS = """
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+@dataclass
+class Both:
+    value: float
+    at: datetime
+    seen: datetime
+
+@dataclass
+class One:
+    value: float
+    at: datetime
+
+@dataclass
+class State:
+    total: float = 0
+
+@dataclass
+class Total:
+    user_id: str
+    total: float
+
+def of_both(key: str, rows: Iterator[Both], state: State) -> Iterator[Total]:
+    for row in rows:
+        state.total += row.value
+        yield Total(key, state.total)
+
+def of_one(key: str, rows: Iterator[One], state: State) -> Iterator[Total]:
+    for row in rows:
+        state.total += row.value
+        yield Total(key, state.total)
+"""
+SINK = "{{ config(materialized='sink') }}\n"
+CLOSED = "{{ config(materialized='sink', emit='on_close') }}\n"
+JOIN = "select e.user_id, e.value, e.at, {} as seen from {{{{ source('shop', 'events') }}}} e join {{{{ source('shop', 'hits') }}}} h on e.user_id = h.visitor and h.seen between e.at and e.at + interval 1 hour"
+PAIRS = JOIN.format("h.seen")
+
+
+def totals(rows, function):
+    return f"{SINK}select t.user_id, t.total from {rows} as e, lateral {function}(e.user_id) as t"
+
+
+def minutes(time):
+    window = f"window({time}, '1 minute')"
+    return f"{CLOSED}select {window}.start as w, count(*) as n from {VIEW} group by {window}"
+
+
+VIEW = "{{ ref('pairs') }}"
+AS_TEXT = "select one of them in a subquery below it as timestamp(cast(… as string)): a plain timestamp"
+REFUSED = {
+    "a function": ({"m": totals(f"({PAIRS})", "of_both")}, "MS541", AS_TEXT),
+    "a function over a view": (
+        {"pairs": PAIRS, "m": totals(VIEW, "of_both")}, "MS541", AS_TEXT
+    ),
+    "a window of the time that was replaced": (
+        {"pairs": SINK + PAIRS, "m": minutes("at")}, "MS512", "write window(seen, '1 minute')"
+    ),
+}  # fmt: skip
+RUNS = {
+    "a function with one of them as a plain timestamp": {"m": totals(f"({JOIN.format('timestamp(cast(h.seen as string))')})", "of_both")},
+    "a function that reads one of them": {"m": totals(f"({PAIRS})", "of_one")},
+    "a function over a topic": {"pairs": SINK + PAIRS, "m": totals(VIEW, "of_both")},
+    "a window of the time that counts": {"pairs": SINK + PAIRS, "m": minutes("seen")},
+}  # fmt: skip
+SECONDS = (0, 100, 8000)
+
+
+def written(folder, models):
+    found = project(folder, models)
+    (found / "macros/keyed.py").write_text(FUNCTIONS)
+    return found
+
+
+def at(second):
+    return (datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=second)).isoformat()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_spark_refuses_is_refused_at_its_place(tmp_path, name):
+    models, code, remedy = REFUSED[name]
+    found, problems = attempted(written(tmp_path, models))
+    assert found is None
+    assert [(p.code, p.location.path, p.help) for p in problems] == [(code, "models/m.sql", remedy)]
+
+
+def test_what_compiles_runs(first_spark, tmp_path):
+    events = [[{"_key": "a", "value": 1.0, "at": at(second)}] for second in SECONDS]
+    hits = [[{"_key": "a", "path": "/", "seen": at(second + 5)}] for second in SECONDS]
+    pairs = [[{"user_id": "a", "value": 1.0, "at": at(s), "seen": at(s + 5)}] for s in SECONDS]
+    for name, models in RUNS.items():
+        run = streamed(written(tmp_path / name.replace(" ", "_"), models), "plain")
+        topics = {"events": events, "hits": hits, "pairs": pairs}
+        rows = [row for topic, row in run.run(first_spark, run.query_of("m"), topics) if topic == "m"]
+        assert rows, name
