@@ -25,6 +25,7 @@ from millstream.physical.grouping import sends_changes
 from millstream.physical.guarantee import sends_exactly_once
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.maintaining import maintaining_functions, maintaining_of
+from millstream.physical.matched_groups import copying_columns
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
 from millstream.physical.shared import Shared, write_shared
@@ -216,6 +217,7 @@ def build(
         settings.spark | _isolation(settings, reads),
         changes=tuple(each.model for each in live if sends_changes(each)),
         tables=signatures.tables(source.relation for source in reads if not source.topic),
+        copies=signatures.copies(recipe.outputs),
     )
     query = Query(
         name=recipe.name,
@@ -246,6 +248,7 @@ def build(
         dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
         exactly_once=exactly_once,
         repeatable=follows_table and not functions and all(node.deterministic for node in order),
+        copies=copying_columns(order),
         delays=tuple(dict.fromkeys((w[0], w[2]) for branch in recipe.branches for w in branch.watermarks)),
     )
     return BuiltQuery(query, _members(recipe))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from millstream.expressions import Expression, Ref
-from millstream.physical.meanings import Facts, Meanings
+from millstream.physical.meanings import Facts, Meanings, written_measures
 from millstream.plan.needs import Names, kept_measures, of_input
 from millstream.plan.nodes import (
     Aggregate,
@@ -157,8 +157,8 @@ class KeptInState:
     # -- aggregates
 
     def _aggregate(self, node: Aggregate, facts: Facts) -> Facts:
-        kept = kept_measures(node, self._needed(node))
-        measures = iter(node.measures)
+        kept = written_measures(kept_measures(node, self._needed(node)))
+        measures = iter(written_measures(node.measures))
         found: Facts = []
         for name, fact in facts:
             kind, _, number = name.rpartition(" ")
@@ -177,7 +177,8 @@ class KeptInState:
 
         Projections and filters directly above an aggregate are one SELECT with it: HAVING comes last.
         """
-        columns = {measure.name.lower(): [measure.name.lower()] for measure in node.measures}
+        names = (measure.name.lower() for measure in written_measures(node.measures))
+        columns = {name: [name] for name in names}
         having: list[str] = []
         at: Node = node
         while len(above := self._readers.get(id(at), [])) == 1:

@@ -16,6 +16,8 @@ from millstream.plan.nodes import (
     Filter,
     Item,
     Join,
+    Matched,
+    Measure,
     Node,
     Project,
     Stateful,
@@ -96,6 +98,14 @@ class Meanings:
     def _keys(self, node: Dedupe | Stateful) -> Facts:
         return [(f"key {index}", self.typed(node.input, key)) for index, key in enumerate(node.keys, 1)]
 
+    def copies(self, node: Aggregate) -> list[str]:
+        """Return digests of the aggregates of which the state has copies, see `Matched`."""
+        return [
+            digest(", ".join(self.typed(node, name) for name in each.copies))
+            for each in node.measures
+            if isinstance(each, Matched)
+        ]
+
     def _aggregate(self, node: Aggregate) -> Facts:
         def typed(expression: Expression) -> str:
             null = "" if expression.nullable else " not null"
@@ -105,7 +115,7 @@ class Meanings:
         for index, key in enumerate(node.keys, 1):
             what = "window" if key is node.window else f"key {index}"
             facts.append((what, typed(key.expression)))
-        for index, measure in enumerate(node.measures, 1):
+        for index, measure in enumerate(written_measures(node.measures), 1):
             where = f" where {self.of(node.input, measure.condition)}" if measure.condition else ""
             what = "record time" if RECORD_TIME in measure.name else "measure"
             facts.append((f"{what} {index}", f"{typed(measure.call)}{where}"))
@@ -116,7 +126,7 @@ class Meanings:
 
         Conditions above a window also decide which windows are stored.
         """
-        measures = {measure.name.lower() for measure in node.measures}
+        measures = {measure.name.lower() for measure in written_measures(node.measures)}
         used: list[str] = []
         conditions: list[str] = []
         above = readers.get(id(node), [])
@@ -133,7 +143,7 @@ class Meanings:
         if isinstance(reader, Project):
             for item in reader.items:
                 used += [ref.column for ref in item.expression.refs if ref.column.lower() in measures]
-        indexes = {measure.name: index for index, measure in enumerate(node.measures, 1)}
+        indexes = {measure.name: index for index, measure in enumerate(written_measures(node.measures), 1)}
         order = [str(indexes[name]) for name in dict.fromkeys(used) if name in indexes]
         own = [str(index) for index in indexes.values()]
         facts: Facts = [("order", ", ".join(order))] if order and order != own else []
@@ -217,6 +227,11 @@ class Meanings:
         while id(node) not in self._ends and (below := node.origin(name)) is not None:
             node, name = below
         return node, name
+
+
+def written_measures(measures: Iterable[Measure]) -> list[Measure]:
+    """Return the measures that the SQL of models has; a state can lack the others, see `copies`."""
+    return [each for each in measures if not isinstance(each, Matched)]
 
 
 def _item(items: Iterable[Item], name: str) -> Item:

@@ -21,6 +21,7 @@ from millstream.physical.format_functions import with_encoded
 from millstream.physical.former import is_former
 from millstream.physical.grouping import Group, group
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
+from millstream.physical.matched_groups import with_matched_groups
 from millstream.physical.query_cache import Keys, QueryCache
 from millstream.physical.signature import Signatures
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
@@ -308,6 +309,7 @@ def _optimized_separately(
         return optimize(plan, rules, None, settings.switched_off).plan
 
     own = optimized() if cache is None else cache.optimized(plan, settings, optimized)
+    own = with_matched_groups(own)
     return tuple(found if own is plan else branches(own, own.order))
 
 

@@ -89,6 +89,15 @@ class Signatures:
             for node in states
         )
 
+    def copies(self, outputs: Sequence[Output]) -> tuple[str, ...]:
+        """Return the copies of aggregates that states have; `operators` has described the columns before."""
+        return tuple(
+            f"{place} {copied}"
+            for place, node in enumerate(states_in(in_order(outputs)))
+            if isinstance(node, Aggregate)
+            for copied in self._meanings.copies(node)
+        )
+
     def stored(self, outputs: Sequence[Output]) -> tuple[Stored, ...]:
         """Describe the rows of tables, and of topics with one row for each key."""
         self._retained.append(outputs)

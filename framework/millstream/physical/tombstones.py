@@ -6,24 +6,38 @@ sends a tombstone for every row that does not match.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from msgspec.structs import replace
 
-from millstream.physical.emit.every_tombstone import EVERY, NEEDED
+from millstream.physical.emit.every_tombstone import EVERY, NEEDED, mark_of
 from millstream.physical.emit.steps import SqlView
 from millstream.physical.values import PerBatch, Query
 
 
 def with_every_tombstone(query: Query) -> Query:
     """Return a query that sends a tombstone for every row that does not match."""
+    return _with_sql(query, lambda sql: sql.replace(NEEDED, EVERY))
+
+
+def without_copies(query: Query, names: Iterable[str]) -> Query:
+    """Return a query whose state lacks the copies of aggregates that some columns need."""
+    marks = [(mark_of(name), mark_of(name, copied=False)) for name in names]
+
+    def changed(sql: str) -> str:
+        for mark, without in marks:
+            sql = sql.replace(mark, without)
+        return sql
+
+    return _with_sql(query, changed) if marks else query
+
+
+def _with_sql(query: Query, changed: Callable[[str], str]) -> Query:
     steps = tuple(
-        replace(step, sql=_every(step.sql)) if isinstance(step, SqlView) else step for step in query.steps
+        replace(step, sql=changed(step.sql)) if isinstance(step, SqlView) else step for step in query.steps
     )
     deliver = query.deliver
     if isinstance(deliver, PerBatch):
-        deliveries = tuple(replace(each, sql=_every(each.sql)) for each in deliver.deliveries)
+        deliveries = tuple(replace(each, sql=changed(each.sql)) for each in deliver.deliveries)
         deliver = replace(deliver, deliveries=deliveries)
-    return replace(query, sql=_every(query.sql), steps=steps, deliver=deliver)
-
-
-def _every(sql: str) -> str:
-    return sql.replace(NEEDED, EVERY)
+    return replace(query, sql=changed(query.sql), steps=steps, deliver=deliver)

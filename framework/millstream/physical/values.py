@@ -291,6 +291,11 @@ class Signature(Struct, frozen=True):
 
     Older records lack it.
     """
+    copies: tuple[str, ...] = ()
+    """Aggregates that states have once more, to know which groups matched before: place of the state, digest.
+
+    Older records have none. A state without them is still right.
+    """
 
     @property
     def stateful(self) -> bool:
@@ -377,6 +382,8 @@ class Query(Struct, frozen=True):
     """Its records are sent in transactions: readers of committed records see each of them once."""
     repeatable: bool = False
     """It follows a table, and the same row gives the same record at any time."""
+    copies: tuple[str, ...] = ()
+    """The names of the columns that need `signature.copies`, in the same order."""
     delays: tuple[tuple[str, str], ...] = ()
     """How late the rows of a relation can be: each relation with a watermark, and its delay."""
 

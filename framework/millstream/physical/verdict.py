@@ -158,8 +158,20 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
         return
     found = [why for pair in zip(old.operators, new.operators, strict=True) for why in _changed(*pair)]
     yield from found
+    if not found and copied(old, new) is None:
+        yield "its state has copies of aggregates by a condition that it no longer has"
     if not found and _shapes(old.former) != _shapes(new.former):
         yield "its checkpoint has the state of a model that left it, which can't be planned any more"
+
+
+def copied(old: Signature, new: Signature) -> tuple[bool, ...] | None:
+    """Return which copies of aggregates in new SQL a state has; None if it also has others.
+
+    An older state has none. Spark compares the columns of a state by their order.
+    """
+    left = list(old.copies)
+    found = tuple(bool(left) and left[0] == each and bool(left.pop(0)) for each in new.copies)
+    return None if left else found
 
 
 def _other_types(model: str, old: dict[str, str], new: dict[str, str], which: str = "") -> Iterator[str]:

@@ -25,6 +25,7 @@ from millstream.machine.holders import Holder
 from millstream.manifest import Manifest
 from millstream.physical.isolation import check_isolated
 from millstream.physical.values import Query, SinkOutput, SourceRead, TableOutput
+from millstream.physical.verdict import copied
 from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import Project, is_local
@@ -206,7 +207,10 @@ class Engine(Struct, frozen=True, eq=False):
             places=partial(places_of, self.files, spark),
         )
         every = record.tombstones != "needed"
-        return replace(found, checkpoint=spark, stores=stores, every_tombstone=every)
+        present = copied(record.signature, query.signature)
+        assert present is not None, f"the state of {query.name} has other columns"
+        absent = tuple(name for name, there in zip(query.copies, present, strict=True) if not there)
+        return replace(found, checkpoint=spark, stores=stores, every_tombstone=every, without_copies=absent)
 
     def sent_exactly_once(self) -> dict[str, int]:
         """Return how many records were sent to each topic that is written in transactions."""

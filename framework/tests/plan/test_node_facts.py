@@ -28,7 +28,17 @@ from support.plans import (
 
 from millstream.expressions import Expression
 from millstream.materialization import Sink
-from millstream.plan.nodes import AnyNode, Check, Given, Item, Maintained, Maintenance, Node, Stateful
+from millstream.plan.nodes import (
+    AnyNode,
+    Check,
+    Given,
+    Item,
+    Maintained,
+    Maintenance,
+    MatchedGroups,
+    Node,
+    Stateful,
+)
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, kind_of
 from millstream.plan.traits import reads_event_time
@@ -43,6 +53,7 @@ EXAMPLES: list[Node] = [
     seed("a"),
     table("a"),
     where(EVENTS, "a > 1", "b = 2"),
+    MatchedGroups(input=EVENTS, conditions=(sql("a > 1"),), hides=("b",)),
     select(EVENTS, "a", "c = a + b"),
     explode(EVENTS, "explode(a)", "item"),
     by(EVENTS, "a"),

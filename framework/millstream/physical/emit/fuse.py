@@ -24,7 +24,18 @@ from millstream.physical.emit.draft import (
     within,
 )
 from millstream.physical.emit.every_tombstone import unless_every_tombstone
-from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
+from millstream.plan.nodes import (
+    Aggregate,
+    Expand,
+    Filter,
+    Join,
+    Lookup,
+    MatchedGroups,
+    Measure,
+    Node,
+    Project,
+    Watermark,
+)
 from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN
 
@@ -62,6 +73,12 @@ def fuse_filter(
     if draft.keys is not None:
         return replace(draft, having=(*draft.having, *conditions))
     return replace(draft, where=(*draft.where, *conditions))
+
+
+def fuse_matched(draft: Draft, node: MatchedGroups) -> Draft | None:
+    """Add a condition of which groups were sent or will be; it deletes nothing."""
+    found = fuse_filter(draft, node, deletes=False)
+    return found and replace(found, items={name: found.items[name] for name in node.names})
 
 
 def delete_unless(before: Expression | None, conditions: Iterable[Expression]) -> Expression:

@@ -31,6 +31,7 @@ from millstream.physical.emit.fuse import (
     fuse_expand,
     fuse_filter,
     fuse_join,
+    fuse_matched,
     fuse_project,
     fuse_watermark,
     unused,
@@ -47,6 +48,7 @@ from millstream.plan.nodes import (
     Filter,
     Join,
     Lookup,
+    MatchedGroups,
     Node,
     Opaque,
     Output,
@@ -210,6 +212,8 @@ class _Writer:
                 lookup = filtered_cross_lookup(known)
                 assert lookup is not None
                 return self._joined(lookup)
+            case MatchedGroups():
+                return self._over(known.input, lambda d: fuse_matched(d, known))
             case Filter():
                 located = locate_filter(known) if self._locates_calls else known
                 kept = guarded_filter(located) if is_guarded(known) and not self.upsert(known) else located

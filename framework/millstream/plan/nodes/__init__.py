@@ -23,6 +23,7 @@ from millstream.plan.nodes.parts import (
     JoinColumn,
     JoinKind,
     LoggedRows,
+    Matched,
     Measure,
     Meter,
     Metering,
@@ -43,6 +44,7 @@ from millstream.plan.nodes.stateless import (
     Filter,
     Lookup,
     Maintained,
+    MatchedGroups,
     Opaque,
     Output,
     Project,
@@ -59,6 +61,7 @@ AnyNode = (
     | TableScan
     | Decode
     | Filter
+    | MatchedGroups
     | Project
     | Expand
     | Repartition
@@ -105,6 +108,8 @@ __all__ = [
     "Lookup",
     "Maintained",
     "Maintenance",
+    "Matched",
+    "MatchedGroups",
     "Measure",
     "Meter",
     "Metering",

@@ -60,6 +60,13 @@ class Measure(Struct, frozen=True):
         return f"{self.name} = {self.call}{condition}"
 
 
+class Matched(Measure, frozen=True):
+    """Whether a group meets a condition, or met it before the batch: its state has copies of what is read."""
+
+    copies: tuple[str, ...] = ()
+    """The measures and keys of the same aggregate."""
+
+
 class Check(Struct, frozen=True):
     """A row check: rows fail if `wrong` is true."""
 

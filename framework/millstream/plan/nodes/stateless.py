@@ -89,6 +89,21 @@ class Filter(Unary, frozen=True, eq=False, kw_only=True):
         return f"filter {conditions_text(self.conditions)}"
 
 
+class MatchedGroups(Filter, frozen=True, eq=False, kw_only=True):
+    """Drops the groups that were never sent; it deletes nothing."""
+
+    hides: tuple[str, ...]
+    """The columns by which it does."""
+
+    participle = "matched"
+
+    def derived_columns(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.input.columns if column.name not in self.hides)
+
+    def origin(self, name: str) -> tuple[Node, str] | None:
+        return self.input, name
+
+
 class Project(Unary, frozen=True, eq=False, kw_only=True):
     items: tuple[Item, ...]
     keys: tuple[str, ...] = ()

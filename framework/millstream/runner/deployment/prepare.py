@@ -21,7 +21,8 @@ from millstream.deployment.stages import (
 )
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.commands import APPLY, full_refresh
-from millstream.physical.values import Query
+from millstream.physical.values import Query, Signature
+from millstream.physical.verdict import copied
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.applied import Applied
@@ -172,7 +173,7 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
         unchanged = before.signature.stored == new.signature.stored and before.outputs == outputs
         new = replace(
             before,
-            signature=new.signature,
+            signature=_continued(before.signature, new.signature),
             models=new.models,
             tables=new.tables,
             gone=tuple(sorted({*before.gone, *before.tables} - new.tables.keys())),
@@ -187,6 +188,11 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
     if new != before:
         checkpoints.write_record(running.files, running.checkpoint(query), new)
     return new
+
+
+def _continued(before: Signature, new: Signature) -> Signature:
+    """Return the signature of a query that goes on: what its state has copies of stays as it began."""
+    return new if copied(before, new) is None else replace(new, copies=before.copies)
 
 
 def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str, Offsets]]:

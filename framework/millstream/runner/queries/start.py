@@ -26,7 +26,7 @@ from millstream.physical.emit.steps import (
     TemporalView,
     WindowView,
 )
-from millstream.physical.tombstones import with_every_tombstone
+from millstream.physical.tombstones import with_every_tombstone, without_copies
 from millstream.physical.values import (
     Maintaining,
     OutputMode,
@@ -89,6 +89,8 @@ class QueryContext(Struct, frozen=True):
     """The read of a topic that it shares with another query of a build."""
     every_tombstone: bool = False
     """Rows that do not match are sent as tombstones, even if they never matched."""
+    without_copies: tuple[str, ...] = ()
+    """Columns of the query for which its state has no copies of aggregates."""
     keep: Callable[[Upkeep], None] = lambda _: None
     """Is told what brings a table over tables up to date, once its query runs."""
 
@@ -101,6 +103,7 @@ def start(
     **trigger: str | bool,
 ) -> StreamingQuery:
     """Start a query in its own session, so that its views are private and `listener` only sees this query."""
+    query = without_copies(query, context.without_copies)
     query = with_every_tombstone(query) if context.every_tombstone else query
     host, guest = _shares(query, context)
     session = _session(spark, query, context, _streamed(context, trigger, host, timed=listener is not None))

@@ -50,6 +50,9 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
         new Gather(Double.parseDouble(text(arguments.get(1))), Integer.parseInt(text(arguments.get(2)))), arguments.get(0), 0, 0));
     add(session, "sent_from", arguments -> V2ExpressionUtils.resolveScalarFunction(new Sent(false), seq(arguments.get(0))));
     add(session, "sent_offset", arguments -> V2ExpressionUtils.resolveScalarFunction(new Sent(true), seq(arguments.get(0))));
+    add(session, "matched", arguments -> text(arguments.get(2)).isEmpty()
+        ? Literal.TrueLiteral()
+        : Matched.of(arguments.get(0), Boolean.parseBoolean(text(arguments.get(1)))));
     add(session, "ages", arguments -> new Aggregate("ages", new Ages(), arguments.get(0), 0, 0));
     return BoxedUnit.UNIT;
   }
