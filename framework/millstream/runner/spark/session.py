@@ -92,7 +92,7 @@ _COLLECTORS = re.compile(r"-XX:\+Use\w+GC\b")
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # The least memory of each lookup that is broadcast, and of each hash table and sort of a batch: 64 MB by default.
+    # The least memory of a lookup that is broadcast, a hash table and a sort; by default 64 MB.
     "spark.buffer.pageSize": "2m",
     "spark.python.daemon.module": worker_daemon.__name__,
     # Hadoop's own start `chmod` and `readlink` for each file of a checkpoint, and write a checksum file next
