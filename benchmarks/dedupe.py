@@ -33,13 +33,18 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000, help="of a batch")
     parser.add_argument("--batches", type=int, default=5)
     parser.add_argument("--only", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.only:
-        print(json.dumps(measured(*json.loads(given.only))))
+    arguments = parser.parse_args()
+    if arguments.only:
+        print(json.dumps(measured(*json.loads(arguments.only))))
         return
     print(f"{'dedupe':10} {'keys':>10} {'passed':>8} {'CPU s':>7}")
-    for keys, kind in product(given.keys, KINDS):
-        command = [sys.executable, __file__, "--only", json.dumps([kind, keys, given.rows, given.batches])]
+    for keys, kind in product(arguments.keys, KINDS):
+        command = [
+            sys.executable,
+            __file__,
+            "--only",
+            json.dumps([kind, keys, arguments.rows, arguments.batches]),
+        ]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         passed, cpu = json.loads(done.stdout.splitlines()[-1])
         print(f"{kind:10} {keys:10,} {passed:8.1%} {cpu:7.1f}", flush=True)
@@ -58,7 +63,7 @@ def measured(kind: str, keys: int, rows: int, batches: int) -> tuple[float, floa
     passed: list[int] = []
     with tempfile.TemporaryDirectory() as checkpoint:
         writer = _deduplicated(session, kind, keys, rows).writeStream.foreachBatch(
-            lambda found, _: passed.append(found.count())
+            lambda batch, _: passed.append(batch.count())
         )
         query = writer.option("checkpointLocation", checkpoint).start()
         began = _reached(session, query, WARM)

@@ -150,8 +150,8 @@ def model_spec(
     )
 
 
-def _dedupe(given: Mapping[str, Any]) -> DedupeSpec:
-    return DedupeSpec(columns_named(given["keys"]), given.get("within"), given.get("exact") or False)
+def _dedupe(option: Mapping[str, Any]) -> DedupeSpec:
+    return DedupeSpec(columns_named(option["keys"]), option.get("within"), option.get("exact") or False)
 
 
 def _hints(project: Project) -> Hints:

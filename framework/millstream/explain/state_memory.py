@@ -44,13 +44,13 @@ class StateStores(Struct, frozen=True):
     """What earlier builds and runs measured, by what an operator stores."""
 
 
-def stores_of(target: Target, root: Path, queries: int = 0) -> StateStores:
+def stores_of(target: Target, root: Path, queries: int = 0, machine: int | None = None) -> StateStores:
     settings = spark_settings(target)
     given = settings.get(_CACHE, "")
     return StateStores(
         shuffle_partitions(target),
         (int(given) if given.isdigit() else _CACHE_MB) << 20,
-        heap_of(target, queries) << 20 if is_local(target) else 0,
+        heap_of(target, queries, machine) << 20 if is_local(target) else 0,
         measured_states(checkpoints_of(target, root)),
     )
 

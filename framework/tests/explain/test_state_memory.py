@@ -137,6 +137,7 @@ def test_a_target_sets_partitions_cache_and_heap(tmp_path):
     assert (found.partitions, found.cache, found.heap) == (20, 16 * MEBIBYTE, 3 << 30)
     assert stores_of(target(), tmp_path) == StateStores(4, 8 * MEBIBYTE, 2 << 30)
     assert stores_of(target(master="spark://host:7077"), tmp_path).heap == 0
+    assert stores_of(target(), tmp_path, 100, 8 << 30).heap == 4 << 30
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,8 @@ def command(
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
     topology = compiled_topology(compiled, results)
     physical = physical_of(topology)
-    stores = stores_of(target, root, len(physical.queries))
+    machine = memory_of_machine()
+    stores = stores_of(target, root, len(physical.queries), machine)
     batches = measured_batches(checkpoints_of(target, root))
     about = about_of(compiled, topology, physical, settings.target_path, root, ids, stores, batches)
     explained = _explained(topology, about, rule, empty=ids == ())
@@ -94,7 +95,7 @@ def command(
     states = [state for query in about.queries for state in query.states]
     nodes = compiled.manifest.nodes
     files = {each.model: _file(root, nodes[each.model].path) for each in states if each.model in nodes}
-    warnings = memory_warnings(states, stores, memory_of_machine(), files)
+    warnings = memory_warnings(states, stores, machine, files)
     diagnostics = [*compiled.diagnostics, *selection.diagnostics, *warnings]
     return finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
 

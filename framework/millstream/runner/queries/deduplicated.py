@@ -13,10 +13,11 @@ from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import DedupeView
 from millstream.physical.values import OutputMode
 from millstream.plan.durations import milliseconds
-from millstream.runner.python.keyed import use_rocksdb
+from millstream.runner.queries.java_states import use_java_states
 from millstream.runner.queries.sent_again import NO_MARK, marked, marks_of
 
-_DELAY = "spark.watermarkDelayMs"
+WATERMARK_DELAY = "spark.watermarkDelayMs"
+"""Spark's metadata of an event time column."""
 PASSED = "passed"
 """The variable that has the state: the microseconds of rows that passed, the last one first."""
 
@@ -29,8 +30,8 @@ def deduplicated(rows: DataFrame, step: DedupeView) -> DataFrame:
     """
     if step.within is None or not rows.isStreaming:
         return rows.dropDuplicates(list(step.keys))
-    metadata = {_DELAY: milliseconds(step.within)}
-    times = [field for field in rows.schema if _DELAY in field.metadata]
+    metadata = {WATERMARK_DELAY: milliseconds(step.within)}
+    times = [field for field in rows.schema if WATERMARK_DELAY in field.metadata]
     if windows := [field for field in times if isinstance(field.dataType, StructType)]:
         return _by_end(rows, step, windows[0], metadata)
     named = {field.name: f.col(quoted(field.name)).alias(field.name, metadata=metadata) for field in times}
@@ -56,9 +57,7 @@ def exactly_deduplicated(session: SparkSession, step: DedupeView, mode: OutputMo
 
     Its rows keep the mark of their event time, by which Spark drops late ones (TransformWithStateExec).
     """
-    use_rocksdb(session)
-    # Rows pass Java, whose older types for dates have another calendar.
-    session.conf.set("spark.sql.datetime.java8API.enabled", "true")
+    use_java_states(session)
     # A batch query has state too, but only a StreamingQueryManager starts the stores' coordinator.
     _ = session.streams
     given = session.table(step.of)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from millstream.expressions import quoted
 from millstream.physical.emit.steps import DedupeView
 from millstream.physical.values import OutputMode
-from millstream.runner.python.keyed import use_rocksdb
+from millstream.runner.queries.java_states import use_java_states
 
 POSITIONS = "positions"
 """The variable that has the state: pages of bits by number, for each sender and partition."""
@@ -30,9 +30,7 @@ def first_sent(session: SparkSession, step: DedupeView, mode: OutputMode) -> Dat
     if not rows.isStreaming:
         placed = f.col(quoted(offset)).isNotNull()
         return rows.where(placed).dropDuplicates([group, offset]).unionAll(rows.where(~placed))
-    use_rocksdb(session)
-    # Rows pass Java, whose older types for dates have another calendar.
-    session.conf.set("spark.sql.datetime.java8API.enabled", "true")
+    use_java_states(session)
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     # Without marks of event times, as TransformWithStateExec drops late rows, which only a window may do.
     marks = marks_of(rows)

@@ -43,7 +43,7 @@ from millstream.runner.queries import counts as counting
 from millstream.runner.queries import maintained
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.callbacks import called_by
-from millstream.runner.queries.deduplicated import deduplicated, exactly_deduplicated
+from millstream.runner.queries.deduplicated import WATERMARK_DELAY, deduplicated, exactly_deduplicated
 from millstream.runner.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.runner.queries.lookups import looking_up
 from millstream.runner.queries.maintained import Differences
@@ -58,8 +58,6 @@ from millstream.runner.queries.tables import Tables
 from millstream.runner.queries.temporal import joined_as_of
 from millstream.stores.spark import MAINTAINED, Version
 
-_DELAY = "spark.watermarkDelayMs"
-"""Spark's metadata of an event time column."""
 _WINDOW = "spark.timeWindow"
 """Spark's metadata of a window column (TimeWindow.marker)."""
 
@@ -326,7 +324,7 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
         .withWatermark(last, f"{delay} milliseconds")
         .where(barrier(step.copy).text)
     )
-    marks = {_DELAY: delay, _WINDOW: True}
+    marks = {WATERMARK_DELAY: delay, _WINDOW: True}
     return timed.select(
         *(
             f.col(quoted(name)).alias(name, metadata=marks)

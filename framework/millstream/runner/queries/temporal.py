@@ -14,7 +14,7 @@ from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import TemporalView
 from millstream.physical.values import OutputMode
 from millstream.plan.nodes import VERSION_PLACE
-from millstream.runner.python.keyed import use_rocksdb
+from millstream.runner.queries.java_states import use_java_states
 
 VERSIONS = "versions"
 """The variable that has the versions of a key in the state, by the microseconds from which each is valid."""
@@ -52,9 +52,7 @@ def _streamed(
     Spark drops a row as late if a column with an event time is not after the watermark
     (TransformWithStateExec). Here it is the time until which the version of an event is kept.
     """
-    use_rocksdb(session)
-    # Rows pass Java, whose older types for dates have another calendar.
-    session.conf.set("spark.sql.datetime.java8API.enabled", "true")
+    use_java_states(session)
     none, place = f.lit(None), [f.col(quoted(name)) for name in VERSION_PLACE]
     kept_until = none.cast("timestamp")
     if step.keep is not None:
