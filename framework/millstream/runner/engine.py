@@ -50,6 +50,7 @@ from millstream.runner.checkpoints.splitting import split
 from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.checkpoints.transactions import Transactions, TransactionsOf
 from millstream.runner.fitting import fitted
+from millstream.runner.python.dead_workers import in_function
 from millstream.runner.python.forwarding import LogAddress
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failing_line import at_line, at_test
@@ -278,6 +279,7 @@ class Engine(Struct, frozen=True, eq=False):
             return jvm_lost(code, self.log)
         target = self.job.project.target
         found = problem_of(query.title, error, str(self.log), target.location)
+        found = in_function(found, query.functions)
         if found.code == "MS868":
             models = (self.job.project.models.get(each.partition(".")[2]) for each in query.models)
             found = at_line(found, str(error), [each for each in models if each is not None])

@@ -4,15 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
 import millstream.runner.python.functions  # noqa: F401 - registers what pickle sends
-from millstream.runner.python.dead_workers import functions_of_dead_workers
+from millstream.runner.python.dead_workers import functions_of_dead_workers, in_function
 from millstream.runner.python.worker import (
+    CALLS,
     Called,
     Source,
     callee,
@@ -325,17 +328,34 @@ def test_no_function_ends_its_worker(how, error):
     assert found[1] == {"value": 1, "error": None}
 
 
+def die_in(name, driver):
+    text = f"import os, signal\ndef {name}() -> int:\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    if (process := os.fork()) == 0:
+        guarded_call(Called(source(text), name, pa.int64(), driver=driver))(pa.array([True]))
+    assert os.waitpid(process, 0)[1] == signal.SIGKILL
+
+
+def message_of_death(*functions):
+    error = RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)")
+    return in_function(problem_of("totals", error, "log"), functions).message
+
+
 def test_a_worker_that_dies_leaves_the_name_of_its_function():
     functions_of_dead_workers()
-    if (process := os.fork()) == 0:
-        text = "import os, signal\ndef dies() -> int:\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-        guarded_call(Called(source(text), "dies", pa.int64()))(pa.array([True]))
-    assert os.waitpid(process, 0)[1] == signal.SIGKILL
-    text = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
-    assert (
-        problem_of("totals", RuntimeError(text), "log").message == "totals: the Python worker died in dies()"
-    )
-    assert problem_of("totals", RuntimeError(text), "log").message == "totals: a Python worker died"
+    die_in("dies", os.getpid())
+    assert message_of_death("scores", "dies") == "totals: the Python worker died in dies()"
+    assert message_of_death("scores", "dies") == "totals: a Python worker died"
+
+
+def test_a_dead_worker_of_another_query_or_process_is_not_blamed():
+    functions_of_dead_workers()
+    die_in("dies", os.getpid())
+    die_in("scores", os.getppid())
+    assert message_of_death("scores") == "totals: a Python worker died"
+    left = list(Path(tempfile.gettempdir()).glob(f"{CALLS}{os.getppid()}-*"))
+    assert [each.read_text() for each in left] == ["scores"]
+    for each in left:
+        each.unlink()
 
 
 def test_a_worker_needs_no_millstream():

@@ -5,20 +5,38 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Container
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic
 from millstream.runner.python.worker import CALLS
+
+WORKER_DIED = "a Python worker died"
+
+
+def in_function(found: Diagnostic, functions: Container[str]) -> Diagnostic:
+    """Say of a worker's death in which of a query's functions it was."""
+    if not found.message.endswith(WORKER_DIED):
+        return found
+    names = " or ".join(f"{name}()" for name in functions_of_dead_workers() if name in functions)
+    who = found.message.removesuffix(WORKER_DIED)
+    return replace(found, message=f"{who}the Python worker died in {names}") if names else found
 
 
 def functions_of_dead_workers() -> tuple[str, ...]:
-    """Return the functions that dead workers were in, and forget them."""
-    found: set[str] = set()
-    for file in Path(tempfile.gettempdir()).glob(f"{CALLS}*"):
+    """Return the functions that dead workers of this process were in, and forget them."""
+    functions: set[str] = set()
+    for file in Path(tempfile.gettempdir()).glob(f"{CALLS}*-*"):
         with contextlib.suppress(OSError, ValueError):
-            if not _is_alive(int(file.name.removeprefix(CALLS))):
-                found.add(file.read_text(encoding="utf-8"))
+            driver, worker = map(int, file.name.removeprefix(CALLS).split("-"))
+            if driver == os.getpid() and not _is_alive(worker):
+                functions.add(file.read_text(encoding="utf-8"))
                 file.unlink()
-    return tuple(sorted(found))
+            elif not _is_alive(driver):
+                file.unlink()
+    return tuple(sorted(functions))
 
 
 def _is_alive(process: int) -> bool:

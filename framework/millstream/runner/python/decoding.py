@@ -39,6 +39,7 @@ def decoding_call(
     optional: bool,
     single: bool,
     log: LogAddress | None = None,
+    driver: int = 0,
 ) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of bytes.
 
@@ -48,7 +49,7 @@ def decoding_call(
     """
 
     def call(values: Any, *place: Any) -> Any:
-        with traces(name), forwards(name, log):
+        with traces(name, driver), forwards(name, log):
             known = decoder(source, name, optional=optional, single=single)
             batch = _batch(values.to_pylist(), known, fields)
         struct = returns.value_type

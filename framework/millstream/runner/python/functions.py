@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
@@ -56,7 +57,7 @@ def register(
         source = source_of(project, function)
         given = _returned(function)
         arrow = to_arrow_type(DataType.fromDDL(given), timezone="UTC")
-        called = Called(source, name, arrow, name in encoders, log)
+        called = Called(source, name, arrow, name in encoders, log, os.getpid())
         udf = _udf(worker.plain_call(called), given)
         session.udf.register(name, udf if name in within else udf.asNondeterministic())
         session.udf.register(
@@ -100,6 +101,7 @@ def register_decoders(
             optional=each.optional,
             single=each.single,
             log=log,
+            driver=os.getpid(),
         )
         session.udf.register(each.name, _udf(made, given).asNondeterministic())
 

@@ -70,6 +70,8 @@ class Called(NamedTuple):
     """It isn't called with NULL, which remains NULL."""
     log: LogAddress | None = None
     """Where what it logs is sent."""
+    driver: int = 0
+    """The process that reports what happens to the workers."""
 
 
 class Outcomes(NamedTuple):
@@ -96,7 +98,7 @@ def outcomes(called: Called, columns: Sequence[Any], rows: int, locations: Any =
         )
     values: list[Any] = []
     errors: dict[int, str] = {}
-    with traces(name), forwards(name, called.log, locations) as calls:
+    with traces(name, called.driver), forwards(name, called.log, locations) as calls:
         known = callee(called.source, name)
         fit, flat = known.fit(returns)
         for index, row in enumerate(rows_of(columns, known) if columns else [()] * rows):
@@ -207,9 +209,9 @@ CALLS = "millstream-call-"
 class traces:  # noqa: N801 - used like a function
     """Leaves the function's name behind if the worker dies, and makes an error of `os._exit`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, driver: int) -> None:
         self._name = name
-        self._file = Path(tempfile.gettempdir(), f"{CALLS}{os.getpid()}")
+        self._file = Path(tempfile.gettempdir(), f"{CALLS}{driver}-{os.getpid()}")
 
     def __enter__(self) -> None:
         self._exit = os._exit

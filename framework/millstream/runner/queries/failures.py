@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.checks import WRONG_ROW, WRONG_ROW_REMEDY
-from millstream.runner.python.dead_workers import functions_of_dead_workers
+from millstream.runner.python.dead_workers import WORKER_DIED
 from millstream.runner.python.worker import FAILED
 from millstream.runner.queries.causes import RAISED, Cause, causes_of
 from millstream.text import Location
@@ -35,11 +35,6 @@ class _KnownFailure(NamedTuple):
         """Find what a cause says of it; what only stands in a plan is none."""
         texts = (each.text for each in causes if not self.raised or each.condition == RAISED)
         return next((match for text in texts if (match := self.pattern.search(text))), None)
-
-
-def _died(_: re.Match[str]) -> str:
-    names = " or ".join(f"{name}()" for name in functions_of_dead_workers())
-    return f"the Python worker died in {names}" if names else "a Python worker died"
 
 
 def _first(match: re.Match[str]) -> str:
@@ -71,7 +66,7 @@ _KNOWN = (
     _KnownFailure(
         "MS861",
         re.compile(r"Python worker exited unexpectedly"),
-        _died,
+        lambda _: WORKER_DIED,
         "the function, or a library that it calls, ended the process or used too much memory",
     ),
     _KnownFailure(
