@@ -61,6 +61,7 @@ def measured(kind: str, keys: int, partitions: int) -> dict[str, float]:
             f"{STATE}providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
+        .config("spark.sql.streaming.join.stateFormatVersion", 3)
         .getOrCreate()
     )
     batch = max(200_000, keys // 10)

@@ -86,16 +86,15 @@ def state_memory(query: Query, catalog: Catalog, stores: StateStores) -> tuple[S
 def _estimated(size: StateSize, store: Store, stores: StateStores, limit: int | None) -> StateMemory:
     measured = stores.measured.get(size.content)
     rows = size.rows if size.rows is not None else measured.rows if measured else None
-    count = stores.partitions * size.stores
     memory = entries = None
     if rows is not None and store == "memory":
         memory = rows * size.width
     elif rows is not None:
         entries = _ENTRY * size.entries * rows
-        memory = min(count * stores.cache, rows * size.width) + entries
+        memory = min(stores.partitions * stores.cache, rows * size.width) + entries
     return StateMemory(
         size.operator,
-        count,
+        stores.partitions,
         size.width,
         rows,
         "declared" if size.rows is not None else "measured" if measured else "unknown",

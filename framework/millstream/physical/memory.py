@@ -53,10 +53,10 @@ def estimate(
         paged = isinstance(node, Dedupe) and node.by_position
         width = _ROW + (_PAGE if paged else sum(_width(column.type) for column in node.state_columns))
         name, content = operator_name(node), content_id(operator)
-        # A store for the rows of each side, and one that counts them by key (SymmetricHashJoinStateManager).
-        stores, entries = (4, 2) if isinstance(node, Join) else (1, 1)
+        # A join has an entry for each row, and one that counts the rows of its key.
+        entries = 2 if isinstance(node, Join) else 1
         unit, model = "page" if paged else "row", next(iter((*node.models, *operator.models)), "")
-        sizes.append(StateSize(name, width, rows, stores, entries, content, unit, model))
+        sizes.append(StateSize(name, width, rows, entries, content, unit, model))
         if rows is None:
             unknown = True
             details.append(f"{name}: {why}" if paged else f"{name}: {why}, {width} bytes each")

@@ -310,10 +310,8 @@ class StateSize(Struct, frozen=True):
     """Bytes of a row."""
     rows: int | None
     """None if it is unknown."""
-    stores: int = 1
-    """State stores in each partition: Spark has four for a join."""
     entries: int = 1
-    """Entries of these stores for each row."""
+    """Entries of the state store for each row."""
     content: str = ""
     """What it stores: see `content_id`."""
     unit: str = "row"

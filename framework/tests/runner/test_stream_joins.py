@@ -1,5 +1,6 @@
 """Joins of two streams on Kafka and Spark, in several builds, give the rows that plain Python finds."""
 
+import re
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 from random import Random
@@ -8,6 +9,9 @@ import pytest
 from support.long import BUILDS, WAYS
 from support.runs import built, create_topics, problems
 from support.spark import SPARK_WARNINGS
+
+from millstream.runner import engine
+from millstream.runner.spark.settings import session_settings
 
 pytestmark = SPARK_WARNINGS
 
@@ -95,13 +99,13 @@ def joined(shop, first_spark):
     shop.write("models/sources.yml", SOURCES)
     create_topics(shop.bootstrap, "orders", "payments", partitions=2)
 
-    def run(models, given, optimization="all", grouping="all"):
+    def run(models, given, optimization="all", grouping="all", *, close=True):
         shop.write("profiles.yml", PROFILES.format(optimization=optimization, grouping=grouping))
         for name, sql in models.items():
             shop.model(name, sql)
         # What met nobody is told when the watermarks of both sides have passed it.
         closing = [("z", -1, 9.5, 500)], [("y", -1, 9.5, 500)]
-        for orders, payments in [*given, closing]:
+        for orders, payments in [*given, closing] if close else given:
             send(shop, orders, payments)
             _, told = built(shop.root, first_spark)
             assert problems(told) == []
@@ -114,6 +118,29 @@ def test_a_left_join_of_streams_in_several_builds(joined):
     given = traffic(1, builds=2)
     shop = joined({"paid": model("left")}, given)
     assert found(shop, "paid", "left") == expected("left", given)
+
+
+VERSION = "spark.sql.streaming.join.stateFormatVersion"
+
+
+def test_a_join_that_began_with_four_stores_goes_on_with_them(joined, monkeypatch):
+    """As in a checkpoint that an earlier version of Millstream has written."""
+
+    def earlier(query, catalog):
+        return session_settings(query, catalog) | {VERSION: "2"}
+
+    given = traffic(7, builds=2)
+    models = {"paid": model("full")}
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "session_settings", earlier)
+        shop = joined(models, given[:1], close=False)
+    shop = joined({**models, "left_only": model("left")}, given[1:])
+    assert found(shop, "paid", "full") == expected("full", given)
+    assert found(shop, "left_only", "left") == expected("left", given)
+    folders = (shop.root / ".millstream").rglob("offsets")
+    written = [each.joinpath("0").read_text() for each in folders]
+    versions = sorted(re.findall(rf'"{VERSION}":"(\d)"', "".join(written)))
+    assert versions == ["2", "3"]
 
 
 KINDS = ["inner", "left", "right", "full", "left semi"]

@@ -26,8 +26,12 @@ def session_settings(query: Query, catalog: Catalog) -> dict[str, str]:
 
 def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     """Return the state store of a query, and its memory limit."""
+    store = store_of(query, catalog)
     found = {
-        f"{_STATE}providerClass": _STORES[store_of(query, catalog)],
+        f"{_STATE}providerClass": _STORES[store],
+        # One store in each partition for a join instead of four, with column families, which only RocksDB
+        # has. A checkpoint keeps the version with which it began.
+        "spark.sql.streaming.join.stateFormatVersion": "3" if store == "rocksdb" else "2",
         CHAINS: str(query.chained).lower(),
     }
     if is_limited(query, catalog):
