@@ -48,17 +48,17 @@ def with_column(expression: Expression, call: Call, name: str) -> Expression:
         return expression
     functions = list(expression.functions)
     pieces: list[Piece] = []
-    at = 0
+    position = 0
     for start, stop in spans:
-        pieces += [*tokens[at:start], Ref(name)]
-        at = stop
+        pieces += [*tokens[position:start], Ref(name)]
+        position = stop
         for function in call.inner:
             functions.remove(function)
-    found = joined([*pieces, *tokens[at:]])
-    alone = len(found) == 1
+    replaced = joined([*pieces, *tokens[position:]])
+    alone = len(replaced) == 1
     return replace(
         expression,
-        pieces=found,
+        pieces=replaced,
         functions=tuple(functions),
         raises=expression.raises and not alone,
         atomic=alone or expression.atomic,
@@ -101,16 +101,16 @@ def with_first_unless(expression: Expression, suffix: str, condition: Sequence[P
 
 
 def _tokens(expression: Expression) -> list[Piece]:
-    found: list[Piece] = []
+    tokens: list[Piece] = []
     for piece in expression.pieces:
-        found += _TOKEN.findall(piece) if isinstance(piece, str) else [piece]
-    return found
+        tokens += _TOKEN.findall(piece) if isinstance(piece, str) else [piece]
+    return tokens
 
 
 def _call_ranges(expression: Expression, tokens: list[Piece]) -> list[tuple[int, int]]:
     """Return the token ranges of calls, outer ones before inner ones."""
     folded = {name.lower() for name in expression.functions}
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for start, token in enumerate(tokens[:-1]):
         if not isinstance(token, str) or token.lower() not in folded or tokens[start + 1] != "(":
             continue
@@ -118,9 +118,9 @@ def _call_ranges(expression: Expression, tokens: list[Piece]) -> list[tuple[int,
         for stop in range(start + 1, len(tokens)):
             depth += (tokens[stop] == "(") - (tokens[stop] == ")")
             if depth == 0:
-                found.append((start, stop + 1))
+                ranges.append((start, stop + 1))
                 break
-    return found
+    return ranges
 
 
 def _call(expression: Expression, tokens: list[Piece], start: int, stop: int) -> Call:

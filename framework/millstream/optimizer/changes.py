@@ -19,22 +19,22 @@ class Changes:
         self._readers: dict[int, list[Node]] = {}
         self._changed: dict[int, int] = {}
         """By the `id` of a node: the step in which it changed; 0 from the start."""
-        self.found: dict[str, dict[Any, Any]] = {}
+        self.findings: dict[str, dict[Any, Any]] = {}
         """By rule: its cached findings about nodes, which are immutable."""
 
     def note(self, order: tuple[Node, ...], readers: dict[int, list[Node]]) -> None:
         """Compare a plan with the previous one."""
         step = self._step
-        before, when, found = self._readers, self._changed, dict[int, int]()
+        before, when, changed = self._readers, self._changed, dict[int, int]()
         for node in order:
             name = id(node)
             last = when[name] if before.get(name) == readers[name] else step
-            for each in node.inputs:
-                below = found[id(each)]
+            for input_node in node.inputs:
+                below = changed[id(input_node)]
                 if below > last:  # noqa: PLR1730 - `max` would take much of this loop
                     last = below
-            found[name] = last
-        self._order, self._readers, self._changed = order, readers, found
+            changed[name] = last
+        self._order, self._readers, self._changed = order, readers, changed
         self._step = step + 1
 
     def ran(self, rule: str) -> None:

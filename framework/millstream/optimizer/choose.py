@@ -19,29 +19,29 @@ def chosen(setting: Setting, models: Iterable[Setting] = ()) -> tuple[Rule, ...]
     An opt-in rule is included if the target selects all and one of the models selects it: `switched_off` then
     excludes the other models.
     """
-    wanted = selected_rules(setting)
+    selected = selected_rules(setting)
     if _is_all(setting):
-        wanted |= {name for each in models for name in selected_rules(each) & OPT_IN}
-    wanted |= ALWAYS
-    return tuple(rule for rule in RULES if rule.__name__ in wanted)
+        selected |= {name for model_setting in models for name in selected_rules(model_setting) & OPT_IN}
+    selected |= ALWAYS
+    return tuple(rule for rule in RULES if rule.__name__ in selected)
 
 
 def switched_off(
     models: Iterable[tuple[str, Mapping[str, Any]]], setting: Setting = None
 ) -> dict[str, frozenset[str]]:
     """Return, by model, the rules that don't apply to it: those that neither it nor the target selects."""
-    listed = [(id_, options.get("optimize")) for id_, options in models]
+    settings = [(id_, options.get("optimize")) for id_, options in models]
     by_target = selected_rules(setting) & OPT_IN
-    anywhere = {name for _, each in listed for name in selected_rules(each) & OPT_IN}
-    found: dict[str, frozenset[str]] = {}
-    for id_, own in listed:
-        wanted = selected_rules(own)
-        off = (frozenset(NAMES) - OPT_IN - ALWAYS - wanted) | (anywhere - by_target - wanted)
-        if own is not None and not _is_all(own):
-            off |= by_target - wanted
+    anywhere = {name for _, model_setting in settings for name in selected_rules(model_setting) & OPT_IN}
+    excluded: dict[str, frozenset[str]] = {}
+    for id_, model_setting in settings:
+        selected = selected_rules(model_setting)
+        off = (frozenset(NAMES) - OPT_IN - ALWAYS - selected) | (anywhere - by_target - selected)
+        if model_setting is not None and not _is_all(model_setting):
+            off |= by_target - selected
         if off:
-            found[id_] = off
-    return found
+            excluded[id_] = off
+    return excluded
 
 
 def selected_rules(setting: Setting) -> frozenset[str]:
@@ -54,15 +54,17 @@ def selected_rules(setting: Setting) -> frozenset[str]:
         case str():
             return frozenset((setting,))
         case _:
-            return frozenset(setting).union(*(selected_rules(each) for each in setting if each == "all"))
+            return frozenset(setting).union(*(selected_rules(name) for name in setting if name == "all"))
 
 
 def unknown_rules(setting: Setting) -> list[tuple[str, str]]:
     """Return names that are not rules, each with a suggestion."""
     names = [setting] if isinstance(setting, str) else setting if isinstance(setting, list) else []
-    known = (*NAMES, "all", "none")
+    valid_names = (*NAMES, "all", "none")
     return [
-        (name, did_you_mean(name, known, f"rules: {', '.join(NAMES)}")) for name in names if name not in known
+        (name, did_you_mean(name, valid_names, f"rules: {', '.join(NAMES)}"))
+        for name in names
+        if name not in valid_names
     ]
 
 

@@ -82,9 +82,9 @@ class Context:
         """The `id`s of the nodes with more than one reader."""
         return frozenset(name for name, readers in self.consumers.items() if len(readers) > 1)
 
-    def found(self, rule: str) -> dict[Any, Any]:
+    def findings(self, rule: str) -> dict[Any, Any]:
         """Return a rule's cache of findings; it must hold their nodes, or others could get the same `id`."""
-        return {} if self._changes is None else self._changes.found.setdefault(rule, {})
+        return {} if self._changes is None else self._changes.findings.setdefault(rule, {})
 
     def shared(self, node: Node) -> bool:
         """Return whether more than one node reads this one."""

@@ -23,11 +23,11 @@ def cost(expression: Expression, hinted: Mapping[str, str] | None = None) -> int
     """Return the class of an expression; `hinted` has the costs of Python functions."""
     if expression.functions:
         return max(_HINTED[(hinted or {}).get(name, "medium")] for name in expression.functions)
-    known = expression.__dict__
-    if _CACHED not in known:
-        known[_CACHED] = _native(expression)
-    found: int = known[_CACHED]
-    return found
+    attributes = expression.__dict__
+    if _CACHED not in attributes:
+        attributes[_CACHED] = _native(expression)
+    native_cost: int = attributes[_CACHED]
+    return native_cost
 
 
 _CACHED = "cost"

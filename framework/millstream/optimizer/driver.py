@@ -52,15 +52,15 @@ def optimize(
             name = rule.__name__
             if seen.get(name) is current:
                 continue  # it found nothing to do in this plan
-            found, done = rule(current, context)
+            rewritten, done = rule(current, context)
             changes.ran(name)
-            if found is not current:
-                after = Context(found, context.hints, context.switched_off, changes)
+            if rewritten is not current:
+                after = Context(rewritten, context.hints, context.switched_off, changes)
                 check(name, context, after)
                 changes.note(after.order, after.consumers)
                 context = after
-                steps.append(Step(name, tuple(_shown(done)), current, found))
-                current = found
+                steps.append(Step(name, tuple(_shown(done)), current, rewritten))
+                current = rewritten
             else:
                 seen[name] = current
         if current is before:

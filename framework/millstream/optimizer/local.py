@@ -87,9 +87,13 @@ def local_rule(
             changes: list[Change] = []
 
             def visit(node: Node, before: Node) -> Node:
-                if id(before) in remaining and isinstance(node, kind) and (found := applied(node, before)):
-                    changes.extend(found.changes)
-                    node = found.node
+                if (
+                    id(before) in remaining
+                    and isinstance(node, kind)
+                    and (replacement := applied(node, before))
+                ):
+                    changes.extend(replacement.changes)
+                    node = replacement.node
                 if node is not before and id(before) in shared_before:
                     shared.add(id(node))
                 return node

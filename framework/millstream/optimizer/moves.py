@@ -42,12 +42,12 @@ def below(node: Node, condition: Expression) -> Moves:
 
     The result is cached on the node: both are immutable, and many queries apply the same condition.
     """
-    known: dict[int, tuple[Expression, Moves]] = node.__dict__.setdefault("moves", {})
-    found = known.get(id(condition))
-    if found is None:
+    cache: dict[int, tuple[Expression, Moves]] = node.__dict__.setdefault("moves", {})
+    cached = cache.get(id(condition))
+    if cached is None:
         # With the condition itself, so that no other one can get its `id`.
-        found = known[id(condition)] = condition, _below(node, condition)
-    return found[1]
+        cached = cache[id(condition)] = condition, _below(node, condition)
+    return cached[1]
 
 
 def _below(node: Node, condition: Expression) -> Moves:
@@ -63,8 +63,8 @@ def _below(node: Node, condition: Expression) -> Moves:
             # and other rows would be late.
             return STAYS
         case Expand():
-            made = {c.name.lower() for c in node.made}
-            if not node.call.deterministic or not made.isdisjoint(condition.folded):
+            generated = {c.name.lower() for c in node.made}
+            if not node.call.deterministic or not generated.isdisjoint(condition.folded):
                 return STAYS
             # Without OUTER, it drops rows for which it generates none.
             return (Moved(0, condition),) if node.outer or _anywhere(condition) else STAYS
@@ -99,8 +99,8 @@ def from_on(node: Join | Lookup) -> tuple[tuple[Expression, ...], Moves]:
     stay: list[Expression] = []
     moved: list[Moved] = []
     for condition in node.on:
-        found = {of[name].side for name in condition.columns if name in of}
-        side = next(iter(found)) if len(found) == 1 else ""
+        condition_sides = {of[name].side for name in condition.columns if name in of}
+        side = next(iter(condition_sides)) if len(condition_sides) == 1 else ""
         below = _on_side(node, side, condition, of) if side in sides and condition.movable else None
         if below is None:
             stay.append(condition)
@@ -123,7 +123,7 @@ def substituted(condition: Expression, by: Mapping[str, Expression]) -> Expressi
 
 
 def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | None:
-    if not condition.variables and all(name == found.name for name, found in to.items()):
+    if not condition.variables and all(name == target.name for name, target in to.items()):
         return condition
     return substituted(condition, {name: c.expression for name, c in to.items()})
 
@@ -131,14 +131,14 @@ def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | No
 def _below_projection(node: Project, condition: Expression) -> Moves:
     if not node.deterministic:
         return STAYS
-    made, calculated = node.made, node.calculated
-    if not condition.columns <= made.keys():
+    definitions, calculated = node.made, node.calculated
+    if not condition.columns <= definitions.keys():
         return STAYS
     # Its columns would be computed twice: Spark shares no subexpressions across a filter.
     if any(cost(calculated[name]) >= HEAVY for name in condition.columns if name in calculated):
         return STAYS
     # A column with the name of a lambda's variable can't be replaced, not even by itself.
-    by = made if condition.variables else calculated
+    by = definitions if condition.variables else calculated
     return (Moved(0, substitute(condition, by)),) if can_substitute(condition, by) else STAYS
 
 
@@ -147,8 +147,8 @@ def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
     if not node.keys or not _anywhere(condition):
         return STAYS
     by = {key.name: key.expression for key in node.keys if key.expression.column is not None}
-    found = substituted(condition, by)
-    return STAYS if found is None else (Moved(0, found),)
+    moved_condition = substituted(condition, by)
+    return STAYS if moved_condition is None else (Moved(0, moved_condition),)
 
 
 def _below_union(node: Union, condition: Expression) -> Moves:
@@ -160,10 +160,10 @@ def _below_union(node: Union, condition: Expression) -> Moves:
         # A comparison with another type can have another meaning.
         if any(side.columns[i].type != node.columns[i].type for i in places):
             return STAYS
-        found = _renamed(condition, {node.columns[i].name: side.columns[i] for i in places})
-        if found is None:
+        moved_condition = _renamed(condition, {node.columns[i].name: side.columns[i] for i in places})
+        if moved_condition is None:
             return STAYS
-        moved.append(Moved(index, found))
+        moved.append(Moved(index, moved_condition))
     return tuple(moved)
 
 
@@ -182,8 +182,8 @@ def _below_join(node: Join | Lookup, condition: Expression) -> Moves:
     keeps_all = isinstance(node, Lookup) and node.kind == "left"
     if not keeps_all and not _anywhere(condition):
         return STAYS
-    found = _on_side(node, side, condition, of)
-    return STAYS if found is None else (Moved(0 if side == "left" else 1, found),)
+    moved_condition = _on_side(node, side, condition, of)
+    return STAYS if moved_condition is None else (Moved(0 if side == "left" else 1, moved_condition),)
 
 
 def _below_events(node: TemporalJoin, condition: Expression) -> Moves:
@@ -191,8 +191,8 @@ def _below_events(node: TemporalJoin, condition: Expression) -> Moves:
     of = {joined.name: joined for joined in node.joined}
     if not _anywhere(condition) or {of[name].side for name in condition.columns if name in of} != {"left"}:
         return STAYS
-    found = _on_side(node, "left", condition, of)
-    return STAYS if found is None else (Moved(0, found),)
+    moved_condition = _on_side(node, "left", condition, of)
+    return STAYS if moved_condition is None else (Moved(0, moved_condition),)
 
 
 def _on_side(

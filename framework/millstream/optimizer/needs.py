@@ -21,33 +21,33 @@ class Needs(NamedTuple):
 
 class _CachedNeeds(NamedTuple):
     node: Node
-    own: Names
+    needed: Names
     inputs: tuple[Iterable[str], ...]
     """The columns of each input that its own columns need."""
 
 
 def all_needs(context: Context, rule: str) -> Needs:
     """Return the columns that are read of each node; all columns if `rule` is switched off."""
-    known: dict[int, _CachedNeeds] = context.found(rule)
+    cache: dict[int, _CachedNeeds] = context.findings(rule)
     settled: set[int] = set()
-    found: dict[int, Names] = {id(node): set() for node in context.order}
+    needs: dict[int, Names] = {id(node): set() for node in context.order}
     for node in reversed(context.order):
-        own = found[id(node)]
+        needed = needs[id(node)]
         if keys := traits_of(node).keys:
-            own.update(map(str.lower, keys))
+            needed.update(map(str.lower, keys))
         if context.switched_off and not context.allows(rule, node):
-            own.update(map(str.lower, node.names))
-        if not own and node.columns:
-            own.add(_any_column(node).lower())
-        cached = known.get(id(node))
-        if cached is not None and cached.own == own:
+            needed.update(map(str.lower, node.names))
+        if not needed and node.columns:
+            needed.add(_any_column(node).lower())
+        cached = cache.get(id(node))
+        if cached is not None and cached.needed == needed:
             settled.add(id(node))
         else:
-            inputs = tuple([of_input(node, index, own) for index in range(len(node.inputs))])
-            cached = known[id(node)] = _CachedNeeds(node, own, inputs)
-        for each, names in zip(node.inputs, cached.inputs, strict=True):
-            found[id(each)].update(names)
-    return Needs(found, settled)
+            inputs = tuple([of_input(node, index, needed) for index in range(len(node.inputs))])
+            cached = cache[id(node)] = _CachedNeeds(node, needed, inputs)
+        for input_node, names in zip(node.inputs, cached.inputs, strict=True):
+            needs[id(input_node)].update(names)
+    return Needs(needs, settled)
 
 
 def _any_column(node: Node) -> str:

@@ -25,7 +25,7 @@ class WayCondition(NamedTuple):
     """The condition over the columns of the base; None if it must not be applied a second time."""
 
 
-class Made(NamedTuple):
+class ComputingStep(NamedTuple):
     """The step that computes a wanted column."""
 
     project: Project
@@ -37,53 +37,57 @@ class Way(NamedTuple):
     """Its end, which several nodes read."""
     steps: tuple[Filter | Project, ...]
     """The steps above the base, from the top down."""
-    wanted: tuple[Expression, ...]
+    expressions: tuple[Expression, ...]
     """The wanted expressions, over the columns of the base."""
-    made: tuple[Made | None, ...]
+    computed_by: tuple[ComputingStep | None, ...]
     """For each of those, the last step that computes it as a column."""
     filter_conditions: tuple[WayCondition, ...]
 
     @property
     def conditions(self) -> dict[Pieces, Expression]:
-        return {each.low.pieces: each.low for each in self.filter_conditions if each.low is not None}
+        return {
+            condition.low.pieces: condition.low
+            for condition in self.filter_conditions
+            if condition.low is not None
+        }
 
     @property
     def complete(self) -> bool:
         """Whether the conditions keep the same rows as the filters."""
-        return all(each.low is not None for each in self.filter_conditions)
+        return all(condition.low is not None for condition in self.filter_conditions)
 
 
 def ways(
-    top: Node, wanted: tuple[Expression, ...], context: Context, *, shared_top: bool = False
+    top: Node, expressions: tuple[Expression, ...], context: Context, *, shared_top: bool = False
 ) -> list[Way]:
     """Return the ways to all bases that the same rows can be computed from, the nearest first.
 
     With `shared_top`, several nodes read the top, so costly steps are not passed: each would repeat them.
     """
-    found: list[Way] = []
+    reachable: list[Way] = []
     longest = _to_last_shared(top, context)
-    way = Way(top, (), wanted, (None,) * len(wanted), ())
+    way = Way(top, (), expressions, (None,) * len(expressions), ())
     while len(way.steps) <= longest:
         if context.shared(way.base):
-            found.append(way)
+            reachable.append(way)
             shared_top = True
         further = _over(way, shared_top=shared_top)
         if further is None:
             break
         way = further
-    return found
+    return reachable
 
 
 def _to_last_shared(node: Node, context: Context) -> int:
     """Return the number of steps to the last node with other readers; -1 if there is none."""
-    found = -1
+    last = -1
     for steps in range(_LONGEST):
         if context.shared(node):
-            found = steps
+            last = steps
         if not isinstance(node, Filter | Project):
             break
         node = node.input
-    return found
+    return last
 
 
 def _over(way: Way, *, shared_top: bool) -> Way | None:
@@ -105,17 +109,19 @@ def _over_projection(way: Way, step: Project, *, shared_top: bool) -> Way | None
         return None
     if shared_top and any(cost(item.expression) >= HEAVY for item in step.items):
         return None
-    wanted: list[Expression] = []
-    made: list[Made | None] = []
-    for one, before in zip(way.wanted, way.made, strict=True):
+    expressions: list[Expression] = []
+    computed_by: list[ComputingStep | None] = []
+    for one, before in zip(way.expressions, way.computed_by, strict=True):
         low = substituted(one, step.made)
         if low is None or low.functions or low.reads:
             return None
-        wanted.append(low)
+        expressions.append(low)
         name = one.column
-        made.append(Made(step, name) if name is not None and low.column is None else before)
-    conditions = tuple(each._replace(low=_moved_down(each.low, step.made)) for each in way.filter_conditions)
-    return Way(step.input, (*way.steps, step), tuple(wanted), tuple(made), conditions)
+        computed_by.append(ComputingStep(step, name) if name is not None and low.column is None else before)
+    conditions = tuple(
+        condition._replace(low=_moved_down(condition.low, step.made)) for condition in way.filter_conditions
+    )
+    return Way(step.input, (*way.steps, step), tuple(expressions), tuple(computed_by), conditions)
 
 
 def _moved_down(condition: Expression | None, by: dict[str, Expression]) -> Expression | None:

@@ -19,8 +19,8 @@ _KINDS = frozenset(("inner", "left", "semi", "anti", "cross"))
 
 
 @local_rule(Lookup, lambda node, _: not node.broadcast and node.kind in _KINDS)
-def broadcast_lookups(node: Lookup, at: Site) -> Applied | None:
-    if not _is_small(node.right, at.hints):
+def broadcast_lookups(node: Lookup, site: Site) -> Applied | None:
+    if not _is_small(node.right, site.hints):
         return None
     name = node.right.label or "a relation at rest"
     change = Change(f"{name} is sent to the rows that look it up", node.models)

@@ -60,7 +60,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
         if rows is None:
             return node
         rows = _as_read(rows, output)
-        readers = dict.fromkeys(m for each in context.consumers[id(before)] for m in each.models)
+        readers = dict.fromkeys(m for reader in context.consumers[id(before)] for m in reader.models)
         name = output.model.removeprefix("model.")
         changes.append(Change(f"readers of topic {name} take its rows before they are written", (*readers,)))
         if tuple(item.name for item in items) == rows.names:
@@ -69,17 +69,17 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
         label = before.label or output.label
         return Project(input=rows, items=items, keys=keys, label=label, models=output.models)
 
-    found = rewrite(plan, visit)
-    return (found, tuple(changes)) if changes else (plan, ())
+    rewritten = rewrite(plan, visit)
+    return (rewritten, tuple(changes)) if changes else (plan, ())
 
 
 def _impure_nodes(order: Iterable[Node]) -> set[int]:
     """Return the `id`s of nodes that, or below which something, give other rows each time."""
-    found: set[int] = set()
+    impure: set[int] = set()
     for node in order:
-        if not node.deterministic or any(id(each) in found for each in node.inputs):
-            found.add(id(node))
-    return found
+        if not node.deterministic or any(id(input_node) in impure for input_node in node.inputs):
+            impure.add(id(node))
+    return impure
 
 
 class _Queries:
@@ -94,10 +94,10 @@ class _Queries:
         for node in reversed(context.order):
             readers = context.consumers[id(node)]
             self.above[id(node)] = frozenset[Kind]().union(
-                *(self.above[id(each)] | _kinds(each) for each in readers)
+                *(self.above[id(reader)] | _kinds(reader) for reader in readers)
             )
-            own = frozenset((node.model,)) if isinstance(node, Output) else frozenset[str]()
-            self.outputs[id(node)] = own.union(*(self.outputs[id(each)] for each in readers))
+            stored = frozenset((node.model,)) if isinstance(node, Output) else frozenset[str]()
+            self.outputs[id(node)] = stored.union(*(self.outputs[id(reader)] for reader in readers))
 
     def join(self, node: Decode, output: Output) -> bool:
         """Return whether readers of a topic can run in the query that writes it, and record it.
@@ -127,8 +127,8 @@ def _as_read(rows: Node, output: Output) -> Node:
     """
     if not {*STATES} & {*traits_of(rows).below}:
         rows = without_watermarks(rows)
-    kept = tuple(_passed(check.wrong) for check in output.checks if check.keeps_out)
-    return Filter(input=rows, conditions=kept, models=output.models) if kept else rows
+    conditions = tuple(_passed(check.wrong) for check in output.checks if check.keeps_out)
+    return Filter(input=rows, conditions=conditions, models=output.models) if conditions else rows
 
 
 def _passed(wrong: Expression) -> Expression:
@@ -148,22 +148,26 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     time = _time_as_read(node, output, stored)
     if time is None or stored.encoding != node.format or not _keeps_values(node):
         return ()
-    read, made = traits_of(node), traits_of(output.input)
-    if (read.mode, read.keys) != (made.mode, made.keys):
+    read, written = traits_of(node), traits_of(output.input)
+    if (read.mode, read.keys) != (written.mode, written.keys):
         return ()
     # A test that keeps a changed row out leaves the older one of its key: a filter would delete it.
-    if made.mode == "upsert" and any(check.keeps_out for check in output.checks):
+    if written.mode == "upsert" and any(check.keeps_out for check in output.checks):
         return ()
-    own = {c.name.lower(): c for c in output.input.columns}
+    written_columns = {c.name.lower(): c for c in output.input.columns}
     items: list[Item] = []
-    for wanted in node.columns:
-        if wanted.name == _TIMESTAMP:
+    for column in node.columns:
+        if column.name == _TIMESTAMP:
             items += time
             continue
-        found = own.get(wanted.name.lower())
-        if found is None or found.type != wanted.type or (found.nullable and not wanted.nullable):
+        written_column = written_columns.get(column.name.lower())
+        if (
+            written_column is None
+            or written_column.type != column.type
+            or (written_column.nullable and not column.nullable)
+        ):
             return ()
-        items.append(Item(wanted.name, found.expression))
+        items.append(Item(column.name, written_column.expression))
     return tuple(items)
 
 
@@ -183,7 +187,7 @@ def _time_as_read(node: Decode, output: Output, sink: Sink) -> tuple[Item, ...] 
 
 def _keeps_values(node: Decode) -> bool:
     """Return whether reading returns what was written."""
-    found = format_of(node.format)
-    if found.single and (len(node.fields) != 1 or node.fields[0].nullable):
+    codec = format_of(node.format)
+    if codec.single and (len(node.fields) != 1 or node.fields[0].nullable):
         return False  # as a whole value, NULL would delete the key
-    return all(found.round_trips(field.type) for field in node.fields)
+    return all(codec.round_trips(field.type) for field in node.fields)

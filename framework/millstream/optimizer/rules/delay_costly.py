@@ -29,85 +29,87 @@ def _is_top(node: Filter, context: Context) -> bool:
 
 
 @local_rule(Filter, _is_top)
-def delay_costly(node: Filter, at: Site) -> Applied | None:
-    found = _ordered(node, at)
-    return None if found is node else Applied(found, (_change(node, at.hints),))
+def delay_costly(node: Filter, site: Site) -> Applied | None:
+    ordered = _ordered(node, site)
+    return None if ordered is node else Applied(ordered, (_change(node, site.hints),))
 
 
-def _ordered(top: Filter, at: Site) -> Node:
+def _ordered(top: Filter, site: Site) -> Node:
     """Return a stack of filters in a better order, split below the first Python function."""
     stack = [top]
-    while isinstance(below := stack[-1].input, Filter) and not at.shared(below):
+    while isinstance(below := stack[-1].input, Filter) and not site.shared(below):
         stack.append(below)
     stack.reverse()
     if len(stack) == len(top.conditions) == 1:
         return top
-    if not at.allows(*stack):
+    if not site.allows(*stack):
         return top
     ranked = [
-        _Ranked(each, (cost(each, at.hints.costs), _keeps(node, each, at.hints)), node.models)
+        _Ranked(
+            condition, (cost(condition, site.hints.costs), _keeps(node, condition, site.hints)), node.models
+        )
         for node in stack
-        for each in node.conditions
+        for condition in node.conditions
     ]
     best = in_best_order(ranked)
-    first = next((i for i, each in enumerate(best) if each.condition.functions), len(best))
+    first = next((i for i, candidate in enumerate(best) if candidate.condition.functions), len(best))
     parts = [part for part in (best[:first], best[first:]) if part]
     bounds = set(accumulate(len(node.conditions) for node in stack))
     if best == ranked and (len(parts) == 1 or first in bounds):
         return top
-    found = stack[0].input
+    rebuilt = stack[0].input
     # A label that the top filter does not get goes to the one below, since queries are named after it.
-    lower = next((each.label for each in reversed(stack[:-1]) if each.label), "")
+    lower = next((node.label for node in reversed(stack[:-1]) if node.label), "")
     for part in parts:
-        models = tuple(dict.fromkeys(model for each in part for model in each.models))
+        models = tuple(dict.fromkeys(model for candidate in part for model in candidate.models))
         label = lower if part is not parts[-1] else top.label or (lower if len(parts) == 1 else "")
-        conditions = tuple(each.condition for each in part)
-        found = Filter(input=found, conditions=conditions, label=label, models=models)
-    return found
+        conditions = tuple(candidate.condition for candidate in part)
+        rebuilt = Filter(input=rebuilt, conditions=conditions, label=label, models=models)
+    return rebuilt
 
 
 def in_best_order(ranked: list[_Ranked]) -> list[_Ranked]:
     """Order conditions by rank; one that can fail stays behind all that were before it."""
-    found: list[_Ranked] = []
+    ordered: list[_Ranked] = []
     start = 0
-    for index, each in enumerate(ranked):
-        if not each.condition.deterministic:
+    for index, candidate in enumerate(ranked):
+        if not candidate.condition.deterministic:
             # No condition moves across it, since it would then apply to other rows.
-            found += [*_segment(ranked[start:index]), each]
+            ordered += [*_segment(ranked[start:index]), candidate]
             start = index + 1
-    return found + _segment(ranked[start:])
+    return ordered + _segment(ranked[start:])
 
 
-def _segment(given: list[_Ranked]) -> list[_Ranked]:
+def _segment(ranked: list[_Ranked]) -> list[_Ranked]:
     """Take the cheapest each time; one that can fail only after all that were before it."""
-    found: list[_Ranked] = []
-    open_ = [(each.rank, i) for i, each in enumerate(given) if not each.condition.raises]
+    ordered: list[_Ranked] = []
+    open_ = [(candidate.rank, i) for i, candidate in enumerate(ranked) if not candidate.condition.raises]
     heapify(open_)
-    failing = [i for i, each in enumerate(given) if each.condition.raises]
-    taken = [False] * len(given)
-    first = at = 0
-    while len(found) < len(given):
-        while first < len(given) and taken[first]:
+    failing = [i for i, candidate in enumerate(ranked) if candidate.condition.raises]
+    taken = [False] * len(ranked)
+    first = position = 0
+    while len(ordered) < len(ranked):
+        while first < len(ranked) and taken[first]:
             first += 1
-        next_ = failing[at] if at < len(failing) and failing[at] <= first else None
-        if next_ is not None and (not open_ or (given[next_].rank, next_) < open_[0]):
-            at += 1
+        next_ = failing[position] if position < len(failing) and failing[position] <= first else None
+        if next_ is not None and (not open_ or (ranked[next_].rank, next_) < open_[0]):
+            position += 1
         else:
             next_ = heappop(open_)[1]
         taken[next_] = True
-        found.append(given[next_])
-    return found
+        ordered.append(ranked[next_])
+    return ordered
 
 
 def _keeps(node: Filter, condition: Expression, hints: Hints) -> float:
     """Return the share of rows that a filter keeps, if known; for a shared filter, the average."""
     if len(node.models) == 1:
         return hints.keeps.get(node.models[0], 1.0)
-    places = ((model, condition.start, condition.stop) for model in node.models)
-    found = [hints.keeps_by_span[place] for place in places if place in hints.keeps_by_span]
-    return sum(found) / len(found) if found else 1.0
+    spans = ((model, condition.start, condition.stop) for model in node.models)
+    shares = [hints.keeps_by_span[span] for span in spans if span in hints.keeps_by_span]
+    return sum(shares) / len(shares) if shares else 1.0
 
 
 def _change(node: Filter, hints: Hints) -> Change:
-    costliest = max(node.conditions, key=lambda each: cost(each, hints.costs))
+    costliest = max(node.conditions, key=lambda condition: cost(condition, hints.costs))
     return Change(f"{costliest.text} is applied to fewer rows", node.models)

@@ -18,29 +18,29 @@ def _not_needed(node: Repartition, context: Context) -> bool:
 
 
 @local_rule(Repartition, _not_needed)
-def drop_repartition(node: Repartition, at: Site) -> Applied | None:
-    given = traits_of(node.input)
+def drop_repartition(node: Repartition, site: Site) -> Applied | None:
+    traits = traits_of(node.input)
     # This one may have relied on a repartition that was dropped below, so check the new input, too.
-    if not _together(node, given, at.readers):
+    if not _together(node, traits, site.readers):
         return None
-    return Applied(node.input, (Change(f"{kind(node)} is not needed: {_why(given)}", models_of(node)),))
+    return Applied(node.input, (Change(f"{kind(node)} is not needed: {_why(traits)}", models_of(node)),))
 
 
-def _together(node: Repartition, given: Traits, readers: list[Node]) -> bool:
-    if given.mode == "static":
+def _together(node: Repartition, traits: Traits, readers: list[Node]) -> bool:
+    if traits.mode == "static":
         return True
-    if given.partitioned is None:
+    if traits.partitioned is None:
         return False
-    partitioned, keys = ([name.lower() for name in names] for names in (given.partitioned, node.keys))
+    partitioned, keys = ([name.lower() for name in names] for names in (traits.partitioned, node.keys))
     # The sides of a join must be partitioned alike. Any other state only needs the rows of each key together,
     # so a partitioning by some of the keys is enough; () means one partition.
-    alone = not any(isinstance(each, Join) or not each.stateful for each in readers)
+    alone = not any(isinstance(reader, Join) or not reader.stateful for reader in readers)
     return set(partitioned) <= set(keys) if alone else partitioned == keys
 
 
-def _why(given: Traits) -> str:
-    if given.mode == "static":
+def _why(traits: Traits) -> str:
+    if traits.mode == "static":
         return "its input is at rest"
-    if given.partitioned:
-        return f"rows of one {', '.join(given.partitioned)} are already together"
+    if traits.partitioned:
+        return f"rows of one {', '.join(traits.partitioned)} are already together"
     return "all rows are already in one partition"

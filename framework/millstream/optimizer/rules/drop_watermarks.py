@@ -50,13 +50,13 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
 
 def _below_state(context: Context) -> set[int]:
     """Return the `id`s of all nodes below a step that uses their event time."""
-    found: set[int] = set()
+    ids: set[int] = set()
     for node in reversed(context.order):
         # A view without readers may still be read by a user's own query.
         view = isinstance(node, Output) and not node.materialization.stored_as
-        if view or id(node) in found or reads_event_time(node):
-            found.update(map(id, node.inputs))
-    return found
+        if view or id(node) in ids or reads_event_time(node):
+            ids.update(map(id, node.inputs))
+    return ids
 
 
 def _named(node: Watermark) -> Node:

@@ -44,17 +44,17 @@ class _Part(NamedTuple):
 
     @property
     def keys(self) -> tuple[Expression, ...]:
-        return self.way.wanted[: len(self.aggregate.keys)]
+        return self.way.expressions[: len(self.aggregate.keys)]
 
     @property
     def measures(self) -> list[Measure]:
-        low = list(self.way.wanted[len(self.aggregate.keys) :])
-        found: list[Measure] = []
+        low = list(self.way.expressions[len(self.aggregate.keys) :])
+        measures: list[Measure] = []
         for measure in self.aggregate.measures:
             call = low.pop(0)
             condition = low.pop(0) if measure.condition is not None else None
-            found.append(replace(measure, call=call, condition=condition))
-        return found
+            measures.append(replace(measure, call=call, condition=condition))
+        return measures
 
 
 def merge_aggregates(plan: Plan, context: Context) -> Result:
@@ -90,16 +90,16 @@ def _groups(context: Context) -> list[list[_Part]]:
             for part in _parts(node, context):
                 candidates[_kind(part)].append(part)
     position = {id(node): index for index, node in enumerate(context.order)}
-    found: list[list[_Part]] = []
+    groups: list[list[_Part]] = []
     taken: set[int] = set()
     for parts in sorted(
         candidates.values(), key=lambda parts: (-len(parts), -position[id(parts[0].way.base)])
     ):
         group = [part for part in parts if id(part.aggregate) not in taken]
         if len(group) > 1:
-            found.append(group)
+            groups.append(group)
             taken.update(id(part.aggregate) for part in group)
-    return found
+    return groups
 
 
 def _merges(node: Aggregate, context: Context) -> bool:
@@ -114,10 +114,10 @@ def _merges(node: Aggregate, context: Context) -> bool:
 
 def _parts(node: Aggregate, context: Context) -> list[_Part]:
     below = node.input
-    own = below if isinstance(below, Repartition) and not context.shared(below) else None
+    repartition = below if isinstance(below, Repartition) and not context.shared(below) else None
     parts = [
-        _Part(node, own, way)
-        for way in ways(own.input if own else below, node.expressions, context)
+        _Part(node, repartition, way)
+        for way in ways(repartition.input if repartition else below, node.expressions, context)
         if way.complete and context.allows(_NAME, *way.steps)
     ]
     return [part for part in parts if _may_filter(part)]
@@ -160,9 +160,9 @@ def _argument(measure: Measure) -> tuple[Piece, ...] | None:
 def _kind(part: _Part) -> tuple[object, ...]:
     # A session depends on all of its rows, so aggregates with sessions must have the same conditions.
     session = any(key.text.startswith("session_window(") for key in part.keys)
-    own = part.aggregate if session and part.way.conditions else None
+    aggregate = part.aggregate if session and part.way.conditions else None
     keys = frozenset(key.pieces for key in part.keys)
-    return id(part.way.base), keys, part.aggregate.emit, part.repartition is None, own and id(own)
+    return id(part.way.base), keys, part.aggregate.emit, part.repartition is None, aggregate and id(aggregate)
 
 
 # -- the merged aggregate
@@ -181,14 +181,14 @@ class _Merged(NamedTuple):
 def _merged(parts: list[_Part], base: Node) -> _Merged:
     models = models_of(*(part.aggregate for part in parts))
     first = parts[0]
-    kept = kept_by_any([part.way for part in parts])
+    shared = kept_by_any([part.way for part in parts])
     own_conditions = [
-        tuple(e for pieces, e in part.way.conditions.items() if pieces not in kept.common) for part in parts
+        tuple(e for pieces, e in part.way.conditions.items() if pieces not in shared.common) for part in parts
     ]
-    node = filtered(base, kept, models)
+    node = filtered(base, shared, models)
     plain = [i for i, k in enumerate(first.aggregate.keys) if k.expression.column is not None]
-    wanted = unused_names((first.aggregate.keys[i].name for i in plain), base.names)
-    node, names = with_keys(node, [first.keys[i] for i in plain], wanted, models)
+    key_names = unused_names((first.aggregate.keys[i].name for i in plain), base.names)
+    node, names = with_keys(node, [first.keys[i] for i in plain], key_names, models)
     if first.repartition is not None:
         node = Repartition(input=node, keys=names, models=models)
     low = [node.column(name) for name in names]
@@ -208,24 +208,26 @@ def _merged(parts: list[_Part], base: Node) -> _Merged:
 
 
 def _with_conditions(part: _Part, conditions: tuple[Expression, ...], names: dict[str, str]) -> list[Measure]:
-    found: list[Measure] = []
+    measures: list[Measure] = []
     for measure in part.measures:
         combined = (*conditions, *((measure.condition,) if measure.condition is not None else ()))
         condition = all_of(combined, BOOLEAN) if combined else None
-        found.append(_where(replace(measure, name=names[measure.name]), condition, own=not conditions))
+        measures.append(
+            _where(replace(measure, name=names[measure.name]), condition, is_unchanged=not conditions)
+        )
     if conditions:
         call = Expression(("count(*)",), BIGINT, nullable=False, atomic=True)
-        found.append(Measure(names[""], call, "count", all_of(conditions, BOOLEAN)))
-    return found
+        measures.append(Measure(names[""], call, "count", all_of(conditions, BOOLEAN)))
+    return measures
 
 
-def _where(measure: Measure, condition: Expression | None, *, own: bool) -> Measure:
+def _where(measure: Measure, condition: Expression | None, *, is_unchanged: bool) -> Measure:
     """Return a measure of some rows, which evaluates nothing that can fail on others.
 
     Spark may evaluate the arguments of FILTER for all rows, but not the branches of CASE.
     """
     argument = _argument(measure)
-    if condition is None or own or argument is None or not _raises_below(measure):
+    if condition is None or is_unchanged or argument is None or not _raises_below(measure):
         return replace(measure, condition=condition)
     pieces = (f"{measure.function}(case when ", *condition.pieces, " then ", *argument, " end)")
     return replace(measure, call=replace(measure.call, pieces=joined(pieces)), condition=None)
@@ -240,19 +242,21 @@ def _names(part: _Part, index: int) -> dict[str, str]:
 
 def _of(part: _Part, index: int, merged: _Merged) -> Node:
     """Return one model's columns, for the groups in which it had rows."""
-    own = part.aggregate
+    aggregate = part.aggregate
     names = merged.measures[index]
     node: Node = merged.aggregate
     if merged.conditions[index]:
         some = Expression((Ref(names[""]), " > 0"), BOOLEAN, nullable=False)
-        node = Filter(input=node, conditions=(some,), models=own.models)
-    found = [merged.keys[key.pieces] for key in part.keys] + [names[m.name] for m in own.measures]
+        node = Filter(input=node, conditions=(some,), models=aggregate.models)
+    column_names = [merged.keys[key.pieces] for key in part.keys] + [
+        names[m.name] for m in aggregate.measures
+    ]
     items = tuple(
         Item(c.name, column(name, c.type, nullable=c.nullable))
-        for c, name in zip(own.columns, found, strict=True)
+        for c, name in zip(aggregate.columns, column_names, strict=True)
     )
-    keys = tuple(key.name for key in own.keys) if own.emit == "on_change" else ()
-    return Project(input=node, items=items, keys=keys, label=own.label, models=own.models)
+    keys = tuple(key.name for key in aggregate.keys) if aggregate.emit == "on_change" else ()
+    return Project(input=node, items=items, keys=keys, label=aggregate.label, models=aggregate.models)
 
 
 def _change(parts: list[_Part]) -> Change:

@@ -16,16 +16,16 @@ from millstream.plan.nodes import Filter, is_good
 
 
 @local_rule(Filter, lambda node, context: isinstance(node.input, Filter) and not context.shared(node.input))
-def merge_filters(node: Filter, at: Site) -> Applied | None:
+def merge_filters(node: Filter, site: Site) -> Applied | None:
     lower = node.input
-    if not isinstance(lower, Filter) or not at.allows(lower):
+    if not isinstance(lower, Filter) or not site.allows(lower):
         return None
     if _calls(node) != _calls(lower):
         return None  # Python functions only see the rows that a separate filter keeps
     conditions = _once((*lower.conditions, *node.conditions))
-    found = replace(node, input=lower.input, conditions=conditions, models=models_of(lower, node))
-    hidden = any(all(map(is_good, each.conditions)) for each in (lower, node))
-    return Applied(found, () if hidden else (Change("two filters are one", found.models),))
+    merged = replace(node, input=lower.input, conditions=conditions, models=models_of(lower, node))
+    hidden = any(all(map(is_good, part.conditions)) for part in (lower, node))
+    return Applied(merged, () if hidden else (Change("two filters are one", merged.models),))
 
 
 def _calls(node: Filter) -> bool:
@@ -33,11 +33,11 @@ def _calls(node: Filter) -> bool:
 
 
 def _once(conditions: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    found: list[Expression] = []
+    unique: list[Expression] = []
     seen: set[object] = set()
     for condition in conditions:
         if condition.deterministic and condition.pieces in seen:
             continue
         seen.add(condition.pieces)
-        found.append(condition)
-    return tuple(found)
+        unique.append(condition)
+    return tuple(unique)

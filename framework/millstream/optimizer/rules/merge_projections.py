@@ -20,19 +20,19 @@ from millstream.plan.traits import NotIncrementalError, Traits, projected, trait
 
 
 @local_rule(Project, lambda node, _: isinstance(node.input, Project) or _is_identity(node))
-def merge_projections(node: Project, at: Site) -> Applied | None:
+def merge_projections(node: Project, site: Site) -> Applied | None:
     changes: list[Change] = []
     lower = node.input
-    if isinstance(lower, Project) and not at.shared(lower) and at.allows(lower):
-        found = _merged(node, lower, traits_of(at.before))
-        if found is not None:
+    if isinstance(lower, Project) and not site.shared(lower) and site.allows(lower):
+        merged = _merged(node, lower, traits_of(site.before))
+        if merged is not None:
             changes.append(
-                Change(f"{node.label or 'a projection'} is merged into one projection", found.models)
+                Change(f"{node.label or 'a projection'} is merged into one projection", merged.models)
             )
-            node = found
-    if _is_identity(node) and at.allows(node):
+            node = merged
+    if _is_identity(node) and site.allows(node):
         changes.append(Change(f"{node.label or 'a projection'} is removed: it changes nothing", node.models))
-        return Applied(_without(node, taken=at.shared(node.input)), tuple(changes))
+        return Applied(_without(node, taken=site.shared(node.input)), tuple(changes))
     return Applied(node, tuple(changes)) if changes else None
 
 

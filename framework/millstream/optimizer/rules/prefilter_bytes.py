@@ -56,35 +56,35 @@ def _may_leave_out(node: Decode, _context: Context) -> bool:
 
 
 @local_rule(Decode, _may_leave_out)
-def prefilter_bytes(node: Decode, at: Site) -> Applied | None:
-    words = _words_for(node, at)
+def prefilter_bytes(node: Decode, site: Site) -> Applied | None:
+    words = _words_for(node, site)
     if not words:
         return None
-    listed = ", ".join(f"'{word}'" for word in words)
-    what = f"records of {_topic(node.input)} without {listed} are not decoded"
-    kept = Filter(
+    quoted = ", ".join(f"'{word}'" for word in words)
+    what = f"records of {_topic(node.input)} without {quoted} are not decoded"
+    prefilter = Filter(
         input=node.input, conditions=(_condition(words, format_of(node.format).escape),), models=node.models
     )
-    return Applied(replace(node, input=kept), (Change(what, node.models),))
+    return Applied(replace(node, input=prefilter), (Change(what, node.models),))
 
 
 def _topic(node: Node) -> str:
     return node.topic if isinstance(node, TopicScan) else node.label
 
 
-def _words_for(node: Decode, at: Site) -> Words:
+def _words_for(node: Decode, site: Site) -> Words:
     """Return words of which every needed record contains at least one; none if that is not certain."""
     texts = {field.name for field in node.fields if field.type == STRING}
-    found: dict[str, None] = {}
-    for reader in at.readers:
-        if not isinstance(reader, Filter) or not at.allows(reader):
+    all_words: dict[str, None] = {}
+    for reader in site.readers:
+        if not isinstance(reader, Filter) or not site.allows(reader):
             return ()
         candidates = (w for c in reader.conditions if (w := _words(c, texts)))
         words = min((w for w in candidates if not _everywhere(w, node)), key=len, default=())
         if not words:
             return ()
-        found |= dict.fromkeys(words)
-    return tuple(found)
+        all_words |= dict.fromkeys(words)
+    return tuple(all_words)
 
 
 def _words(condition: Expression, texts: Iterable[str]) -> Words:
@@ -102,29 +102,29 @@ def _of_text(text: str, texts: frozenset[str]) -> Words:
     text = _bare(text)
     alternatives = _split(text, "or")
     if len(alternatives) > 1:
-        found = [_of_text(each, texts) for each in alternatives]
-        return tuple(dict.fromkeys(w for words in found for w in words)) if all(found) else ()
+        word_lists = [_of_text(alternative, texts) for alternative in alternatives]
+        return tuple(dict.fromkeys(w for words in word_lists for w in words)) if all(word_lists) else ()
     conjuncts = _split(text, "and")
     if len(conjuncts) > 1:
-        return min(filter(None, (_of_text(each, texts) for each in conjuncts)), key=len, default=())
+        return min(filter(None, (_of_text(conjunct, texts) for conjunct in conjuncts)), key=len, default=())
     for leaf in _LEAVES:
         match = leaf.fullmatch(text)
         if match and match["column"] in texts:
-            words = tuple(each[1:-1].strip("%") for each in re.findall(_TEXT, match["words"]))
+            words = tuple(literal_text[1:-1].strip("%") for literal_text in re.findall(_TEXT, match["words"]))
             return words if all(map(_is_plain, words)) else ()
     return ()
 
 
 def _split(text: str, word: str) -> list[str]:
     """Split a condition at `and` or `or` outside of quotes and parentheses."""
-    found, depth, start = [], 0, 0
+    parts, depth, start = [], 0, 0
     for match in re.finditer(rf"{_TEXT}|\0[^\0]+\0|[()\[\]]|\b{word}\b", text, re.IGNORECASE):
         cut = match[0].lower()
         depth += (cut in "([") - (cut in ")]")
         if cut == word and depth == 0:
-            found.append(text[start : match.start()])
+            parts.append(text[start : match.start()])
             start = match.end()
-    return [*found, text[start:]]
+    return [*parts, text[start:]]
 
 
 def _bare(text: str) -> str:
@@ -141,7 +141,7 @@ def _bare(text: str) -> str:
 
 
 def _is_plain(word: str) -> bool:
-    number = _NUMBER.fullmatch(word) or any(word.lower() in each for each in _NO_NUMBERS)
+    number = _NUMBER.fullmatch(word) or any(word.lower() in text for text in _NO_NUMBERS)
     return _PLAIN.fullmatch(word) is not None and not number
 
 

@@ -47,26 +47,27 @@ def prune_columns(plan: Plan, context: Context) -> Result:
     for node in context.order:
         if id(node) in needs.settled and new.keys().isdisjoint(map(id, node.inputs)):
             continue
-        inputs = tuple([new.get(id(each), each) for each in node.inputs])
-        own = needs.of[id(node)]
-        kept = _narrowed(node, own)
-        if kept is not node:
-            lost = set(node.names) - set(kept.names)
+        inputs = tuple([new.get(id(input_node), input_node) for input_node in node.inputs])
+        needed = needs.of[id(node)]
+        narrowed = _narrowed(node, needed)
+        if narrowed is not node:
+            lost = set(node.names) - set(narrowed.names)
             if not lost or not all(map(is_hidden, lost)):
-                changes.append(Change(f"{kind(node)} omits {_lost(node, kept)}", node.models))
+                changes.append(Change(f"{kind(node)} omits {_lost(node, narrowed)}", node.models))
         if isinstance(node, Union):
-            kept = _union(node, inputs, own, narrow)
+            narrowed = _union(node, inputs, needed, narrow)
         else:
             if isinstance(node, _NARROWED):
                 inputs = tuple(
-                    narrow(each, set(of_input(node, i, own)), node.models) for i, each in enumerate(inputs)
+                    narrow(input_node, set(of_input(node, i, needed)), node.models)
+                    for i, input_node in enumerate(inputs)
                 )
-            kept = kept.with_inputs(*inputs)
-        if kept is not node:
-            new[id(node)] = kept
+            narrowed = narrowed.with_inputs(*inputs)
+        if narrowed is not node:
+            new[id(node)] = narrowed
     if not new:
         return plan, ()
-    changes += [Change(f"only {names} is read above", models) for names, models in narrow.made]
+    changes += [Change(f"only {names} is read above", models) for names, models in narrow.reads]
     return with_outputs(plan, new), tuple(changes)
 
 
@@ -78,8 +79,8 @@ class _Narrow:
     """Puts projections above nodes with unused columns; readers of the same columns share one."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[int, tuple[str, ...]], Node] = {}
-        self.made: list[tuple[str, tuple[str, ...]]] = []
+        self.projections: dict[tuple[int, tuple[str, ...]], Node] = {}
+        self.reads: list[tuple[str, tuple[str, ...]]] = []
 
     def __call__(self, node: Node, names: Names, models: tuple[str, ...]) -> Node:
         if names.issuperset(node.by_name):
@@ -89,54 +90,54 @@ class _Narrow:
         if len(columns) == len(node.columns):
             return node
         key = (id(node), tuple(c.name for c in columns))
-        if key not in self.found:
+        if key not in self.projections:
             items = tuple(c.item for c in columns)
-            self.found[key] = Project(input=node, items=items, models=models)
-            self.made.append((", ".join(c.name for c in columns if not is_hidden(c.name)), models))
-        return self.found[key]
+            self.projections[key] = Project(input=node, items=items, models=models)
+            self.reads.append((", ".join(c.name for c in columns if not is_hidden(c.name)), models))
+        return self.projections[key]
 
 
-def _narrowed(node: Node, own: Names) -> Node:
-    """Return a node that only computes the columns of `own`; the same node if it has no others."""
+def _narrowed(node: Node, needed: Names) -> Node:
+    """Return a node that only computes the `needed` columns; the same node if it has no others."""
     match node:
         case Project():
-            items = kept_items(node, own)
+            items = kept_items(node, needed)
             return node if len(items) == len(node.items) else replace(node, items=items)
         case Aggregate():
-            measures = kept_measures(node, own)
+            measures = kept_measures(node, needed)
             return node if len(measures) == len(node.measures) else replace(node, measures=measures)
         case Decode():
-            return _decode(node, own)
+            return _decode(node, needed)
         case SeedScan() | TableScan():
-            columns = tuple(c for c in node.columns if c.name.lower() in own)
+            columns = tuple(c for c in node.columns if c.name.lower() in needed)
             return node if len(columns) == len(node.columns) else replace(node, columns=columns)
         case Binary():
-            joined = kept_joined(node, own)
+            joined = kept_joined(node, needed)
             return node if len(joined) == len(node.joined) else replace(node, joined=joined)
     return node
 
 
-def _decode(node: Decode, own: Names) -> Decode:
+def _decode(node: Decode, needed: Names) -> Decode:
     fields = node.fields
-    good = tuple(each for each in node.good if each.name in own)
+    good = tuple(condition for condition in node.good if condition.name in needed)
     # A wrong value of a column that decides whether a record is bad must be found.
-    deciding = set[str]().union(*(each.columns for each in good))
+    deciding = set[str]().union(*(condition.columns for condition in good))
     if node.key is not None and "_key" in deciding:
         deciding = deciding - {"_key"} | {node.key.name.lower()}
-    own = own | deciding
+    needed = needed | deciding
     if not (format_of(node.format).by_position or node.whole):
         # A record that can't be decoded is bad even for readers that don't use its value.
-        fields = tuple(field for field in fields if field.name.lower() in own) or fields[:1]
-    metadata = tuple(name for name in node.metadata if name.lower() in own)
-    key = node.key if node.key is not None and (node.whole or node.key.name.lower() in own) else None
+        fields = tuple(field for field in fields if field.name.lower() in needed) or fields[:1]
+    metadata = tuple(name for name in node.metadata if name.lower() in needed)
+    key = node.key if node.key is not None and (node.whole or node.key.name.lower() in needed) else None
     if (fields, metadata, key, good) == (node.fields, node.metadata, node.key, node.good):
         return node
     return replace(node, fields=fields, metadata=metadata, key=key, good=good)
 
 
-def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -> Union:
+def _union(node: Union, inputs: tuple[Node, ...], needed: Names, narrow: _Narrow) -> Union:
     """Keep the same positions of all sides, even if other columns of a side are read."""
-    places = kept_places(node, own)
+    places = kept_places(node, needed)
     complete = len(places) == len(node.columns)
     sides = tuple(
         narrow(

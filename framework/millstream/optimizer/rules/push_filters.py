@@ -79,10 +79,13 @@ class _Pushing:
         if not groups and id(node) not in self.starts:
             return
         if isinstance(node, Filter):
-            own = _Group(
-                tuple(_Condition(each, "") for each in node.conditions), node.models, node.label, node
+            group = _Group(
+                tuple(_Condition(condition, "") for condition in node.conditions),
+                node.models,
+                node.label,
+                node,
             )
-            self.edges[id(node), 0] = (own, *groups)
+            self.edges[id(node), 0] = (group, *groups)
             self.waiting.add(id(node.input))
             if edge and groups:
                 self.edges[edge] = ()
@@ -97,7 +100,9 @@ class _Pushing:
         if len(readers) != 1:
             return None
         inputs = readers[0].inputs
-        return id(readers[0]), next(i for i, each in enumerate(inputs) if each is node) if inputs[1:] else 0
+        return id(readers[0]), next(i for i, input_node in enumerate(inputs) if input_node is node) if inputs[
+            1:
+        ] else 0
 
     def _down(self, node: Node, groups: tuple[_Group, ...]) -> tuple[_Group, ...]:
         """Move down the conditions that can pass a node, in their order; return those that stay above."""
@@ -105,7 +110,7 @@ class _Pushing:
         waiting = closed = False
         changed = 0
         for group in groups:
-            kept: list[_Condition] = []
+            staying: list[_Condition] = []
             gone: dict[int, list[_Condition]] = {}
             for condition in group.conditions:
                 # A condition that can fail must not be evaluated before one that guards it.
@@ -116,7 +121,7 @@ class _Pushing:
                     gone.setdefault(move.input, []).append(_Condition(move.condition, written))
                     self._note(written, group.models, node)
                 if not moves:
-                    kept.append(condition)
+                    staying.append(condition)
                     waiting = True
                     closed = closed or not condition.expression.deterministic
             for index, conditions in gone.items():
@@ -124,7 +129,7 @@ class _Pushing:
             if gone:
                 self.crossed.add(id(node))
                 changed = len(stay)
-            stay.append(group._replace(conditions=tuple(kept), origin=None) if gone else group)
+            stay.append(group._replace(conditions=tuple(staying), origin=None) if gone else group)
         # If a later filter has moved below an earlier one, the earlier one's name no longer fits.
         return (*(g._replace(label="", origin=None) for g in stay[:changed]), *stay[changed:])
 
@@ -155,43 +160,45 @@ class _Pushing:
     def rebuilt(self) -> Plan:
         new: dict[int, Node] = {}
         """By `id`, the nodes that were replaced."""
-        made: dict[tuple[object, ...], Node] = {}
+        filters: dict[tuple[object, ...], Node] = {}
         changing = {name for name, _ in self.edges} | self.crossed | self.on.keys()
         for node in self.context.order:
             if id(node) not in changing and new.keys().isdisjoint(map(id, node.inputs)):
                 continue
-            found = self._rebuilt(node, [new.get(id(each), each) for each in node.inputs], made)
-            if found is not node:
-                new[id(node)] = found
+            rebuilt = self._rebuilt(
+                node, [new.get(id(input_node), input_node) for input_node in node.inputs], filters
+            )
+            if rebuilt is not node:
+                new[id(node)] = rebuilt
         return with_outputs(self.context.plan, new)
 
-    def _rebuilt(self, node: Node, inputs: list[Node], made: dict[tuple[object, ...], Node]) -> Node:
-        for index, each in enumerate(inputs):
+    def _rebuilt(self, node: Node, inputs: list[Node], filters: dict[tuple[object, ...], Node]) -> Node:
+        for index, input_node in enumerate(inputs):
             if groups := self.edges.get((id(node), index)):
-                inputs[index] = self._filtered(each, groups, made)
+                inputs[index] = self._filtered(input_node, groups, filters)
         if isinstance(node, Filter) and (id(node), 0) in self.edges:
             return inputs[0]
-        found = node.with_inputs(*inputs)
+        rebuilt = node.with_inputs(*inputs)
         if id(node) in self.on:
-            found = replace(found, on=self.on[id(node)])
-        if id(node) in self.crossed and found.label:
-            found = replace(found, label="")
-        return found
+            rebuilt = replace(rebuilt, on=self.on[id(node)])
+        if id(node) in self.crossed and rebuilt.label:
+            rebuilt = replace(rebuilt, label="")
+        return rebuilt
 
     @staticmethod
-    def _filtered(node: Node, groups: tuple[_Group, ...], made: dict[tuple[object, ...], Node]) -> Node:
+    def _filtered(node: Node, groups: tuple[_Group, ...], filters: dict[tuple[object, ...], Node]) -> Node:
         for group in groups:
             if group.origin is not None:
                 node = group.origin.with_inputs(node)
             elif group.conditions:
-                conditions = tuple(each.expression for each in group.conditions)
+                conditions = tuple(condition.expression for condition in group.conditions)
                 # Both sides of a union may be one relation: it is filtered once.
-                key = (id(node), group.label, group.models, *(each.text for each in conditions))
-                if key not in made:
-                    made[key] = Filter(
+                key = (id(node), group.label, group.models, *(condition.text for condition in conditions))
+                if key not in filters:
+                    filters[key] = Filter(
                         input=node, conditions=conditions, label=group.label, models=group.models
                     )
-                node = made[key]
+                node = filters[key]
             elif group.label:
                 models = tuple(dict.fromkeys((*node.models, *group.models)))
                 node = replace(node, label=group.label, models=models)

@@ -17,39 +17,41 @@ from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
 from millstream.plan.walk import rewrite
 
 _NAME = "push_shared_filters"
-_Known = dict[tuple[int, str], tuple[Node, Moves]]
+_CachedMoves = dict[tuple[int, str], tuple[Node, Moves]]
 """By the `id` of a node and a condition's content: the condition in terms of the input."""
 
 
 def push_shared_filters(plan: Plan, context: Context) -> Result:
-    found: dict[int, tuple[SharedConditions, tuple[str, ...]]] = {}
-    nodes, known = context.changed(_NAME), context.found(_NAME)
+    filters: dict[int, tuple[SharedConditions, tuple[str, ...]]] = {}
+    nodes, cache = context.changed(_NAME), context.findings(_NAME)
     for node in nodes:
-        if context.shared(node) and (kept := _kept_by_all(node, context, known)) is not None:
-            found[id(node)] = kept, models_of(*context.consumers[id(node)])
-    if not found:
+        if context.shared(node) and (conditions := _kept_by_all(node, context, cache)) is not None:
+            filters[id(node)] = conditions, models_of(*context.consumers[id(node)])
+    if not filters:
         return plan, ()
     changes = tuple(
         Change(f"{condition} is applied once, before the shared part", models)
-        for kept, models in found.values()
-        for condition in kept.listed
+        for conditions, models in filters.values()
+        for condition in conditions.expressions
     )
 
     def visit(node: Node, before: Node) -> Node:
-        if isinstance(node, Filter) and isinstance(before, Filter) and id(before.input) in found:
-            node = _without(node, found[id(before.input)][0].common)
-        return filtered(node, *found[id(before)]) if id(before) in found else node
+        if isinstance(node, Filter) and isinstance(before, Filter) and id(before.input) in filters:
+            node = _without(node, filters[id(before.input)][0].common)
+        return filtered(node, *filters[id(before)]) if id(before) in filters else node
 
     return rewrite(plan, visit, nodes), changes
 
 
-def _kept_by_all(node: Node, context: Context, known: _Known) -> SharedConditions | None:
-    readers = [each for each in context.consumers[id(node)] if isinstance(each, Filter)]
+def _kept_by_all(node: Node, context: Context, cache: _CachedMoves) -> SharedConditions | None:
+    readers = [reader for reader in context.consumers[id(node)] if isinstance(reader, Filter)]
     if len(readers) != len(context.consumers[id(node)]) or not context.allows(_NAME, node, *readers):
         return None
     conditions = [_movable_conditions(reader) for reader in readers]
     common = {key: e for key, e in conditions[0].items() if all(key in other for other in conditions)}
-    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in conditions], known)
+    either = _either(
+        node, [{k: e for k, e in movable.items() if k not in common} for movable in conditions], cache
+    )
     if not common and either is None:
         return None
     return SharedConditions(common, either)
@@ -57,43 +59,45 @@ def _kept_by_all(node: Node, context: Context, known: _Known) -> SharedCondition
 
 def _movable_conditions(reader: Filter) -> dict[Pieces, Expression]:
     """Return the conditions that can also be applied elsewhere: cheap ones that never fail."""
-    found: dict[Pieces, Expression] = {}
+    movable: dict[Pieces, Expression] = {}
     for condition in reader.conditions:
         if not condition.deterministic:
             break
         if not condition.raises and cost(condition) < HEAVY:
-            found[condition.pieces] = condition
-    return found
+            movable[condition.pieces] = condition
+    return movable
 
 
-def _either(node: Node, alternatives: list[dict[Pieces, Expression]], known: _Known) -> Expression | None:
-    low = [{k: e for k, e in each.items() if below(node, e)} for each in alternatives]
+def _either(
+    node: Node, alternatives: list[dict[Pieces, Expression]], cache: _CachedMoves
+) -> Expression | None:
+    low = [{k: e for k, e in alternative.items() if below(node, e)} for alternative in alternatives]
     if not all(low):
         return None
     either = either_of(low)
-    return either if _pays(node, either, known) else None
+    return either if _pays(node, either, cache) else None
 
 
-def _pays(node: Node, condition: Expression, known: _Known) -> bool:
+def _pays(node: Node, condition: Expression, cache: _CachedMoves) -> bool:
     """Return whether it moves below a costly step, and is not yet applied further below."""
     pending, visited = [(node, condition)], set()
     saves, moves_everywhere = False, True
     while pending:
-        at, current = pending.pop()
-        key = (id(at), current.content)
+        lower, current = pending.pop()
+        key = (id(lower), current.content)
         if key in visited:
             continue  # by another way: a union may read one node many times
         visited.add(key)
-        if isinstance(at, Filter):
-            if all(_plain(each) != _plain(current) for each in at.conditions):
-                pending.append((at.input, current))
+        if isinstance(lower, Filter):
+            if all(_plain(existing) != _plain(current) for existing in lower.conditions):
+                pending.append((lower.input, current))
             continue
-        _, moves = known.get(key) or known.setdefault(key, (at, below(at, current)))
+        _, moves = cache.get(key) or cache.setdefault(key, (lower, below(lower, current)))
         moves_everywhere = moves_everywhere and bool(moves)
-        saves = saves or (bool(moves) and _is_costly(at))
+        saves = saves or (bool(moves) and _is_costly(lower))
         if saves and not moves_everywhere:
             return True
-        pending += [(at.inputs[move.input], move.condition) for move in moves]
+        pending += [(lower.inputs[move.input], move.condition) for move in moves]
     return False
 
 
@@ -105,14 +109,14 @@ def _plain(condition: Expression) -> str:
 def _is_costly(node: Node) -> bool:
     match node:
         case Project():
-            return any(cost(each) >= HEAVY for each in node.calculated.values())
+            return any(cost(expression) >= HEAVY for expression in node.calculated.values())
         case Watermark() | Union():
             return False
     return True
 
 
 def _without(node: Filter, common: dict[Pieces, Expression]) -> Node:
-    left = tuple(each for each in node.conditions if each.pieces not in common)
+    left = tuple(condition for condition in node.conditions if condition.pieces not in common)
     if len(left) == len(node.conditions):
         return node
     if not left:

@@ -24,15 +24,15 @@ def share_equal(plan: Plan, context: Context) -> Result:
         return plan, ()
     first = {id(node): members[0] for members in groups for node in members}
     members_of = {id(members[0]): members for members in groups if len(members) > 1}
-    made: dict[int, Node] = {}
+    shared_nodes: dict[int, Node] = {}
 
     def visit(node: Node, before: Node) -> Node:
         members = members_of.get(id(first[id(before)]))
         if members is None:
             return node
-        if id(members[0]) not in made:
-            made[id(members[0])] = _named(node, members)
-        return made[id(members[0])]
+        if id(members[0]) not in shared_nodes:
+            shared_nodes[id(members[0])] = _named(node, members)
+        return shared_nodes[id(members[0])]
 
     return rewrite(plan, visit), _changes(context, first, members_of)
 
@@ -48,33 +48,35 @@ def _equal(context: Context) -> list[list[Node]]:
     alone: dict[object, int] = {}
     exact: dict[object, int] = {}
     for node in context.order:
-        key = (type(node), *[group_of[id(each)] for each in node.inputs])
-        found = len(groups)
+        key = (type(node), *[group_of[id(input_node)] for input_node in node.inputs])
+        index = len(groups)
         if key not in alone:
-            alone[key] = found
+            alone[key] = index
         else:
             # Fingerprints are the expensive part, so only compute them for nodes with the same inputs.
             first = groups[alone[key]][0]
             if context.allows(_NAME, first):
                 exact.setdefault((key, first.fingerprint), alone[key])
             if context.allows(_NAME, node):
-                known = exact.setdefault((key, node.fingerprint), found)
+                equal_index = exact.setdefault((key, node.fingerprint), index)
                 # Equal nodes are either both deterministic or both not.
                 if node.deterministic and not isinstance(node, Output):
-                    found = known
-        if found == len(groups):
+                    index = equal_index
+        if index == len(groups):
             groups.append([])
-        groups[found].append(node)
-        group_of[id(node)] = found
+        groups[index].append(node)
+        group_of[id(node)] = index
     return groups
 
 
 def _named(node: Node, members: list[Node]) -> Node:
     """Name a node after a model, if one is exactly this node, or else keep the first label."""
     models = models_of(*members)
-    own = {model.rpartition(".")[2] for model in models}
-    labels = [each.label for each in members if each.label]
-    label = min((name for name in labels if name in own), key=len, default=labels[0] if labels else "")
+    model_names = {model.rpartition(".")[2] for model in models}
+    labels = [member.label for member in members if member.label]
+    label = min(
+        (name for name in labels if name in model_names), key=len, default=labels[0] if labels else ""
+    )
     if (label, models) == (node.label, node.models):
         return node
     return replace(node, label=label, models=models)
@@ -86,8 +88,8 @@ def _changes(
     """Report each part that several nodes read now, without its inputs."""
     readers: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
     for node in context.order:
-        for index, each in enumerate(node.inputs):
-            readers[id(first[id(each)])].add((id(first[id(node)]), index))
+        for index, input_node in enumerate(node.inputs):
+            readers[id(first[id(input_node)])].add((id(first[id(node)]), index))
     return tuple(
         Change(f"{kind(members[0])} is computed once instead of {len(members)} times", models_of(*members))
         for id_, members in members_of.items()

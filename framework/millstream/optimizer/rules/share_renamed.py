@@ -32,29 +32,29 @@ class _Calls(NamedTuple):
 
 def share_renamed(plan: Plan, context: Context) -> Result:
     hosts = _hosts(_alike(context, Aggregate))
-    calls = [found for group in _alike(context, Project) if (found := _common(group))]
+    calls = [common for group in _alike(context, Project) if (common := _common(group))]
     if not hosts and not calls:
         return plan, ()
-    of = {id(p): found for found in calls for p in found.projections}
-    made: dict[int, Node] = {}
+    of = {id(p): common for common in calls for p in common.projections}
+    built: dict[int, Node] = {}
 
     def visit(node: Node, before: Node) -> Node:
         if isinstance(node, Aggregate) and isinstance(before, Aggregate) and id(before) in hosts:
             host = hosts[id(before)]
-            if id(host) not in made:
-                made[id(host)] = host.with_inputs(node.input)
-            return made[id(host)] if host is before else _renamed(before, host, made[id(host)])
+            if id(host) not in built:
+                built[id(host)] = host.with_inputs(node.input)
+            return built[id(host)] if host is before else _renamed(before, host, built[id(host)])
         if isinstance(node, Project) and id(before) in of:
-            found = of[id(before)]
-            if id(found) not in made:
-                made[id(found)] = _once(found, node.input)
-            return _reading(node, found, made[id(found)])
+            common = of[id(before)]
+            if id(common) not in built:
+                built[id(common)] = _once(common, node.input)
+            return _reading(node, common, built[id(common)])
         return node
 
     changes = [
-        Change(f"{_name(each)} selects from the state of {_name(host)}", models_of(host, each))
-        for each in context.order
-        if (host := hosts.get(id(each), each)) is not each
+        Change(f"{_name(node)} selects from the state of {_name(host)}", models_of(host, node))
+        for node in context.order
+        if (host := hosts.get(id(node), node)) is not node
     ]
     changes += [
         Change(f"{' and '.join(map(_name, c.projections))} call Python once", models_of(*c.projections))
@@ -65,13 +65,13 @@ def share_renamed(plan: Plan, context: Context) -> Result:
 
 def _alike(context: Context, kind: type[Aggregate | Project]) -> list[list[Node]]:
     """Return groups of nodes of a kind that have the same input and can be shared."""
-    found: defaultdict[int, list[Node]] = defaultdict(list)
+    by_input: defaultdict[int, list[Node]] = defaultdict(list)
     for node in context.changed(_NAME):  # includes readers of a node with new readers
         if isinstance(node, kind):
-            found[id(node.input)].append(node)
+            by_input[id(node.input)].append(node)
     several = (
         [node for node in group if node.deterministic and context.allows(_NAME, node)]
-        for group in found.values()
+        for group in by_input.values()
         if len(group) > 1
     )
     return [group for group in several if len(group) > 1]
@@ -86,7 +86,7 @@ def _name(node: Node) -> str:
 
 def _hosts(groups: Iterable[list[Node]]) -> dict[int, Aggregate]:
     """Return, by the `id` of an aggregate, the one (maybe itself) whose state includes all of its state."""
-    found: dict[int, Aggregate] = {}
+    host_of: dict[int, Aggregate] = {}
     for group in groups:
         alike: defaultdict[object, list[Aggregate]] = defaultdict(list)
         for node in group:
@@ -95,29 +95,32 @@ def _hosts(groups: Iterable[list[Node]]) -> dict[int, Aggregate]:
         for nodes in alike.values():
             hosts: list[Aggregate] = []
             for node in sorted(nodes, key=lambda n: -len(_measures(n))):
-                own = _measures(node).keys()
-                host = next((each for each in hosts if own <= _measures(each).keys()), None)
+                measures = _measures(node).keys()
+                host = next(
+                    (candidate for candidate in hosts if measures <= _measures(candidate).keys()), None
+                )
                 if host is None:
                     hosts.append(node)
                 else:
-                    found[id(node)] = found[id(host)] = host
-    return found
+                    host_of[id(node)] = host_of[id(host)] = host
+    return host_of
 
 
 def _measures(node: Aggregate) -> dict[object, str]:
     return {(m.call.pieces, m.condition.pieces if m.condition else None): m.name for m in node.measures}
 
 
-def _renamed(node: Aggregate, host: Aggregate, made: Node) -> Project:
+def _renamed(node: Aggregate, host: Aggregate, shared: Node) -> Project:
     keys = {key.expression.pieces: key.name for key in host.keys}
     measures = _measures(host)
     names = [keys[key.expression.pieces] for key in node.keys]
     names += [measures[m.call.pieces, m.condition.pieces if m.condition else None] for m in node.measures]
     items = tuple(
-        Item(own.name, made.column(name).expression) for own, name in zip(node.columns, names, strict=True)
+        Item(node_column.name, shared.column(name).expression)
+        for node_column, name in zip(node.columns, names, strict=True)
     )
     own_keys = tuple(key.name for key in node.keys) if node.emit == "on_change" else ()
-    return Project(input=made, items=items, keys=own_keys, label=node.label, models=node.models)
+    return Project(input=shared, items=items, keys=own_keys, label=node.label, models=node.models)
 
 
 # -- Python calls
@@ -135,29 +138,29 @@ def _python(node: Project) -> list[tuple[Pieces, Item]]:
     return [(item.expression.pieces, item) for item in node.items if item.expression.functions]
 
 
-def _once(found: _Calls, below: Node) -> Project:
+def _once(common: _Calls, below: Node) -> Project:
     """Return the projection that calls Python, and passes on the other columns that its readers need."""
     read = {
         name.lower()
-        for node in found.projections
+        for node in common.projections
         for item in node.items
-        if item.expression.pieces not in found.shared
+        if item.expression.pieces not in common.shared
         for name in item.expression.columns
     }
     plain = [c.item for c in below.columns if c.name.lower() in read]
-    items = {pieces: item for node in reversed(found.projections) for pieces, item in _python(node)}
-    calls = [items[pieces] for pieces in found.shared]
+    items = {pieces: item for node in reversed(common.projections) for pieces, item in _python(node)}
+    calls = [items[pieces] for pieces in common.shared]
     names = unused_names((item.name for item in calls), (item.name for item in plain))
-    made = (replace(item, name=name) for name, item in zip(names, calls, strict=True))
-    return Project(input=below, items=(*plain, *made), models=models_of(*found.projections))
+    renamed_calls = (replace(item, name=name) for name, item in zip(names, calls, strict=True))
+    return Project(input=below, items=(*plain, *renamed_calls), models=models_of(*common.projections))
 
 
-def _reading(node: Project, found: _Calls, made: Node) -> Project:
-    names = dict(zip(found.shared, made.names[len(made.names) - len(found.shared) :], strict=True))
+def _reading(node: Project, common: _Calls, shared: Node) -> Project:
+    names = dict(zip(common.shared, shared.names[len(shared.names) - len(common.shared) :], strict=True))
     items = tuple(
         replace(item, expression=column(name, item.expression.type, nullable=item.expression.nullable))
         if (name := names.get(item.expression.pieces))
         else item
         for item in node.items
     )
-    return replace(node, input=made, items=items)
+    return replace(node, input=shared, items=items)

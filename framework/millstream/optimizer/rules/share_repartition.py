@@ -38,7 +38,7 @@ class _Member(NamedTuple):
 
     @property
     def order(self) -> tuple[Pieces, ...]:
-        return tuple(key.pieces for key in self.way.wanted)
+        return tuple(key.pieces for key in self.way.expressions)
 
 
 _Group = list[_Member]
@@ -80,27 +80,27 @@ def _groups(context: Context) -> list[_Group]:
             candidates[id(member.way.base), frozenset(member.order)].append(member)
     position = {id(node): index for index, node in enumerate(context.order)}
     fitting = {key: _fitting(members) for key, members in candidates.items()}
-    found: list[_Group] = []
+    groups: list[_Group] = []
     taken: set[int] = set()
     for key in sorted(fitting, key=lambda key: (-len(fitting[key]), -position[key[0]])):
         group = _fitting([m for m in fitting[key] if id(m.repartition) not in taken])
         if len(group) > 1:
-            found.append(group)
+            groups.append(group)
             taken.update(id(m.repartition) for m in group)
-    return found
+    return groups
 
 
 def _members(node: Repartition, context: Context) -> list[_Member]:
     if not context.allows(_NAME, node) or traits_of(node.input).mode == "static" or _in_chain(node, context):
         return []
     readers = context.consumers[id(node)]
-    in_join = any(not isinstance(each, Aggregate) for each in readers)
-    by_name = all(isinstance(each, Aggregate | Join) for each in readers)
+    in_join = any(not isinstance(reader, Aggregate) for reader in readers)
+    by_name = all(isinstance(reader, Aggregate | Join) for reader in readers)
     keys = tuple(node.input.column(name).expression for name in node.keys)
     return [
         _Member(node, way, in_join, by_name)
         for way in ways(node.input, keys, context, shared_top=len(readers) > 1)
-        if context.allows(_NAME, *way.steps) and len({k.pieces for k in way.wanted}) == len(keys)
+        if context.allows(_NAME, *way.steps) and len({k.pieces for k in way.expressions}) == len(keys)
     ]
 
 
@@ -111,13 +111,13 @@ def _in_chain(node: Repartition, context: Context) -> bool:
     pending: list[Node] = [node]
     seen: set[int] = set()
     while pending:
-        each = pending.pop()
-        if id(each) in seen:
+        current = pending.pop()
+        if id(current) in seen:
             continue
-        seen.add(id(each))
-        if has_chain([each]):
+        seen.add(id(current))
+        if has_chain([current]):
             return True
-        pending += context.consumers[id(each)]
+        pending += context.consumers[id(current)]
     return False
 
 
@@ -146,8 +146,8 @@ class _Shared:
     def __init__(self, group: _Group, base: Node) -> None:
         self.group = group
         models = models_of(*(m.repartition for m in group))
-        kept = kept_by_any([m.way for m in group])
-        self.common = kept.common
+        shared = kept_by_any([m.way for m in group])
+        self.common = shared.common
         first = next((m for m in group if m.in_join), group[0])
         self.keys = first.order
         self.passing, self.making = _carried(group, self.keys)
@@ -155,7 +155,7 @@ class _Shared:
         passed = (item.name for step in steps if isinstance(step, Project) for item in step.items)
         used = [*base.names, *passed]
         names = unused_names(first.repartition.keys, used)
-        node, self.names = with_keys(filtered(base, kept, models), first.way.wanted, names, models)
+        node, self.names = with_keys(filtered(base, shared, models), first.way.expressions, names, models)
         self.shuffled = Repartition(input=node, keys=self.names, models=models)
         self.steps: dict[int, Node] = {}
 
@@ -174,9 +174,10 @@ class _Shared:
     def _step(self, step: Filter | Project, node: Node, way: Way) -> Node:
         if isinstance(step, Filter):
             left = tuple(
-                each.written
-                for each in way.filter_conditions
-                if each.filter is step and (each.low is None or each.low.pieces not in self.common)
+                condition.written
+                for condition in way.filter_conditions
+                if condition.filter is step
+                and (condition.low is None or condition.low.pieces not in self.common)
             )
             return replace(step, input=node, conditions=left) if left else node
         making, passing = self.making.get(id(step), {}), self.passing.get(id(step), ())
@@ -200,14 +201,14 @@ def _carried(
     passing: dict[int, dict[int, None]] = {}
     making: dict[int, dict[str, int]] = {}
     for way in (m.way for m in group):
-        for key, made in zip(way.wanted, way.made, strict=True):
-            if made is None:
+        for key, computing in zip(way.expressions, way.computed_by, strict=True):
+            if computing is None:
                 continue
             index = keys.index(key.pieces)
-            making.setdefault(id(made.project), {})[made.name] = index
+            making.setdefault(id(computing.project), {})[computing.name] = index
             top_down = [id(step) for step in way.steps if isinstance(step, Project)]
-            for each in top_down[top_down.index(id(made.project)) + 1 :]:
-                passing.setdefault(each, {})[index] = None
+            for step_id in top_down[top_down.index(id(computing.project)) + 1 :]:
+                passing.setdefault(step_id, {})[index] = None
     return passing, making
 
 
@@ -217,7 +218,7 @@ def _only_narrows(step: Project) -> bool:
 
 def _change(group: _Group) -> Change:
     models = models_of(*(m.repartition for m in group))
-    keys = ", ".join(key.text for key in group[0].way.wanted)
+    keys = ", ".join(key.text for key in group[0].way.expressions)
     names = ", ".join(model.removeprefix("model.") for model in models)
     return Change(
         f"{names} share one repartition of {group[0].way.base.label or 'their input'} by {keys}", models
