@@ -31,7 +31,7 @@ def _fields(reading: Reading, records: Sequence[ShownRecord]) -> tuple[str, ...]
     """Return the declared fields of the value; if none are declared, those that the records have."""
     if reading.format is not None and reading.format.single:
         return ("value",)
-    if reading.whole:
+    if reading.is_single:
         names = {name: None for each in records if isinstance(each.value, dict) for name in each.value}
         return (*names,) or ("value",)
     return tuple(field.name for field in reading.fields)

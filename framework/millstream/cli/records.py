@@ -81,7 +81,7 @@ def _time(value: datetime | None) -> str | None:
 def csv_lines(reading: Reading) -> tuple[str, Line]:
     """Return the header line, and a function that formats a record."""
     names = [field.name for field in reading.fields]
-    whole = reading.whole
+    whole = reading.is_single
     names = names[:1] or ["value"] if whole else names
 
     def line(record: ShownRecord) -> str:

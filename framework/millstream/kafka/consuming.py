@@ -25,16 +25,16 @@ def newest_records(
     admin: Admin, topics: Collection[str], count: int
 ) -> tuple[list[Message], dict[PartitionKey, int]]:
     """Return the newest records of each topic, oldest first, and the offsets after them."""
-    found = bounds(admin, topics)
-    ends = {partition: end for partition, (_, end) in found.items()}
+    ranges = bounds(admin, topics)
+    ends = {partition: end for partition, (_, end) in ranges.items()}
     back = count
     with _reading(admin) as (consumer, errors):
         while True:
-            starts = {partition: max(first, end - back) for partition, (first, end) in found.items()}
+            starts = {partition: max(first, end - back) for partition, (first, end) in ranges.items()}
             messages = list(_until(admin, consumer, errors, starts, ends))
             of_topic = {topic: [m for m in messages if m.topic() == topic] for topic in topics}
             short = any(len(those) < count for those in of_topic.values())
-            if not short or all(starts[partition] == first for partition, (first, _) in found.items()):
+            if not short or all(starts[partition] == first for partition, (first, _) in ranges.items()):
                 break
             back *= _FURTHER
     latest = [m for those in of_topic.values() for m in sorted(those, key=_age)[-count:] if count]
@@ -47,21 +47,23 @@ def _age(message: Message) -> tuple[int, int, int]:
 
 def all_records(admin: Admin, topics: Collection[str]) -> Iterator[Message]:
     """Yield all records that the topics hold now."""
-    found = bounds(admin, topics)
-    starts = {partition: first for partition, (first, _) in found.items()}
-    ends = {partition: end for partition, (_, end) in found.items()}
+    ranges = bounds(admin, topics)
+    starts = {partition: first for partition, (first, _) in ranges.items()}
+    ends = {partition: end for partition, (_, end) in ranges.items()}
     with _reading(admin) as (consumer, errors):
         yield from _until(admin, consumer, errors, starts, ends)
 
 
 def record_at(admin: Admin, topic: str, partition: int, offset: int) -> Message | None:
     """Return the record at an offset; None if its topic no longer has it."""
-    place = (topic, partition)
-    found = bounds(admin, [topic]).get(place)
-    if found is None or not found.first <= offset < found.end:
+    topic_partition = (topic, partition)
+    bound = bounds(admin, [topic]).get(topic_partition)
+    if bound is None or not bound.first <= offset < bound.end:
         return None
     with _reading(admin) as (consumer, errors):
-        return next(_until(admin, consumer, errors, {place: offset}, {place: offset + 1}), None)
+        return next(
+            _until(admin, consumer, errors, {topic_partition: offset}, {topic_partition: offset + 1}), None
+        )
 
 
 def follow_records(admin: Admin, starts: Mapping[PartitionKey, int]) -> Iterator[Message]:
@@ -74,9 +76,9 @@ def follow_records(admin: Admin, starts: Mapping[PartitionKey, int]) -> Iterator
 
 def first_times(admin: Admin, starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, float]:
     """Return the timestamp of the first record from each offset on, in seconds since 1970."""
-    found: dict[PartitionKey, float] = {}
+    times: dict[PartitionKey, float] = {}
     if not starts:
-        return found
+        return times
     with _reading(admin) as (consumer, errors):
         left = set(starts)
         consumer.assign([TopicPartition(*partition, offset) for partition, offset in starts.items()])
@@ -92,8 +94,8 @@ def first_times(admin: Admin, starts: Mapping[PartitionKey, int]) -> dict[Partit
                     consumer.incremental_unassign([TopicPartition(*partition)])
             for message in _without_errors(admin, errors, messages):
                 partition = (message.topic() or "", message.partition() or 0)
-                found.setdefault(partition, message.timestamp()[1] / 1000)
-    return found
+                times.setdefault(partition, message.timestamp()[1] / 1000)
+    return times
 
 
 def beginnings(admin: Admin, topics: Collection[str]) -> dict[PartitionKey, int]:

@@ -27,10 +27,10 @@ class EventTime(Struct, frozen=True):
 
     def of(self, value: Any) -> int | None:
         """Return the milliseconds of a record's event time."""
-        found = value.get(self.field) if isinstance(value, Mapping) else None
-        if found is None:
+        time = value.get(self.field) if isinstance(value, Mapping) else None
+        if time is None:
             return None
-        return _milliseconds(found) if self.unit is None else _scaled(found, self.unit)
+        return _milliseconds(time) if self.unit is None else _scaled(time, self.unit)
 
     def moved(self, value: Any, milliseconds: float) -> Any:
         """Return a copy of a value with another event time, written as the one it has.

@@ -42,8 +42,8 @@ def failure(
     cluster: Cluster, error: KafkaError, doing: str, errors: Iterable[KafkaError] = ()
 ) -> MillstreamError:
     """Return the error to raise; `errors` are those that the client reported before."""
-    known = list(errors)
-    if (refused := next(filter(is_authentication, [error, *known]), None)) is not None:
+    reported = list(errors)
+    if (refused := next(filter(is_authentication, [error, *reported]), None)) is not None:
         return refusal(cluster, refused)
     if is_permission(error):
         user = cluster.settings.get("sasl_username")
@@ -51,7 +51,7 @@ def failure(
         remedy = f"request {_PERMISSION[error.name()]}{whom}"
         return _error(cluster, "MS824", f"not permitted: {doing}", remedy)
     if error.name() in _SILENCE:
-        return silence(cluster, known or [error])
+        return silence(cluster, reported or [error])
     return _error(cluster, "MS829", f"{doing}: {error_text(cluster, error)}", "see the log of the broker")
 
 
@@ -68,18 +68,18 @@ def silence(cluster: Cluster, errors: Iterable[KafkaError]) -> MillstreamError:
 
 
 def refusal(cluster: Cluster, error: KafkaError) -> MillstreamError:
-    found = error_text(cluster, error)
-    if error.name() == "_SSL" or "ssl" in found.lower():
+    reason = error_text(cluster, error)
+    if error.name() == "_SSL" or "ssl" in reason.lower():
         remedy = "check security_protocol, and name the certificates to trust with ssl_ca_location"
     else:
         remedy = "check sasl_mechanism, sasl_username and sasl_password"
-    return _error(cluster, "MS823", f"Kafka refuses the login: {found}", remedy)
+    return _error(cluster, "MS823", f"Kafka refuses the login: {reason}", remedy)
 
 
 def error_text(cluster: Cluster, error: KafkaError) -> str:
     """Return Kafka's own text, without secrets and internals of librdkafka."""
-    found = _DURATION.sub("", _BROKER.sub("", error.str()))
-    return mask(" ".join(found.split()), cluster.secrets).rstrip(".")
+    message = _DURATION.sub("", _BROKER.sub("", error.str()))
+    return mask(" ".join(message.split()), cluster.secrets).rstrip(".")
 
 
 def _error(cluster: Cluster, code: str, message: str, remedy: str) -> MillstreamError:

@@ -44,11 +44,11 @@ class Record(NamedTuple):
 
 def generators_of(project: Project) -> dict[str, tuple[Generator, Topic]]:
     """Return the generator of each source that has one, by the source's id."""
-    found: dict[str, tuple[Generator, Topic]] = {}
+    generators: dict[str, tuple[Generator, Topic]] = {}
     for generator in project.generators:
         for id_ in topics_of(generator.topic, project.sources):
-            found.setdefault(id_, (generator, project.sources[id_]))
-    return found
+            generators.setdefault(id_, (generator, project.sources[id_]))
+    return generators
 
 
 def rows(project: Project, generator: Generator, seed: int = 1, start: datetime = START) -> Iterator[Any]:
@@ -78,9 +78,9 @@ def records(
     time = event_time(topic)
     moved = live.moving() if live else None
     generated = partial(rows, project, generator, seed, start)
-    for number, given in enumerate(live.rows(generated) if live else generated(), 1):
+    for number, row in enumerate(live.rows(generated) if live else generated(), 1):
         try:
-            key, value = given
+            key, value = row
         except (TypeError, ValueError):
             raise _unfit(project, generator, number, "expected a key and a value", code="MS832") from None
         try:
@@ -103,12 +103,12 @@ def _lacks_id(encoding: Encoding) -> bool:
 
 def fields_of(topic: Topic) -> tuple[Field, ...]:
     """Return the fields of a topic's values: all columns that are not derived."""
-    given = tuple(
+    declared = tuple(
         Field(column.name, column.type or STRING, column.nullable)
         for column in topic.columns
         if column.expression is None
     )
-    return given or tuple(format_of(topic.format).columns)
+    return declared or tuple(format_of(topic.format).columns)
 
 
 def _unfit(

@@ -20,9 +20,9 @@ def encode_key(key: Any, topic: Topic) -> bytes | None:
     """Return a key in the format of its topic; bytes are what they are, and structures are JSON in texts."""
     if key is None or type(key) is bytes:
         return key
-    found = key_format_of(topic)
-    if found.encoding.name != KEY.name:
-        return found.encode(as_mapping(key))
+    key_format = key_format_of(topic)
+    if key_format.encoding.name != KEY.name:
+        return key_format.encode(as_mapping(key))
     match key:
         case str():
             return encoded(key)

@@ -37,12 +37,12 @@ class LiveTimes(Struct, frozen=True):
 
         def moved(value: Any) -> Any:
             nonlocal started, newest
-            at = self.time.of(value) if self.time else None
-            if self.time is None or at is None:
+            event_time = self.time.of(value) if self.time else None
+            if self.time is None or event_time is None:
                 return value
-            newest = max(newest, at)
+            newest = max(newest, event_time)
             clock = time.monotonic() * 1000
             started = clock if started is None else started
-            return self.time.moved(value, self.begin + (clock - started) * self.speed - (newest - at))
+            return self.time.moved(value, self.begin + (clock - started) * self.speed - (newest - event_time))
 
         return moved

@@ -13,8 +13,8 @@ from millstream.project.values import Project
 
 def logs_of(project: Project, topics: Collection[str]) -> Logs | None:
     """Return the logs of some topics; None if one does not exist, or that can't be known now."""
-    found = existing_logs(project, topics)
-    return found if found is not None and found.topics.keys() >= set(topics) else None
+    logs = existing_logs(project, topics)
+    return logs if logs is not None and logs.topics.keys() >= set(topics) else None
 
 
 def existing_logs(project: Project, topics: Collection[str]) -> Logs | None:
@@ -37,7 +37,7 @@ def _current_logs(project: Project, address: str | None, topics: Collection[str]
     from millstream.kafka.topics import topic_ids
 
     admin = admin_of(cluster_of(project.target, address, project.root))
-    found = Logs(ids=topic_ids(admin, topics))
+    logs = Logs(ids=topic_ids(admin, topics))
     for (topic, number), bound in bounds(admin, topics).items():
-        found.topics.setdefault(topic, {})[number] = Log(bound.first, bound.end)
-    return found
+        logs.topics.setdefault(topic, {})[number] = Log(bound.first, bound.end)
+    return logs

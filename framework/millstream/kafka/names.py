@@ -41,11 +41,11 @@ _MINIMUMS = {
 
 def translate_options(options: Mapping[str, Any]) -> dict[str, str]:
     """Return Java's options under librdkafka's names."""
-    found: dict[str, str] = {}
+    translated: dict[str, str] = {}
     for name, value in options.items():
         if name in SAME or name in RENAMED:
-            found[RENAMED.get(name, name)] = _convert(name, text(value))
-    return found
+            translated[RENAMED.get(name, name)] = _convert(name, text(value))
+    return translated
 
 
 def _convert(name: str, value: str) -> str:

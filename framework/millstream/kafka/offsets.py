@@ -45,9 +45,9 @@ def since(admin: Admin, topic: str, milliseconds: int) -> dict[int, int]:
     """Return the offset of the first record at or after a time, by partition; the end if there is none."""
     numbers = admin.metadata().topics[topic].partitions
     partitions = [TopicPartition(topic, number) for number in numbers]
-    found = _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds))
+    starts = _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds))
     end = _offsets(admin, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-    return {number: end[topic, number] if at < 0 else at for (_, number), at in found.items()}
+    return {number: end[topic, number] if offset < 0 else offset for (_, number), offset in starts.items()}
 
 
 _NOT_READY = frozenset(

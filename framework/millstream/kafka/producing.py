@@ -63,7 +63,7 @@ class _Sender:
         """Why records were not accepted, and their topics."""
         self.sent: dict[str, int] = {}
         self._limits = limits
-        largest = min((each.bytes for each in limits.values() if each.bytes is not None), default=None)
+        largest = min((limit.bytes for limit in limits.values() if limit.bytes is not None), default=None)
         self._producer, self._errors = producer_of(
             cluster,
             lambda error, message: self.failures.append((error, message.topic())),
@@ -79,10 +79,10 @@ class _Sender:
         done = 0
         for key, value, timestamp in islice(feed.records, count):
             # 0 is the current time: Kafka drops records beyond its retention, and refuses future times.
-            at = timestamp if timestamp is not None and oldest < timestamp < newest else 0
+            record_time = timestamp if timestamp is not None and oldest < timestamp < newest else 0
             while True:
                 try:
-                    produce(topic, value, key, timestamp=at)
+                    produce(topic, value, key, timestamp=record_time)
                     break
                 except BufferError:
                     poll(0.1)
@@ -162,11 +162,11 @@ def _pace(sender: _Sender, feeds: Iterable[Feed], count: int | None, rate: float
         due = int((time.monotonic() - start) * rate) + 1
         due = due if count is None else min(due, count)
         for feed in list(open_):
-            wanted = due - done[id(feed)]
-            if wanted <= 0:
+            remaining = due - done[id(feed)]
+            if remaining <= 0:
                 continue
-            more = sender.send(feed, wanted)
-            done[id(feed)] += wanted
+            more = sender.send(feed, remaining)
+            done[id(feed)] += remaining
             if not more or done[id(feed)] == count:
                 open_.remove(feed)
         time.sleep(_TICK)
@@ -178,10 +178,10 @@ def limits_of(config: Mapping[str, str]) -> Limits:
     ages = [_number(config.get("message.timestamp.before.max.ms"))]
     if "delete" in config.get("cleanup.policy", "delete"):
         ages.append(_number(config.get("retention.ms")))
-    known = [each for each in ages if each is not None]
+    limited = [age for age in ages if age is not None]
     after = _number(config.get("message.timestamp.after.max.ms"))
     # With a margin, since clocks differ and sending takes time.
-    oldest = now - min(known) + _HOUR if known else -1
+    oldest = now - min(limited) + _HOUR if limited else -1
     newest = now + min(after if after is not None else _HOUR, _HOUR) // 2
     return Limits(max(oldest, -1), newest, _number(config.get("max.message.bytes")))
 
@@ -200,13 +200,13 @@ def fill_empty(
     progress: Progress | None = None,
 ) -> dict[str, int]:
     """Fill existing topics that never held records, if they have a generator."""
-    wanted = set(topics)
-    found: dict[str, Feed] = {}
+    to_fill = set(topics)
+    candidates: dict[str, Feed] = {}
     for generator, source in generators_of(project).values():
-        if source.topic in wanted and source.topic not in found:
-            found[source.topic] = Feed(source.topic, records(project, generator, source, seed, START))
-    empty = never_written(admin, found)
-    feeds = [_checked(feed, count) for topic, feed in found.items() if topic in empty]
+        if source.topic in to_fill and source.topic not in candidates:
+            candidates[source.topic] = Feed(source.topic, records(project, generator, source, seed, START))
+    empty = never_written(admin, candidates)
+    feeds = [_checked(feed, count) for topic, feed in candidates.items() if topic in empty]
     return send(admin, feeds, count, progress=progress).records if feeds else {}
 
 
@@ -221,6 +221,6 @@ def _checked(feed: Feed, count: int) -> Feed:
 
 def never_written(admin: Admin, topics: Iterable[str]) -> frozenset[str]:
     ends: dict[str, int] = {}
-    for (topic, _), found in bounds(admin, topics).items():
-        ends[topic] = ends.get(topic, 0) + found.end
+    for (topic, _), bound in bounds(admin, topics).items():
+        ends[topic] = ends.get(topic, 0) + bound.end
     return frozenset(topic for topic, end in ends.items() if end == 0)

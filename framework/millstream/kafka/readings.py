@@ -38,8 +38,8 @@ class Reading(Struct, frozen=True):
         return format_of(self.encoding) if self.encoding is not None else None
 
     @property
-    def whole(self) -> bool:
-        """Whether a value is shown as a whole, not by its fields."""
+    def is_single(self) -> bool:
+        """Whether a value is shown as one, not by its fields."""
         return self.format is None or self.format.single or not self.fields
 
 
@@ -109,8 +109,8 @@ def show_record(message: Message, reading: Reading) -> ShownRecord:
 
 
 def headers_of(message: Message) -> Iterable[tuple[str, Any]]:
-    found = message.headers() or []
-    return found.items() if isinstance(found, Mapping) else found
+    headers = message.headers() or []
+    return headers.items() if isinstance(headers, Mapping) else headers
 
 
 def bytes_of(value: str | bytes | None) -> bytes | None:

@@ -19,18 +19,18 @@ def groups_with(admin: Admin, prefix: str, *, unused: bool = False) -> list[str]
     states = {ConsumerGroupState.EMPTY} if unused else set()
     try:
         listing = admin.client.list_consumer_groups(states=states, request_timeout=PATIENCE)
-        found = listing.result(2 * PATIENCE)
+        groups = listing.result(2 * PATIENCE)
     except KafkaException as error:
         raise admin.failure(error, "listing consumer groups") from None
-    return sorted(each.group_id for each in found.valid if each.group_id.startswith(prefix))
+    return sorted(group.group_id for group in groups.valid if group.group_id.startswith(prefix))
 
 
 def remove_topics(admin: Admin, names: Iterable[str]) -> None:
     """Remove topics, and wait until the brokers no longer know them."""
-    if not (listed := list(names)):
+    if not (topics := list(names)):
         return
     try:
-        futures = admin.client.delete_topics(listed, operation_timeout=PATIENCE, request_timeout=PATIENCE)
+        futures = admin.client.delete_topics(topics, operation_timeout=PATIENCE, request_timeout=PATIENCE)
         for future in futures.values():
             future.result(2 * PATIENCE)
     except KafkaException as error:
@@ -39,10 +39,10 @@ def remove_topics(admin: Admin, names: Iterable[str]) -> None:
 
 
 def remove_groups(admin: Admin, names: Iterable[str]) -> None:
-    if not (listed := list(names)):
+    if not (groups := list(names)):
         return
     try:
-        for future in admin.client.delete_consumer_groups(listed, request_timeout=PATIENCE).values():
+        for future in admin.client.delete_consumer_groups(groups, request_timeout=PATIENCE).values():
             future.result(2 * PATIENCE)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:

@@ -64,7 +64,7 @@ def java_security(cluster: Cluster) -> Options:
     """Return the connection's settings under the names of Java's clients."""
     settings = cluster.settings
     _check(settings)
-    found: Options = {
+    options: Options = {
         name: _value(settings[key])
         for key, name in (_BOTH | _JAVA).items()
         if settings.get(key) not in {None, ""}
@@ -72,54 +72,57 @@ def java_security(cluster: Cluster) -> Options:
     for key in ("ssl_truststore_location", "ssl_keystore_location"):
         # The store may only exist on a cluster's workers.
         if settings.get(key) and (path := Path(_path(cluster, key))).exists():
-            found[_JAVA[key]] = str(path)
+            options[_JAVA[key]] = str(path)
     for key, (name, type_) in _PEM.items():
         if settings.get(key) and not (key == "ssl_ca_location" and settings.get("ssl_truststore_location")):
-            found[name] = Secret(_pem(cluster, key))
-            found[type_] = "PEM"
+            options[name] = Secret(_pem(cluster, key))
+            options[type_] = "PEM"
     if "ssl_endpoint_identification_algorithm" in settings:
         check = text(settings["ssl_endpoint_identification_algorithm"])
-        found["ssl.endpoint.identification.algorithm"] = "" if check == "none" else check
+        options["ssl.endpoint.identification.algorithm"] = "" if check == "none" else check
     if (mechanism := _mechanism(settings)) is not None:
-        found |= _LOGIN.get(mechanism, {})
+        options |= _LOGIN.get(mechanism, {})
         if settings.get("sasl_jaas_config"):
-            found["sasl.jaas.config"] = Secret(text(settings["sasl_jaas_config"]))
+            options["sasl.jaas.config"] = Secret(text(settings["sasl_jaas_config"]))
         elif mechanism in MODULES:
-            found["sasl.jaas.config"] = Secret(
+            options["sasl.jaas.config"] = Secret(
                 jaas_config(MODULES[mechanism], _credentials(settings, mechanism))
             )
-    return found
+    return options
 
 
 def librdkafka_security(cluster: Cluster) -> Options:
     """Return the connection's settings under the names of librdkafka."""
     settings = cluster.settings
     _check(settings)
-    found: Options = {name: _value(settings[key]) for key, name in _BOTH.items() if settings.get(key)}
-    found |= {name: _path(cluster, key) for key, name in _LIBRDKAFKA.items() if settings.get(key)}
+    options: Options = {name: _value(settings[key]) for key, name in _BOTH.items() if settings.get(key)}
+    options |= {name: _path(cluster, key) for key, name in _LIBRDKAFKA.items() if settings.get(key)}
     if "ssl_endpoint_identification_algorithm" in settings:
-        found["ssl.endpoint.identification.algorithm"] = (
+        options["ssl.endpoint.identification.algorithm"] = (
             text(settings["ssl_endpoint_identification_algorithm"]) or "none"
         )
-    _stores(cluster, found)
+    _stores(cluster, options)
     match _mechanism(settings):
         case None:
             pass
         case "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" as mechanism:
-            own = _credentials(settings, mechanism)
-            found |= {"sasl.username": own["username"], "sasl.password": Secret(own["password"])}
+            credentials = _credentials(settings, mechanism)
+            options |= {
+                "sasl.username": credentials["username"],
+                "sasl.password": Secret(credentials["password"]),
+            }
         case "OAUTHBEARER":
-            found |= _oidc(settings)
+            options |= _oidc(settings)
         case "GSSAPI":
-            given = jaas_options(text(settings.get("sasl_jaas_config") or ""))
+            login = jaas_options(text(settings.get("sasl_jaas_config") or ""))
             pairs = (("sasl.kerberos.keytab", "keyTab"), ("sasl.kerberos.principal", "principal"))
-            found |= {name: given[option] for name, option in pairs if option in given}
+            options |= {name: login[option] for name, option in pairs if option in login}
         case mechanism:
             raise AssertionError(mechanism)
-    return found
+    return options
 
 
-def _stores(cluster: Cluster, found: Options) -> None:
+def _stores(cluster: Cluster, options: Options) -> None:
     """Use Java's stores if librdkafka can read them."""
     settings = cluster.settings
     if settings.get("ssl_truststore_location") and not settings.get("ssl_ca_location"):
@@ -129,15 +132,15 @@ def _stores(cluster: Cluster, found: Options) -> None:
                 "add the certificates as a PEM file, ssl_ca_location: …, which you can create with "
                 "`keytool -list -rfc -keystore STORE > ca.pem`",
             )
-        found["ssl.ca.location"] = _path(cluster, "ssl_truststore_location")
+        options["ssl.ca.location"] = _path(cluster, "ssl_truststore_location")
     if settings.get("ssl_keystore_location") and not settings.get("ssl_certificate_location"):
         location = _path(cluster, "ssl_keystore_location")
         match _type(settings, "ssl_keystore_type"):
             case "PEM":
-                found |= {"ssl.certificate.location": location, "ssl.key.location": location}
+                options |= {"ssl.certificate.location": location, "ssl.key.location": location}
             case "PKCS12":
-                found["ssl.keystore.location"] = location
-                found["ssl.keystore.password"] = _value(settings.get("ssl_keystore_password") or "")
+                options["ssl.keystore.location"] = location
+                options["ssl.keystore.password"] = _value(settings.get("ssl_keystore_password") or "")
             case _:
                 _unfit(
                     "Millstream's own clients can't read a key store in Java's own format",
@@ -147,17 +150,17 @@ def _stores(cluster: Cluster, found: Options) -> None:
 
 
 def _oidc(settings: Mapping[str, Any]) -> Options:
-    own = _credentials(settings, "OAUTHBEARER")
+    credentials = _credentials(settings, "OAUTHBEARER")
     options = [settings.get(client) or {} for client in ("admin", "consumer", "producer")]
     _refuse(oauth_contradictions(settings))
-    url = next(text(each[TOKEN_URL]) for each in options if TOKEN_URL in each)
-    found: Options = {
+    url = next(text(client_options[TOKEN_URL]) for client_options in options if TOKEN_URL in client_options)
+    oidc: Options = {
         "sasl.oauthbearer.method": "oidc",
-        "sasl.oauthbearer.client.id": own["clientId"],
-        "sasl.oauthbearer.client.secret": Secret(own["clientSecret"]),
+        "sasl.oauthbearer.client.id": credentials["clientId"],
+        "sasl.oauthbearer.client.secret": Secret(credentials["clientSecret"]),
         TOKEN_URL: url,
     }
-    return found | ({"sasl.oauthbearer.scope": own["scope"]} if "scope" in own else {})
+    return oidc | ({"sasl.oauthbearer.scope": credentials["scope"]} if "scope" in credentials else {})
 
 
 def _mechanism(settings: Mapping[str, Any]) -> str | None:
@@ -170,15 +173,15 @@ def _credentials(settings: Mapping[str, Any], mechanism: str) -> dict[str, str]:
     if mechanism not in _CREDENTIALS:
         return {}
     names = _CREDENTIALS[mechanism]
-    given = jaas_options(text(settings["sasl_jaas_config"])) if settings.get("sasl_jaas_config") else {}
+    credentials = jaas_options(text(settings["sasl_jaas_config"])) if settings.get("sasl_jaas_config") else {}
     for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
         if settings.get(key) is not None:
-            given[name] = text(settings[key])
-        elif name not in given:
+            credentials[name] = text(settings[key])
+        elif name not in credentials:
             _unfit(
                 f"{mechanism} needs {key}", f"write {key}: \"{{{{ env_var('KAFKA_{key[5:].upper()}') }}}}\""
             )
-    return given
+    return credentials
 
 
 def _check(settings: Mapping[str, Any]) -> None:
@@ -187,23 +190,23 @@ def _check(settings: Mapping[str, Any]) -> None:
 
 
 def _refuse(contradictions: Iterator[Contradiction]) -> None:
-    for found in contradictions:
-        _unfit(found.message, found.remedy)
+    for contradiction in contradictions:
+        _unfit(contradiction.message, contradiction.remedy)
 
 
 def _pem(cluster: Cluster, key: str) -> str:
     path = Path(_path(cluster, key))
     try:
-        found = path.read_text(encoding="utf-8")
+        pem = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = os_reason(error) if isinstance(error, OSError) else "it is not a text file"
         _unfit(f"'{key}' can't be read: {reason}", f"{path} must be an existing PEM file")
-    if key == "ssl_key_location" and "PRIVATE KEY" in found and "RSA PRIVATE" in found:
+    if key == "ssl_key_location" and "PRIVATE KEY" in pem and "RSA PRIVATE" in pem:
         _unfit(
             "Java's clients can't read a private key in PKCS#1 format",
             "convert it: `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`",
         )
-    return found
+    return pem
 
 
 def _path(cluster: Cluster, key: str) -> str:

@@ -43,10 +43,10 @@ class FirstSent:
             self.unplaced += 1
             return True
         sender = headers.get(BATCH, b"").decode(errors="replace").rpartition("/")[0]
-        number, at = divmod(int(offset), 1 << _BITS)
+        number, slot = divmod(int(offset), 1 << _BITS)
         key = (message.topic() or "", sender, partition, number)
         page = self._pages[key]
-        index, bit = at >> 3, 1 << (at & 7)
+        index, bit = slot >> 3, 1 << (slot & 7)
         first = not page[index] & bit
         page[index] |= bit
         return first

@@ -51,14 +51,14 @@ def last_sent(admin: Admin, topic: str, key: str) -> SentBatch | None:
     # Readers of committed records stop at the first open transaction: wait for those of other queries.
     end = bounds(admin, [topic], IsolationLevel.READ_UNCOMMITTED)
     deadline = time.monotonic() + _PATIENCE
-    while any(at.end < end[partition].end for partition, at in bounds(admin, [topic]).items()):
+    while any(bound.end < end[partition].end for partition, bound in bounds(admin, [topic]).items()):
         if time.monotonic() > deadline:
             text = f"a transaction that writes to '{topic}' has not ended for {_PATIENCE:.0f} seconds"
             remedy = "Kafka ends it after its timeout; then try again: nothing is lost or sent twice"
             raise MillstreamError(Diagnostic("MS809", text, None, remedy))
         time.sleep(_LOOK)
-    found = None
+    last = None
     for message in all_records(admin, [topic]):
         if message.key() == key.encode() and (value := message.value()) is not None:
-            found = msgspec.json.decode(value, type=SentBatch)
-    return found
+            last = msgspec.json.decode(value, type=SentBatch)
+    return last

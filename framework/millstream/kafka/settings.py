@@ -33,30 +33,30 @@ _OWN_PRODUCER = {"acks": "all", "delivery.timeout.ms": "30000"}
 
 
 def source_options(
-    cluster: Cluster, own: Mapping[str, Any] | None = None, trigger: str | None = None
+    cluster: Cluster, options: Mapping[str, Any] | None = None, trigger: str | None = None
 ) -> Options:
-    """Return the options of Spark's Kafka source; `own` are a source's `options`."""
+    """Return the options of Spark's Kafka source; `options` are a source's `options`."""
     defaults = consumer_defaults(trigger or cluster.trigger)
-    return _of_spark(cluster, defaults | _given(cluster, "consumer") | dict(own or {}))
+    return _of_spark(cluster, defaults | _client_settings(cluster, "consumer") | dict(options or {}))
 
 
 def sink_options(
-    cluster: Cluster, own: Mapping[str, Any] | None = None, trigger: str | None = None
+    cluster: Cluster, options: Mapping[str, Any] | None = None, trigger: str | None = None
 ) -> Options:
-    """Return the options of Spark's Kafka sink; `own` are a model's `producer` options."""
+    """Return the options of Spark's Kafka sink; `options` are a model's `producer` options."""
     defaults = producer_defaults(trigger or cluster.trigger)
-    return _of_spark(cluster, defaults | _given(cluster, "producer") | dict(own or {}))
+    return _of_spark(cluster, defaults | _client_settings(cluster, "producer") | dict(options or {}))
 
 
 def _of_spark(cluster: Cluster, options: Mapping[str, Any]) -> Options:
     """Add the prefix `kafka.` to Kafka's options, but not to Spark's."""
     of_kafka = {**java_options("producer"), **java_options("consumer")}
-    found: Options = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
-    found |= {f"kafka.{name}": value for name, value in java_security(cluster).items()}
+    spark_options: Options = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
+    spark_options |= {f"kafka.{name}": value for name, value in java_security(cluster).items()}
     for name, value in options.items():
         full_name = f"kafka.{name}" if name in of_kafka else name
-        found[full_name] = value if isinstance(value, Secret) else text(value)
-    return found
+        spark_options[full_name] = value if isinstance(value, Secret) else text(value)
+    return spark_options
 
 
 _LARGEST = "1000000000"
@@ -64,17 +64,17 @@ _LARGEST = "1000000000"
 
 
 def admin_config(cluster: Cluster) -> Options:
-    return _of_own(cluster, _given(cluster, "admin"))
+    return _of_own(cluster, _client_settings(cluster, "admin"))
 
 
 def java_admin_config(cluster: Cluster) -> Options:
     """Return the settings of Kafka's own admin client."""
-    given = {
+    settings = {
         name: value if isinstance(value, Secret) else text(value)
-        for name, value in _given(cluster, "admin").items()
+        for name, value in _client_settings(cluster, "admin").items()
     }
     servers: Options = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": _CLIENT_ID}
-    return servers | java_security(cluster) | given
+    return servers | java_security(cluster) | settings
 
 
 def producer_config(cluster: Cluster, *, live: bool = False, largest: int | None = None) -> Options:
@@ -83,12 +83,12 @@ def producer_config(cluster: Cluster, *, live: bool = False, largest: int | None
     No batch is larger than the topics accept (`largest`), since librdkafka doesn't split batches.
     """
     defaults = LATENCY_PRODUCER if live else THROUGHPUT_PRODUCER
-    given = {**defaults, **_OWN_PRODUCER, **_given(cluster, "producer")}
+    settings = {**defaults, **_OWN_PRODUCER, **_client_settings(cluster, "producer")}
     if largest is not None and largest < MEGABYTE:
-        given["batch.size"] = largest
-    found = _of_own(cluster, given)
+        settings["batch.size"] = largest
+    config = _of_own(cluster, settings)
     # Choose the same partitions as Java's clients, so that each key stays in one partition.
-    return {"partitioner": "murmur2_random", "batch.num.messages": "100000", **found}
+    return {"partitioner": "murmur2_random", "batch.num.messages": "100000", **config}
 
 
 def transactional_config(cluster: Cluster, id_: str) -> Options:
@@ -96,20 +96,20 @@ def transactional_config(cluster: Cluster, id_: str) -> Options:
 
     If its process dies, readers of committed records wait for the transaction until Kafka aborts it.
     """
-    found = producer_config(cluster, live=True)
+    config = producer_config(cluster, live=True)
     # Kafka must not abort a transaction before a record of it could time out.
-    timeout = max(_TRANSACTION, int(text(found.get("delivery.timeout.ms", 0))))
-    own = {"transactional.id": id_, "transaction.timeout.ms": str(timeout)}
+    timeout = max(_TRANSACTION, int(text(config.get("delivery.timeout.ms", 0))))
+    transactional = {"transactional.id": id_, "transaction.timeout.ms": str(timeout)}
     # What a topic has had, it accepts again.
-    own |= {"message.max.bytes": _LARGEST}
-    return {**found, "acks": "all", "enable.idempotence": "true", **own}
+    transactional |= {"message.max.bytes": _LARGEST}
+    return {**config, "acks": "all", "enable.idempotence": "true", **transactional}
 
 
 def consumer_config(cluster: Cluster) -> Options:
     """Return the settings of `consume`, which doesn't join a consumer group."""
-    found = _of_own(cluster, _given(cluster, "consumer"))
+    config = _of_own(cluster, _client_settings(cluster, "consumer"))
     return {
-        **found,
+        **config,
         "isolation.level": "read_committed",
         "group.id": f"{_CLIENT_ID}-consume",
         "enable.auto.commit": "false",
@@ -120,10 +120,10 @@ def consumer_config(cluster: Cluster) -> Options:
     }
 
 
-def _of_own(cluster: Cluster, given: Mapping[str, Any]) -> Options:
+def _of_own(cluster: Cluster, settings: Mapping[str, Any]) -> Options:
     servers: Options = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": _CLIENT_ID}
-    return servers | librdkafka_security(cluster) | translate_options(given)
+    return servers | librdkafka_security(cluster) | translate_options(settings)
 
 
-def _given(cluster: Cluster, client: str) -> dict[str, Any]:
+def _client_settings(cluster: Cluster, client: str) -> dict[str, Any]:
     return dict(cluster.settings.get(client) or {})

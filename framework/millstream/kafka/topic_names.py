@@ -15,33 +15,33 @@ from millstream.project.values import Project
 
 def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, Reading]:
     """Return how to decode the project's topics, by each of their names; models come before sources."""
-    found: dict[str, Reading] = {}
+    readings: dict[str, Reading] = {}
     for node in nodes.values():
         if isinstance(node.materialization, Sink):
-            found[node.name] = of_sink(node)
+            readings[node.name] = of_sink(node)
     sources = [(source, of_source(source)) for source in project.sources.values()]
     for source, reading in sources:
-        found.setdefault(source.id, reading)
+        readings.setdefault(source.id, reading)
     for source, reading in sources:
-        found.setdefault(source.name, reading)
-    for reading in [*found.values()]:
-        found.setdefault(reading.topic, reading)
-    return found
+        readings.setdefault(source.name, reading)
+    for reading in [*readings.values()]:
+        readings.setdefault(reading.topic, reading)
+    return readings
 
 
 def readings_of(
     project: Project, nodes: Mapping[str, ManifestNode], admin: Admin, names: Iterable[str]
 ) -> list[Reading]:
     """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
-    known = known_readings(project, nodes)
+    readings = known_readings(project, nodes)
     on_cluster = user_topics(admin)
-    sources = {name for each in project.sources.values() for name in (each.id, each.name, each.topic)}
-    found: dict[str, Reading] = {}
+    sources = {name for source in project.sources.values() for name in (source.id, source.name, source.topic)}
+    named: dict[str, Reading] = {}
     problems: list[Diagnostic] = []
     for name in names:
-        reading = known.get(name) or (Reading(name) if name in on_cluster else None)
+        reading = readings.get(name) or (Reading(name) if name in on_cluster else None)
         if reading is None:
-            problems.append(_unknown(name, nodes, (*known, *on_cluster)))
+            problems.append(_unknown(name, nodes, (*readings, *on_cluster)))
         elif reading.topic not in on_cluster:
             owner = "" if name == reading.topic else f" of '{name}'"
             message = f"the topic '{reading.topic}'{owner} does not exist yet"
@@ -49,17 +49,17 @@ def readings_of(
             remedy = f"create it with `millstream build`{how}"
             problems.append(Diagnostic("MS827", message, None, remedy))
         else:
-            found[reading.topic] = reading
+            named[reading.topic] = reading
     if problems:
         raise MillstreamError(*problems)
-    return [*found.values()]
+    return [*named.values()]
 
 
-def _unknown(name: str, nodes: Mapping[str, ManifestNode], known: Iterable[str]) -> Diagnostic:
+def _unknown(name: str, nodes: Mapping[str, ManifestNode], names: Iterable[str]) -> Diagnostic:
     node = nodes.get(f"model.{name}") or nodes.get(f"seed.{name}")
     if node is not None:
         kind = node.materialization.word if node.materialization else node.kind
         remedy = f"see its rows with `millstream show {name}`"
         return Diagnostic("MS836", f"'{name}' is a {kind}, not a topic", None, remedy)
-    remedy = did_you_mean(name, known, "see `millstream ls --resource-type source`")
+    remedy = did_you_mean(name, names, "see `millstream ls --resource-type source`")
     return Diagnostic("MS827", f"topic '{name}' does not exist", None, remedy)

@@ -42,15 +42,15 @@ class Difference(Struct, frozen=True):
     topic: str
     what: str
     """`partitions`, `replication`, or the name of a setting."""
-    wanted: str
-    found: str
+    expected: str
+    actual: str
     command: str = ""
     """Empty if no command can do it: the number of partitions can't decrease."""
 
     @property
     def diagnostic(self) -> Diagnostic:
         message = (
-            f"topic '{self.topic}' has {self.what} {self.found}, but the project configures {self.wanted}"
+            f"topic '{self.topic}' has {self.what} {self.actual}, but the project configures {self.expected}"
         )
         remedy = f"change the project, or run: {self.command}"
         if not self.command:
@@ -61,14 +61,14 @@ class Difference(Struct, frozen=True):
 def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
     """Return Kafka's id of each existing topic; a recreated topic gets a new id."""
     compared = admin.client.describe_topics(TopicCollection(list(topics)), request_timeout=PATIENCE)
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for topic, future in compared.items():
         try:
-            found[topic] = str(future.result(PATIENCE).topic_id)
+            ids[topic] = str(future.result(PATIENCE).topic_id)
         except KafkaException as error:
             # If the topic does not exist or can't be read, the query reports it.
             _log.debug("no id of topic %s: %s", topic, error)
-    return found
+    return ids
 
 
 def source_topic(source: SourceTopic) -> Topic:
@@ -85,10 +85,10 @@ def user_topics(admin: Admin) -> tuple[str, ...]:
     return tuple(sorted(name for name in admin.metadata().topics if not name.startswith("__")))
 
 
-def create_missing(admin: Admin, wanted: Iterable[Topic]) -> tuple[str, ...]:
+def create_missing(admin: Admin, topics: Iterable[Topic]) -> tuple[str, ...]:
     """Create missing topics; return their names."""
     on_cluster = set(admin.metadata().topics)
-    missing = {topic.name: topic for topic in wanted if topic.name not in on_cluster}
+    missing = {topic.name: topic for topic in topics if topic.name not in on_cluster}
     if not missing:
         return ()
     problems: list[Diagnostic] = []
@@ -150,16 +150,18 @@ def _not_created(admin: Admin, topic: Topic, error: KafkaException) -> tuple[Dia
     match error.args[0].code():
         case KafkaError.INVALID_REPLICATION_FACTOR:
             brokers = len(admin.metadata().brokers)
-            wanted = topic.replication or "the cluster's default"
-            message = f"needs {wanted} replicas, but the cluster has {brokers} broker{'s' * (brokers != 1)}"
+            replication = topic.replication or "the cluster's default"
+            message = (
+                f"needs {replication} replicas, but the cluster has {brokers} broker{'s' * (brokers != 1)}"
+            )
             remedy = f"set replication to at most {brokers} for this target"
         case KafkaError.INVALID_CONFIG:
-            known = java_options("topic")
-            unknown = [name for name in topic.config if name not in known]
+            options = java_options("topic")
+            unknown = [name for name in topic.config if name not in options]
             message = f"has a setting that Kafka refuses: {reason}"
             remedy = "fix topic_config"
             if unknown:
-                remedy = f"in topic_config, '{unknown[0]}': " + did_you_mean(unknown[0], known, "remove it")
+                remedy = f"in topic_config, '{unknown[0]}': " + did_you_mean(unknown[0], options, "remove it")
         case KafkaError.TOPIC_EXCEPTION:
             message = f"has a name that Kafka refuses: {reason}"
             remedy = "use letters, digits, '.', '_' and '-', at most 249 of them"
@@ -172,33 +174,33 @@ def _not_created(admin: Admin, topic: Topic, error: KafkaException) -> tuple[Dia
     return (Diagnostic("MS825", f"topic '{topic.name}' {message}", None, remedy),)
 
 
-def differences(admin: Admin, wanted: Iterable[Topic]) -> list[Difference]:
+def differences(admin: Admin, topics: Iterable[Topic]) -> list[Difference]:
     """Compare existing topics with the project's configuration."""
     on_cluster = admin.metadata().topics
-    found: list[Difference] = []
-    compared = [topic for topic in wanted if topic.name in on_cluster]
+    differing: list[Difference] = []
+    compared = [topic for topic in topics if topic.name in on_cluster]
     settings = configs(admin, [topic.name for topic in compared if topic.config])
     for topic in compared:
         partitions = on_cluster[topic.name].partitions
-        replicas = min((len(each.replicas) for each in partitions.values()), default=0)
+        replicas = min((len(partition.replicas) for partition in partitions.values()), default=0)
         if topic.partitions is not None and len(partitions) != topic.partitions:
-            wanted_number, number = str(topic.partitions), str(len(partitions))
+            expected_number, number = str(topic.partitions), str(len(partitions))
             command = (
                 f"kafka-topics.sh --bootstrap-server {admin.cluster.bootstrap_servers} "
                 f"--topic {topic.name} --alter --partitions {topic.partitions}"
             )
             command = command if len(partitions) < topic.partitions else ""
-            found.append(Difference(topic.name, "partitions", wanted_number, number, command))
+            differing.append(Difference(topic.name, "partitions", expected_number, number, command))
         if topic.replication is not None and replicas != topic.replication:
             command = (
                 f"kafka-reassign-partitions.sh --bootstrap-server {admin.cluster.bootstrap_servers} "
                 "--reassignment-json-file PLAN --execute"
             )
-            wanted_number, number = str(topic.replication), str(replicas)
-            found.append(Difference(topic.name, "replication", wanted_number, number, command))
+            expected_number, number = str(topic.replication), str(replicas)
+            differing.append(Difference(topic.name, "replication", expected_number, number, command))
         if topic.name in settings:
-            found += _config_differences(admin, topic, settings[topic.name])
-    return found
+            differing += _config_differences(admin, topic, settings[topic.name])
+    return differing
 
 
 def _config_differences(admin: Admin, topic: Topic, on_cluster: Mapping[str, str]) -> Iterable[Difference]:
@@ -211,35 +213,37 @@ def _config_differences(admin: Admin, topic: Topic, on_cluster: Mapping[str, str
             yield Difference(topic.name, name, value, on_cluster.get(name, "nothing"), command)
 
 
-def _same(wanted: str, found: str) -> bool:
-    if wanted.strip() == found:
+def _same(expected: str, actual: str) -> bool:
+    if expected.strip() == actual:
         return True
     try:
-        return float(wanted) == float(found)
+        return float(expected) == float(actual)
     except ValueError:
-        return {p.strip().lower() for p in wanted.split(",")} == {p.strip().lower() for p in found.split(",")}
+        return {p.strip().lower() for p in expected.split(",")} == {
+            p.strip().lower() for p in actual.split(",")
+        }
 
 
 def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the settings of topics; topics without permission are left out."""
     left = tuple(dict.fromkeys(names))
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     deadline = time.monotonic() + _SOON
     while left:
-        known, left = _configs(admin, left)
-        found |= known
+        available, left = _configs(admin, left)
+        settings |= available
         if left and time.monotonic() > deadline:
             message = f"topic '{left[0]}' does not exist"
             remedy = "create it, or check `bootstrap_servers` of the target"
             raise MillstreamError(Diagnostic("MS827", message, None, remedy))
         time.sleep(0.1 if left else 0)
-    return found
+    return settings
 
 
 def _configs(admin: Admin, names: Iterable[str]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
     """Return the settings of topics, and the topics that the brokers don't know yet."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     unknown: list[str] = []
     try:
         futures: Mapping[ConfigResource, Any] = admin.client.describe_configs(
@@ -254,7 +258,7 @@ def _configs(admin: Admin, names: Iterable[str]) -> tuple[dict[str, dict[str, st
                 elif not is_permission(error.args[0]):
                     raise
             else:
-                found[resource.name] = {name: entry.value or "" for name, entry in entries.items()}
+                settings[resource.name] = {name: entry.value or "" for name, entry in entries.items()}
     except KafkaException as error:
         raise admin.failure(error, "reading settings of topics") from None
-    return found, tuple(unknown)
+    return settings, tuple(unknown)

@@ -69,7 +69,7 @@ class Transactions(Struct, frozen=True, eq=False):
             self.producer.poll(0)
         except KafkaException as reported:
             self.errors.append(reported.args[0])
-        if not _FENCED & {each.name() for each in (error.args[0], *self.errors)}:
+        if not _FENCED & {kafka_error.name() for kafka_error in (error.args[0], *self.errors)}:
             return failure(self.admin.cluster, error.args[0], doing, self.errors)
         message = "another process has taken over, or Kafka has ended the transaction"
         remedy = "wait until the other one is done, then repeat the command: nothing is sent twice"
@@ -79,6 +79,6 @@ class Transactions(Struct, frozen=True, eq=False):
 def transactions(admin: Admin, id_: str) -> Transactions:
     """Return the producer of an id, once all transactions of earlier ones have ended."""
     producer, errors = transactional_producer_of(admin.cluster, id_)
-    found = Transactions(admin, id_, producer, errors)
-    found._do(lambda: producer.init_transactions(_WAIT), "preparing transactions")  # noqa: SLF001
-    return found
+    prepared = Transactions(admin, id_, producer, errors)
+    prepared._do(lambda: producer.init_transactions(_WAIT), "preparing transactions")  # noqa: SLF001
+    return prepared

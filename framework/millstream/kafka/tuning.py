@@ -47,5 +47,5 @@ def is_quick(trigger: str | None) -> bool:
     """Whether a query's latency should be below a second."""
     if trigger == "realtime":
         return True
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) (millisecond|second)s?", trigger or "")
-    return found is not None and float(found[1]) * (0.001 if found[2] == "millisecond" else 1) < 1
+    interval = re.fullmatch(r"(\d+(?:\.\d+)?) (millisecond|second)s?", trigger or "")
+    return interval is not None and float(interval[1]) * (0.001 if interval[2] == "millisecond" else 1) < 1

@@ -25,8 +25,8 @@ _NO_LEVEL = {40401, 40408}
 def _direct() -> Iterator[None]:
     """Let the client connect to this machine without a proxy: it reads the environment when it is created."""
     before = os.environ.get("no_proxy")
-    listed = before or os.environ.get("NO_PROXY", "")
-    os.environ["no_proxy"] = f"{listed},127.0.0.1".lstrip(",")
+    hosts = before or os.environ.get("NO_PROXY", "")
+    os.environ["no_proxy"] = f"{hosts},127.0.0.1".lstrip(",")
     try:
         yield
     finally:
@@ -36,9 +36,9 @@ def _direct() -> Iterator[None]:
             os.environ["no_proxy"] = before
 
 
-def _numbers(given: object) -> frozenset[int]:
+def _numbers(answer: object) -> frozenset[int]:
     """Check an answer, which the client passes on as it is."""
-    return msgspec.convert(given, frozenset[int])
+    return msgspec.convert(answer, frozenset[int])
 
 
 class Registry:
@@ -89,21 +89,21 @@ class Registry:
         """Return the schema of an id; its version depends on the subject, and is 0."""
         what = f"a schema with the id {schema_id}"
         with reporting(self.address, what):
-            found = self._client.get_schema(schema_id)
-            return self._read(found, 0, schema_id, what)
+            schema = self._client.get_schema(schema_id)
+            return self._read(schema, 0, schema_id, what)
 
     def version_id(self, name: str, number: int, location: Location | None = None) -> int:
         """Return the id of a version."""
         with reporting(self.address, f"version {number} of subject '{name}'", location):
-            (found,) = _numbers([self._client.get_version(name, number).schema_id])
-            return found
+            (schema_id,) = _numbers([self._client.get_version(name, number).schema_id])
+            return schema_id
 
     def _version(self, name: str, number: int, location: Location | None, *, deleted: bool) -> Version:
         what = f"version {number} of subject '{name}'"
         with reporting(self.address, what, location):
-            found: RegisteredSchema = self._client.get_version(name, number, deleted=deleted)
-            (schema_id,) = _numbers([found.schema_id])
-            return self._read(found.schema, number, schema_id, what, deleted=deleted)
+            registered: RegisteredSchema = self._client.get_version(name, number, deleted=deleted)
+            (schema_id,) = _numbers([registered.schema_id])
+            return self._read(registered.schema, number, schema_id, what, deleted=deleted)
 
     def _read(
         self, schema: Schema, number: int, schema_id: int, what: str, *, deleted: bool = False
@@ -119,8 +119,8 @@ class Registry:
                 Diagnostic("MS894", message, self.address.location, "fix the schema in the registry")
             ) from None
         references = [
-            Reference(str(each.name), str(each.subject), int(each.version or 0))
-            for each in schema.references or ()
+            Reference(str(reference.name), str(reference.subject), int(reference.version or 0))
+            for reference in schema.references or ()
         ]
         return version_of(number, schema_id, schema.schema_type or "AVRO", text, references, deleted=deleted)
 

@@ -31,9 +31,9 @@ def reporting(address: Address, what: str, location: Location | None = None) -> 
     except HTTPError as error:
         raise _unreachable(address, _reason(error)) from None
     except (ssl.SSLError, OSError) as error:
-        problem = f"a certificate can't be read: {getattr(error, 'reason', None) or error}"
+        reason = f"a certificate can't be read: {getattr(error, 'reason', None) or error}"
         remedy = "check ca, certificate, key and key_password"
-        raise _error(address, "MS895", f"schema_registry: {problem}", remedy) from None
+        raise _error(address, "MS895", f"schema_registry: {reason}", remedy) from None
     except InvalidURL as error:
         raise _error(address, "MS895", f"schema_registry: the url is not valid: {error}", _URL) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -74,8 +74,8 @@ def _answered(
 
 
 def _reason(error: HTTPError) -> str:
-    found = error.__cause__ or error.__context__
-    text = str(error) or str(found or "") or type(error).__name__
+    cause = error.__cause__ or error.__context__
+    text = str(error) or str(cause or "") or type(error).__name__
     return "it does not answer in time" if "timed out" in text.lower() else text.rstrip(".")
 
 
@@ -90,5 +90,5 @@ def _unreachable(address: Address, reason: str) -> MillstreamError:
 def _error(
     address: Address, code: str, message: str, remedy: str, location: Location | None = None
 ) -> MillstreamError:
-    place = location or address.location
-    return MillstreamError(Diagnostic(code, mask(message, address.secrets), place, remedy))
+    location = location or address.location
+    return MillstreamError(Diagnostic(code, mask(message, address.secrets), location, remedy))

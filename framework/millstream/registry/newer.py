@@ -27,15 +27,15 @@ class Newer(Struct, frozen=True):
     @property
     def unreadable(self) -> bool:
         """Whether records of the newest version can't be read with the pinned one."""
-        return any(each.direction == "forward" for each in self.findings)
+        return any(finding.direction == "forward" for finding in self.findings)
 
 
-def newer_versions(uses: Iterable[RegistryUse], pins: Pins, found: Mapping[str, Subject]) -> list[Newer]:
+def newer_versions(uses: Iterable[RegistryUse], pins: Pins, registered: Mapping[str, Subject]) -> list[Newer]:
     """Compare each version that is used with the newest one; raise what can't be compared."""
-    listed: dict[tuple[str, int], Newer] = {}
+    newer: dict[tuple[str, int], Newer] = {}
     problems: list[Diagnostic] = []
     for use in uses:
-        subject = found[use.subject]
+        subject = registered[use.subject]
         newest = chosen(RegistryUse(use.subject, use.location), subject.versions)
         pinned = chosen(use, pins[use.subject].versions) if use.subject in pins else None
         if pinned is None or newest is None:
@@ -43,15 +43,15 @@ def newer_versions(uses: Iterable[RegistryUse], pins: Pins, found: Mapping[str, 
             problems.append(Diagnostic("MS125", message, use.location, f"run `{PULL}`"))
             continue
         try:
-            findings = changed(pinned, pins, newest, found) if newest.version != pinned.version else ()
+            findings = changed(pinned, pins, newest, registered) if newest.version != pinned.version else ()
         except (NotPinnedError, SchemaError) as error:
             numbers = f"{pinned.version} and {newest.version}"
             message = f"versions {numbers} of '{use.subject}' can't be compared: {error}"
             problems.append(Diagnostic("MS894", message, use.location, "fix the schema in the registry"))
             continue
-        listed[use.subject, pinned.version] = Newer(
+        newer[use.subject, pinned.version] = Newer(
             use.subject, pinned.version, newest.version, subject.compatibility, findings
         )
     if problems:
         raise MillstreamError(*problems)
-    return [listed[key] for key in sorted(listed)]
+    return [newer[key] for key in sorted(newer)]

@@ -20,9 +20,9 @@ def connected(target: Target, root: Path, pins: Pins, progress: Progress | None 
     """Connect to the registry of a target; a new local one starts with the pinned schemas."""
     with (
         reachable_registry(target, root, pins, progress) as address,
-        closing(Registry(needed(address, target))) as found,
+        closing(Registry(needed(address, target))) as registry,
     ):
-        yield found
+        yield registry
 
 
 def needed(address: Address | None, target: Target) -> Address:

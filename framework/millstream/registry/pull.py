@@ -34,71 +34,73 @@ class PinChange(Struct, frozen=True):
 
 def subjects_of(topics: Iterable[Topic]) -> dict[str, Location]:
     """Return the subjects that topics use, with the first place that names each."""
-    found: dict[str, Location] = {}
+    locations: dict[str, Location] = {}
     for topic in topics:
         for use in topic.registry_uses:
-            found.setdefault(use.subject, use.location)
-    return found
+            locations.setdefault(use.subject, use.location)
+    return locations
 
 
 def fetch_subjects(
-    registry: Registry, wanted: Mapping[str, Location | None], written: Mapping[str, Location] = _NONE
+    registry: Registry, used: Mapping[str, Location | None], written: Mapping[str, Location] = _NONE
 ) -> dict[str, Subject]:
     """Return the subjects and all that their schemas refer to, by name; raise all errors of subjects.
 
     Subjects that sinks write are left out if they are not registered yet.
     """
-    found: dict[str, Subject] = {}
+    subjects: dict[str, Subject] = {}
     problems: list[Diagnostic] = []
-    pending = {**written, **wanted}
+    pending = {**written, **used}
     while pending:
         name, location = pending.popitem()
         try:
-            found[name] = registry.subject(name, location)
+            subjects[name] = registry.subject(name, location)
         except MillstreamError as error:
             if (
-                name not in wanted
+                name not in used
                 and name in written
-                and {each.code for each in error.diagnostics} == {"MS893"}
+                and {diagnostic.code for diagnostic in error.diagnostics} == {"MS893"}
             ):
                 continue
             problems += error.diagnostics
-            if any(each.code not in _OF_SUBJECTS for each in error.diagnostics):
+            if any(diagnostic.code not in _OF_SUBJECTS for diagnostic in error.diagnostics):
                 break
             continue
-        for version in found[name].versions:
+        for version in subjects[name].versions:
             for reference in version.references:
-                if reference.subject not in found:
+                if reference.subject not in subjects:
                     pending.setdefault(reference.subject, location)
     if problems:
         raise MillstreamError(*problems)
-    return dict(sorted(found.items()))
+    return dict(sorted(subjects.items()))
 
 
 def changes(
-    folder: str, files: Mapping[str, File], pins: Mapping[str, Subject], found: Mapping[str, Subject]
+    folder: str, files: Mapping[str, File], pins: Mapping[str, Subject], registered: Mapping[str, Subject]
 ) -> list[PinChange]:
     """Return how the files of the pins' folder differ from what the registry holds."""
-    listed: list[PinChange] = []
-    paths = {f"{folder}/{name}": subject for subject, name in file_names(found).items()}
+    pin_changes: list[PinChange] = []
+    paths = {f"{folder}/{name}": subject for subject, name in file_names(registered).items()}
     for path, subject in paths.items():
-        if path in files and files[path].content == encode(found[subject]):
+        if path in files and files[path].content == encode(registered[subject]):
             continue
         before = pins.get(subject)
-        known = {each.version for each in before.versions} if before else set()
-        new = tuple(each.version for each in found[subject].versions if each.version not in known)
-        listed.append(PinChange(subject, path, "changed" if path in files else "new", new))
-    listed += [PinChange(files[path].stem, path, "unused") for path in files if path not in paths]
-    return sorted(listed, key=lambda each: each.path)
+        numbers = {version.version for version in before.versions} if before else set()
+        new = tuple(
+            version.version for version in registered[subject].versions if version.version not in numbers
+        )
+        pin_changes.append(PinChange(subject, path, "changed" if path in files else "new", new))
+    pin_changes += [PinChange(files[path].stem, path, "unused") for path in files if path not in paths]
+    return sorted(pin_changes, key=lambda change: change.path)
 
 
-def write(root: Path, found: Mapping[str, Subject], changed: Iterable[PinChange]) -> None:
+def write(root: Path, registered: Mapping[str, Subject], changed: Iterable[PinChange]) -> None:
     """Write the files that differ, each as a whole, and remove unused ones."""
-    for each in changed:
-        path = root / each.path
-        with reporting_os_errors("MS702", f"{each.path} can't be written", "make its folder writable"):
-            if each.state == "unused":
+    for change in changed:
+        path = root / change.path
+        with reporting_os_errors("MS702", f"{change.path} can't be written", "make its folder writable"):
+            if change.state == "unused":
                 path.unlink(missing_ok=True)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(path, encode(found[each.subject]).encode(), mode=0o644)
+                replace_file(path, encode(registered[change.subject]).encode(), mode=0o644)

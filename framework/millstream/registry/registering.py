@@ -36,18 +36,20 @@ class Written(Struct, frozen=True):
 
 def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -> dict[str, Written]:
     """Return the schemas of sinks whose values or keys are preceded by an id; raise if two differ."""
-    found: dict[str, Written] = {}
+    schemas: dict[str, Written] = {}
     problems: list[Diagnostic] = []
     for model in models:
-        for each in _of_model(model, project, pins):
-            if found.setdefault(each.subject, each).files != each.files:
+        for written in _of_model(model, project, pins):
+            if schemas.setdefault(written.subject, written).files != written.files:
                 message = (
-                    f"'{model.name}' and another sink have different schemas of subject '{each.subject}'"
+                    f"'{model.name}' and another sink have different schemas of subject '{written.subject}'"
                 )
-                problems.append(Diagnostic("MS897", message, each.location, "set another `subject` for one"))
+                problems.append(
+                    Diagnostic("MS897", message, written.location, "set another `subject` for one")
+                )
     if problems:
         raise MillstreamError(*problems)
-    return found
+    return schemas
 
 
 def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Written]:
@@ -55,7 +57,7 @@ def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Writte
     if not isinstance(sink, Sink):
         return
     path = project.models[model.name].path if model.name in project.models else ""
-    place = Location(path, 1, 1, 2) if path else None
+    location = Location(path, 1, 1, 2) if path else None
 
     def written(
         subject: str, format_: str, path: str, derived: str, message: str, *, key: bool = False
@@ -66,13 +68,13 @@ def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Writte
             files = SchemaFiles(path, language.own(project.schemas), folders, message, key)
         else:
             files = language.derived(derived, message, key=key)
-        return Written(subject, format_, files, place, environment=project.target.environment)
+        return Written(subject, format_, files, location, environment=project.target.environment)
 
     def pinned(subject: str, format_: str, id_: int, message: str, *, key: bool = False) -> Written:
         versions = pins[subject].versions
-        version = next(each for each in versions if each.id == id_)
+        version = next(version for version in versions if version.id == id_)
         files = Texts(_language(format_), versions, pins, message, key).files(version)
-        return Written(subject, format_, files, place, version)
+        return Written(subject, format_, files, location, version)
 
     if sink.value_subject and sink.pinned_subject:
         yield pinned(sink.value_subject, sink.format, sink.schema_id, sink.message)
@@ -85,9 +87,9 @@ def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Writte
 
 
 def _language(format_: str) -> SchemaLanguage:
-    found = format_of(format_).schemas
-    assert found is not None  # only formats of schemas have framed values
-    return found
+    language = format_of(format_).schemas
+    assert language is not None  # only formats of schemas have framed values
+    return language
 
 
 def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool) -> dict[str, int]:
@@ -95,33 +97,33 @@ def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool
 
     What a schema imports is registered before it, under the name that it has in the import.
     """
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     problems: list[Diagnostic] = []
-    for subject, each in written.items():
+    for subject, schema in written.items():
         try:
-            if each.pinned is not None:
-                found[subject] = _confirmed(subject, each.pinned, each.location, registry)
+            if schema.pinned is not None:
+                ids[subject] = _confirmed(subject, schema.pinned, schema.location, registry)
                 continue
-            registered = _registered(each, subject, each.files, registry, register=register)
-            found[subject] = registered.schema_id or 0
+            registered = _registered(schema, subject, schema.files, registry, register=register)
+            ids[subject] = registered.schema_id or 0
         except MillstreamError as error:
             problems += error.diagnostics
     if problems:
         raise MillstreamError(*problems)
-    return found
+    return ids
 
 
 def _confirmed(subject: str, pinned: Version, location: Location | None, registry: Registry) -> int:
     """Return the id of a pinned version, after asking whether it is the registry's, too."""
-    found = registry.version_id(subject, pinned.version, location)
-    if found != pinned.id:
+    schema_id = registry.version_id(subject, pinned.version, location)
+    if schema_id != pinned.id:
         message = (
             f"version {pinned.version} of subject '{subject}' is pinned with the id {pinned.id}, "
-            f"and has the id {found} at {registry.address.shown}"
+            f"and has the id {schema_id} at {registry.address.shown}"
         )
         remedy = f"pin what the target's registry has: run `{PULL}`"
         raise MillstreamError(Diagnostic("MS893", message, location, remedy))
-    return found
+    return schema_id
 
 
 def _registered(
@@ -130,9 +132,9 @@ def _registered(
     language = _language(written.format)
     references = []
     for needed in language.imports(files) if language.imports else ():
-        own = replace(files, path=needed.path)
+        imported_files = replace(files, path=needed.path)
         imported = named(written.environment, needed.name)
-        found = _registered(written, imported, own, registry, register=register)
-        references.append(SchemaReference(needed.name, imported, found.version))
+        registered = _registered(written, imported, imported_files, registry, register=register)
+        references.append(SchemaReference(needed.name, imported, registered.version))
     schema = Schema(files.texts[files.path], written.format.upper(), references)
     return registry.registered(subject, schema, written.location, register=register)

@@ -56,35 +56,35 @@ def address_of(target: Target, root: str) -> Address | None:
 
 def client_settings(address: Address) -> dict[str, Any]:
     """Return the client's settings, with secrets in clear text."""
-    given = {name: _text(value) for name, value in address.settings.items()}
-    found: dict[str, Any] = {
+    settings = {name: _text(value) for name, value in address.settings.items()}
+    config: dict[str, Any] = {
         "url": _text(address.url),
         "timeout": _SECONDS,
         "max.retries": _RETRIES,
         "retries.wait.ms": _PAUSE,
     }
-    for wrong in registry_contradictions(given):
+    for wrong in registry_contradictions(settings):
         _unfit(address, wrong.message, wrong.remedy)
-    if "username" in given:
-        found["basic.auth.user.info"] = f"{given['username']}:{given['password']}"
-    if "token" in given:
-        found |= {
+    if "username" in settings:
+        config["basic.auth.user.info"] = f"{settings['username']}:{settings['password']}"
+    if "token" in settings:
+        config |= {
             "bearer.auth.credentials.source": "STATIC_TOKEN",
-            "bearer.auth.token": given["token"],
-            "bearer.auth.logical.cluster": given.get("cluster", ""),
+            "bearer.auth.token": settings["token"],
+            "bearer.auth.logical.cluster": settings.get("cluster", ""),
         }
     for key, name in (("ca", "ca"), ("certificate", "certificate"), ("key", "key")):
-        if key in given:
-            found[f"ssl.{name}.location"] = _path(address, key, given[key])
-    if "key_password" in given:
-        found["ssl.key.password"] = given["key_password"]
-    return found
+        if key in settings:
+            config[f"ssl.{name}.location"] = _path(address, key, settings[key])
+    if "key_password" in settings:
+        config["ssl.key.password"] = settings["key_password"]
+    return config
 
 
-def _path(address: Address, key: str, given: str) -> str:
-    path = Path(address.root, given)
+def _path(address: Address, key: str, file_name: str) -> str:
+    path = Path(address.root, file_name)
     if not path.exists():
-        _unfit(address, f"'{key}' names {given}, which does not exist", "name an existing PEM file")
+        _unfit(address, f"'{key}' names {file_name}, which does not exist", "name an existing PEM file")
     return str(path)
 
 

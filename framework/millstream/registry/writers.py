@@ -31,7 +31,7 @@ class Writers:
         self._stack = stack
         self._progress = progress
         self._registry: Registry | None = None
-        self._known: dict[tuple[str, str, int], WriterSchema | None] = {}
+        self._schemas: dict[tuple[str, str, int], WriterSchema | None] = {}
 
     def of(self, encoding: Encoding, data: bytes | None) -> Encoding:
         """Return an encoding that can decode a value or key, if its schema is known to the registry."""
@@ -41,24 +41,24 @@ class Writers:
         if data is None or len(data) < _HEADER or data[0]:
             return encoding
         number = int.from_bytes(data[1:_HEADER], "big")
-        if any(each.id == number for each in encoding.writers):
+        if any(writer.id == number for writer in encoding.writers):
             return encoding
-        asked = encoding.name, encoding.message, number
-        if asked not in self._known:
-            self._known[asked] = self._asked(encoding, number)
-        found = self._known[asked]
-        return encoding if found is None else replace(encoding, writers=(*encoding.writers, found))
+        key = encoding.name, encoding.message, number
+        if key not in self._schemas:
+            self._schemas[key] = self._fetch(encoding, number)
+        writer = self._schemas[key]
+        return encoding if writer is None else replace(encoding, writers=(*encoding.writers, writer))
 
-    def _asked(self, encoding: Encoding, number: int) -> WriterSchema | None:
+    def _fetch(self, encoding: Encoding, number: int) -> WriterSchema | None:
         from millstream.registry.pull import fetch_subjects
 
         registry = self._connected()
         try:
             version = registry.schema(number)
-            subjects = {each.subject: registry.address.location for each in version.references}
+            subjects = {reference.subject: registry.address.location for reference in version.references}
             pins = fetch_subjects(registry, subjects)
         except MillstreamError as error:
-            if any(each.code != "MS893" for each in error.diagnostics):
+            if any(diagnostic.code != "MS893" for diagnostic in error.diagnostics):
                 raise
             return None
         language = format_of(encoding).schemas
@@ -66,7 +66,9 @@ class Writers:
             return None
         texts = Texts(language, (version,), pins, encoding.message)
         try:
-            return writer_schema(texts, replace(version, id=number), lambda own, files: own.read(files))
+            return writer_schema(
+                texts, replace(version, id=number), lambda language, files: language.read(files)
+            )
         except (SchemaError, NotPinnedError):
             return None
 

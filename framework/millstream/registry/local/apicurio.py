@@ -36,21 +36,21 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def _install(progress: Progress | None) -> Installed:
-    found = _java()
+    runtime = _java()
     (archive,) = fetch([FEATURE], progress)[FEATURE]
-    return found, (_unpacked(archive) / _MAIN,)
+    return runtime, (_unpacked(archive) / _MAIN,)
 
 
 def _java() -> Java:
-    found = newest_java(OLDEST)
-    if found is None:
+    runtime = newest_java(OLDEST)
+    if runtime is None:
         message = f"the local schema registry needs Java {OLDEST} or newer; found {java().version}"
         remedy = (
             f"install Java {OLDEST} or newer next to it, for example from https://adoptium.net, or add "
             "schema_registry: to the target; pinned schemas need neither"
         )
         raise MillstreamError(Diagnostic("MS816", message, None, remedy))
-    return found
+    return runtime
 
 
 def _unpacked(archive: Path) -> Path:

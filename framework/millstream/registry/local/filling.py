@@ -51,19 +51,19 @@ def _archive(pins: Pins) -> bytes:
     content = io.BytesIO()
     with ZipFile(content, "w") as archive:
         _add(archive, "manifest.Manifest.json", {"exportVersion": "3.0", "systemVersion": VERSION})
-        schemas = {each.id: each for subject in pins.values() for each in subject.versions}
+        schemas = {version.id: version for subject in pins.values() for version in subject.versions}
         for schema in schemas.values():
             _add_schema(archive, schema)
         number = 0
         for index, (name, subject) in enumerate(pins.items()):
             folder = f"groups/default/artifacts/{index}"
-            own = {"groupId": None, "artifactId": name}
+            artifact = {"groupId": None, "artifactId": name}
             kind = subject.versions[-1].type if subject.versions else "AVRO"
-            _add(archive, f"{folder}/MetaData.Artifact.json", {**own, **_NOBODY, "artifactType": kind})
+            _add(archive, f"{folder}/MetaData.Artifact.json", {**artifact, **_NOBODY, "artifactType": kind})
             for version in subject.versions:
                 number += 1
                 entry = {
-                    **own,
+                    **artifact,
                     **_NOBODY,
                     "globalId": number,
                     "version": str(version.version),
@@ -72,18 +72,23 @@ def _archive(pins: Pins) -> bytes:
                     "contentId": version.id,
                 }
                 _add(archive, f"{folder}/versions/{version.version}.ArtifactVersion.json", entry)
-            live = [str(each.version) for each in subject.versions if not each.deleted]
-            branch = {**own, **_NOBODY, "branchId": "latest", "systemDefined": True, "versions": live}
+            live = [str(version.version) for version in subject.versions if not version.deleted]
+            branch = {**artifact, **_NOBODY, "branchId": "latest", "systemDefined": True, "versions": live}
             _add(archive, f"{folder}/branches/latest.Branch.json", branch)
-            rule = {**own, "type": "COMPATIBILITY", "configuration": subject.compatibility}
+            rule = {**artifact, "type": "COMPATIBILITY", "configuration": subject.compatibility}
             _add(archive, f"{folder}/rules/COMPATIBILITY.ArtifactRule.json", rule)
     return content.getvalue()
 
 
 def _add_schema(archive: ZipFile, version: Version) -> None:
     references = [
-        {"groupId": None, "artifactId": each.subject, "version": str(each.version), "name": each.name}
-        for each in version.references
+        {
+            "groupId": None,
+            "artifactId": reference.subject,
+            "version": str(reference.version),
+            "name": reference.name,
+        }
+        for reference in version.references
     ]
     serialized = json.dumps(references, separators=(",", ":")) if references else None
     text = version.text.encode()
