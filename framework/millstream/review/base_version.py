@@ -45,27 +45,27 @@ def version_in_git(
     if profiles_dir is None and not (folder / PROFILES).is_file() and (root / PROFILES).is_file():
         profiles_dir = root  # profiles.yml is often not in git
     try:
-        found = compile_project(
+        compiled = compile_project(
             folder, target=target, variables=variables, profiles_dir=profiles_dir, strict_env=strict_env
         )
     except MillstreamError as error:
         message = f"{name} can't be compiled: {error.diagnostics[0].message}"
         remedy = "compare with a later version"
         raise MillstreamError(Diagnostic("MS722", message, None, remedy)) from None
-    errors = [each for each in found.diagnostics if each.severity == "error"]
+    errors = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
     if errors:
         warnings = (*warnings, _broken(name, errors))
     elif not merge_base and (number := missing_commits(repository, commit)):
         warnings = (*warnings, _behind(name, number))
     cache = folder / read_settings(folder)[0].target_path / "cache"
-    return version_of(name, found, folder, commit=commit.short, cache=cache), warnings
+    return version_of(name, compiled, folder, commit=commit.short, cache=cache), warnings
 
 
 def _copy_cache(target: Path, folder: Path) -> None:
     """Copy the compile cache of the working tree, because most models are the same in both versions."""
-    own = read_settings(folder)[0].target_path
-    claim(folder, own)
-    copy = folder / own / _CACHE
+    target_path = read_settings(folder)[0].target_path
+    claim(folder, target_path)
+    copy = folder / target_path / _CACHE
     with contextlib.suppress(OSError):
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def _copy_cache(target: Path, folder: Path) -> None:
 
 
 def _broken(name: str, errors: list[Diagnostic]) -> Diagnostic:
-    notes = tuple(Note(each.message, each.location) for each in errors[:_SHOWN])
+    notes = tuple(Note(error.message, error.location) for error in errors[:_SHOWN])
     message = f"{name} does not compile: only columns, types, options and texts are compared"
     remedy = "to review state, topics and cost, compare with a version that compiles"
     return Diagnostic("MS726", message, None, remedy, notes=notes, severity="warning")

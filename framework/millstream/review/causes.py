@@ -25,11 +25,11 @@ class MeaningChange(Struct, frozen=True):
     """The ids whose edit changed which rows exist; empty: the rows are the same."""
     columns: dict[str, Causes] = {}
     """For each changed column, by name in lower case, the ids whose edit changed it."""
-    own: bool = False
+    sql_changed: bool = False
     """The meaning of its own SQL changed."""
     extras: tuple[str, ...] = ()
     """Options whose SQL has another meaning."""
-    kept: bool = False
+    only_kept_rows: bool = False
     """Only its own options changed which of the same rows its table keeps."""
 
     @property
@@ -56,37 +56,41 @@ def compare_meanings(
     `same` are the models with the same rows.
     """
     old_models, new_models = old[1].catalog.models, new[1].catalog.models
-    own = {id_ for id_ in old_models.keys() | new_models.keys() if old_models.get(id_) != new_models.get(id_)}
-    touched = _touched(old, new, edited | own)
+    edited_models = {
+        id_ for id_ in old_models.keys() | new_models.keys() if old_models.get(id_) != new_models.get(id_)
+    }
+    touched = _touched(old, new, edited | edited_models)
     before, after = (
-        meanings(topology.catalog, _seeds(manifest), _read(manifest, topology, touched), touched, own)
+        meanings(
+            topology.catalog, _seeds(manifest), _read(manifest, topology, touched), touched, edited_models
+        )
         for manifest, topology in (old, new)
     )
     changes: dict[str, MeaningChange] = {}
     for id_ in new_models:  # each model after those that it reads
         if id_ in touched and id_ in before.whole:
             change = _change(new[0].nodes[id_], before, after, edited, changes)
-            if change.changed or change.own:
+            if change.changed or change.sql_changed:
                 changes[id_] = change
-    equal = Causes(id_ for id_ in changes if id_ in own and id_ in same)
+    equal = Causes(id_ for id_ in changes if id_ in edited_models and id_ in same)
     return Comparison(_without(equal, changes) if equal else changes, before, after)
 
 
 def _without(equal: Causes, changes: Mapping[str, MeaningChange]) -> dict[str, MeaningChange]:
     """Return the changes without those that come from models with the same rows in other words."""
-    found: dict[str, MeaningChange] = {}
+    remaining_changes: dict[str, MeaningChange] = {}
     for id_, change in changes.items():
         columns = {name: causes - equal for name, causes in change.columns.items()}
         remaining = MeaningChange(
             rows=change.rows - equal,
             columns={name: causes for name, causes in columns.items() if causes},
-            own=change.own and id_ not in equal,
+            sql_changed=change.sql_changed and id_ not in equal,
             extras=() if id_ in equal else change.extras,
-            kept=change.kept and id_ not in equal,
+            only_kept_rows=change.only_kept_rows and id_ not in equal,
         )
-        if remaining.changed or remaining.own:
-            found[id_] = remaining
-    return found
+        if remaining.changed or remaining.sql_changed:
+            remaining_changes[id_] = remaining
+    return remaining_changes
 
 
 def _touched(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes) -> Causes:
@@ -118,42 +122,43 @@ def _change(
     before: ModelMeanings,
     after: ModelMeanings,
     edited: Causes,
-    known: Mapping[str, MeaningChange],
+    changes: Mapping[str, MeaningChange],
 ) -> MeaningChange:
     same = ModelMeaning("", {})
-    own = before.own.get(node.id, same), after.own.get(node.id, same)
-    whole = before.whole[node.id], after.whole[node.id]
+    sql_meanings = before.own.get(node.id, same), after.own.get(node.id, same)
+    full_meanings = before.whole[node.id], after.whole[node.id]
     functions = edited.intersection(f"function.{name}" for name in node.functions)
     itself = Causes((node.id,))
-    if whole[0].rows == whole[1].rows:
+    if full_meanings[0].rows == full_meanings[1].rows:
         rows = _NONE
-    elif own[0].rows != own[1].rows:
+    elif sql_meanings[0].rows != sql_meanings[1].rows:
         rows = itself
     else:
-        rows = functions or _above_rows(node, edited, known) or itself
+        rows = functions or _above_rows(node, edited, changes) or itself
     columns: dict[str, Causes] = {}
     for column in node.columns:
         name = column.name.lower()
-        was, now = whole[0].columns.get(name), whole[1].columns.get(name)
+        was, now = full_meanings[0].columns.get(name), full_meanings[1].columns.get(name)
         if was is None or now is None or was == now:
             continue
-        if own[0].columns.get(name) != own[1].columns.get(name):
+        if sql_meanings[0].columns.get(name) != sql_meanings[1].columns.get(name):
             columns[name] = itself
         else:
-            read = [(each.relation, each.column) for each in column.influences]
-            columns[name] = _above(read, edited, known) or functions or itself
-    extras = {*whole[0].extras.items()} ^ {*whole[1].extras.items()}
-    if own[0].kept != own[1].kept:
+            read = [(influence.relation, influence.column) for influence in column.influences]
+            columns[name] = _above(read, edited, changes) or functions or itself
+    extras = {*full_meanings[0].extras.items()} ^ {*full_meanings[1].extras.items()}
+    if sql_meanings[0].kept != sql_meanings[1].kept:
         rows |= itself
-    elif whole[0].kept != whole[1].kept:
+    elif full_meanings[0].kept != full_meanings[1].kept:
         # The column by which the table keeps the newest row has other values.
         rows = rows.union(*columns.values()) or itself
     return MeaningChange(
         rows=rows,
         columns=columns,
-        own=replace(own[0], kept="") != replace(own[1], kept=""),
+        sql_changed=replace(sql_meanings[0], kept="") != replace(sql_meanings[1], kept=""),
         extras=tuple(sorted({name for name, _ in extras})),
-        kept=own[0].kept != own[1].kept and _sql(own[0]) == _sql(own[1]),
+        only_kept_rows=sql_meanings[0].kept != sql_meanings[1].kept
+        and _sql(sql_meanings[0]) == _sql(sql_meanings[1]),
     )
 
 
@@ -161,22 +166,22 @@ def _sql(meaning: ModelMeaning) -> ModelMeaning:
     return replace(meaning, kept="", extras={})
 
 
-def _above(read: Iterable[tuple[str, str]], edited: Causes, known: Mapping[str, MeaningChange]) -> Causes:
-    found: set[str] = set()
+def _above(read: Iterable[tuple[str, str]], edited: Causes, changes: Mapping[str, MeaningChange]) -> Causes:
+    causes: set[str] = set()
     for relation, column in read:
         if relation in edited:
-            found.add(relation)
-        elif relation in known:
-            found |= known[relation].columns.get(column.lower(), _NONE)
-    return Causes(found)
+            causes.add(relation)
+        elif relation in changes:
+            causes |= changes[relation].columns.get(column.lower(), _NONE)
+    return Causes(causes)
 
 
-def _above_rows(node: ManifestNode, edited: Causes, known: Mapping[str, MeaningChange]) -> Causes:
-    read = [(each.relation, each.column) for each in node.influences]
-    found = set(_above(read, edited, known))
+def _above_rows(node: ManifestNode, edited: Causes, changes: Mapping[str, MeaningChange]) -> Causes:
+    read = [(influence.relation, influence.column) for influence in node.influences]
+    causes = set(_above(read, edited, changes))
     for relation in node.depends_on:
         if relation in edited:
-            found.add(relation)
-        elif relation in known:
-            found |= known[relation].rows
-    return Causes(found)
+            causes.add(relation)
+        elif relation in changes:
+            causes |= changes[relation].rows
+    return Causes(causes)

@@ -26,9 +26,9 @@ def differing(old: Topology, new: Topology) -> set[str]:
     was, now = _digests(old, _edited(old, new)), _digests(new, _edited(new, old))
     changed = {model for model in was.keys() | now.keys() if was.get(model) != now.get(model)}
     # For these, only the plan differs, which may be for the sake of other models.
-    same = {each for each in changed if was.get(each, ())[1:] == now.get(each, ("", ""))[1:]}
+    same = {model for model in changed if was.get(model, ())[1:] == now.get(model, ("", ""))[1:]}
     before, after = _narrowed(old, same), _narrowed(new, same)
-    return {each for each in changed if each not in before or before[each] != after.get(each)}
+    return {model for model in changed if model not in before or before[model] != after.get(model)}
 
 
 def _edited(topology: Topology, other: Topology) -> set[str]:
@@ -36,26 +36,26 @@ def _edited(topology: Topology, other: Topology) -> set[str]:
     settings, others = physical_settings(topology.catalog), physical_settings(other.catalog)
     if (settings.rules, settings.switched_off) != (others.rules, others.switched_off):
         return {output.model for output in topology.written.outputs}
-    known = {node.fingerprint for node in other.written.order}
+    fingerprints = {node.fingerprint for node in other.written.order}
     functions = {
         name
         for name, digest in settings.functions.items()
         if (others.functions.get(name), others.libraries.get(name)) != (digest, settings.libraries.get(name))
     }
     seeds = {id_ for id_, digest in settings.seeds.items() if others.seeds.get(id_) != digest}
-    found: set[str] = set()
+    edited: set[str] = set()
     changed: set[int] = set()
     for node in topology.written.order:  # models after those whose topics and tables they read
         if (
-            node.fingerprint not in known
-            or any(id(each) in changed for each in node.inputs)
-            or not (seeds | found).isdisjoint(_relations(node))
+            node.fingerprint not in fingerprints
+            or any(id(upstream) in changed for upstream in node.inputs)
+            or not (seeds | edited).isdisjoint(_relations(node))
             or (functions and not functions.isdisjoint(node.functions))
         ):
             changed.add(id(node))
             if isinstance(node, Output):
-                found.add(node.model)
-    return found
+                edited.add(node.model)
+    return edited
 
 
 def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -65,23 +65,23 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
     written = {output.model: output.input for output in topology.written.outputs}
     rows = Passing(written, Meanings(functions, written))
     at_rest = _AtRest(topology, settings.seeds)
-    found: dict[str, tuple[str, ...]] = {}
+    digests: dict[str, tuple[str, ...]] = {}
     for output in topology.plan.outputs:
         if output.model not in models:
             continue
         order = in_order((output,))
         called = sorted({name for node in order for name in node.functions})
         topics = {node.relation for node in order if isinstance(node, TopicScan)}
-        found[output.model] = (
+        digests[output.model] = (
             output.fingerprint,
             rows.rows(written[output.model]),
             *(f"{name} {functions.get(name, '')} {settings.libraries.get(name, {})}" for name in called),
             # A topic contains what its model wrote.
-            *sorted(written[each].fingerprint for each in topics if each in written),
+            *sorted(written[topic].fingerprint for topic in topics if topic in written),
             *at_rest.of(output.model),
         )
     references = reference_outputs(topology.plan, topology.catalog.references)
-    return found | {output.model: (output.fingerprint,) for output in references}
+    return digests | {output.model: (output.fingerprint,) for output in references}
 
 
 class _AtRest:
@@ -90,32 +90,32 @@ class _AtRest:
     def __init__(self, topology: Topology, seeds: Mapping[str, str]) -> None:
         self._outputs = {output.model: output for output in topology.written.outputs}
         self._seeds = seeds
-        self._own: dict[str, set[str]] = {}
+        self._sql_reads: dict[str, set[str]] = {}
         """The relations that the SQL of each model reads."""
 
     def of(self, model: str) -> list[str]:
-        found: dict[str, str] = {}
+        contents: dict[str, str] = {}
         waiting = [self._read(model)]
         while waiting:
             for relation in waiting.pop():
                 if relation in self._seeds:
-                    found[relation] = self._seeds[relation]
-                elif relation in self._outputs and relation not in found:
+                    contents[relation] = self._seeds[relation]
+                elif relation in self._outputs and relation not in contents:
                     output = self._outputs[relation]
-                    found[relation] = output.fingerprint
+                    contents[relation] = output.fingerprint
                     waiting.append(self._read(relation) | _relations(output))
-        return sorted(f"{relation} {content}" for relation, content in found.items())
+        return sorted(f"{relation} {content}" for relation, content in contents.items())
 
     def _read(self, model: str) -> set[str]:
-        if model not in self._own:
+        if model not in self._sql_reads:
             nodes = in_order((self._outputs[model].input,))
-            self._own[model] = {relation for node in nodes for relation in _relations(node)}
-        return self._own[model]
+            self._sql_reads[model] = {relation for node in nodes for relation in _relations(node)}
+        return self._sql_reads[model]
 
 
 def _relations(node: Node) -> set[str]:
     """Return the relations that a node reads, also in subqueries."""
-    reads = {relation for each in node.expressions for relation in each.reads}
+    reads = {relation for expression in node.expressions for relation in expression.reads}
     return reads | {node.relation} if node.relation else reads
 
 
@@ -126,12 +126,12 @@ def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
     if prune_columns.__name__ not in settings.rules:
         return {output.model: output.fingerprint for output in outputs}
     off = msgspec.msgpack.encode(settings.switched_off, order="deterministic")
-    found: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     for output in outputs:
         compute = partial(_pruned, output, settings.switched_off)
         key = b"narrowed" + off + shape((output,))
-        found[output.model] = topology.kept.text(key, compute) if topology.kept else compute()
-    return found
+        fingerprints[output.model] = topology.kept.text(key, compute) if topology.kept else compute()
+    return fingerprints
 
 
 def _pruned(output: Output, switched_off: Mapping[str, frozenset[str]]) -> str:

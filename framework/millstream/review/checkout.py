@@ -40,7 +40,7 @@ def check_out(repository: Repository, commit: Commit, versions: Path) -> tuple[P
         try:
             warnings = _write(repository, commit, draft)
             if warnings:
-                text = "\n".join(each.message for each in warnings)
+                text = "\n".join(warning.message for warning in warnings)
                 (draft / _WARNINGS).write_text(text, encoding="utf-8")
             _move(draft, folder)
         finally:
@@ -66,8 +66,14 @@ def _move(draft: Path, folder: Path) -> None:
 def _remove_old(versions: Path, newest: Path) -> None:
     """Remove all but the most recent versions."""
     with contextlib.suppress(OSError):
-        others = [each for each in versions.iterdir() if each != newest and not each.name.startswith(".")]
-        for old in sorted(others, key=lambda each: each.stat().st_mtime, reverse=True)[_MOST_VERSIONS - 1 :]:
+        others = [
+            version
+            for version in versions.iterdir()
+            if version != newest and not version.name.startswith(".")
+        ]
+        for old in sorted(others, key=lambda version: version.stat().st_mtime, reverse=True)[
+            _MOST_VERSIONS - 1 :
+        ]:
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -90,7 +96,7 @@ def _write(repository: Repository, commit: Commit, folder: Path) -> list[Diagnos
     reached: set[str] = set()
     while modules := set(folder.rglob("*.py")) - read:
         read |= modules
-        paths = {path for each in modules for path in paths_reached(folder, each)} - reached
+        paths = {path for module in modules for path in paths_reached(folder, module)} - reached
         reached |= paths
         warnings += _write_files(repository, commit, folder, _inside(prefix, paths), alone=True)
     return warnings
@@ -114,7 +120,7 @@ def _write_files(
     entries = list_files(repository, commit, paths) if paths else []
     waiting = [(entry, entry.path, 0) for entry in entries if not alone or entry.path in paths]
     while waiting:
-        links = [each for each in waiting if each[0].is_link]
+        links = [link for link in waiting if link[0].is_link]
         for entry, path, _ in waiting:
             if entry.is_submodule:
                 message = f"the submodule {path} is skipped: its files are in a separate repository"
@@ -136,7 +142,7 @@ def _follow(
     repository: Repository, commit: Commit, links: list[tuple[Entry, str, int]], warnings: list[Diagnostic]
 ) -> list[tuple[Entry, str, int]]:
     """Return the files that links within the repository point to, under the names of the links."""
-    found: list[tuple[Entry, str, int]] = []
+    files: list[tuple[Entry, str, int]] = []
     targets = read_blobs(repository, (entry.blob for entry, _, _ in links))
     for entry, path, depth in links:
         target = os.fsdecode(targets[entry.blob])
@@ -144,10 +150,10 @@ def _follow(
         if depth >= _DEPTH or end.startswith(("../", "/")) or end in {".", ".."}:
             warnings.append(_skipped(f"the link {path} is skipped: it points outside of the repository"))
             continue
-        found += [
-            (each, path + each.path[len(end) :], depth + 1) for each in list_files(repository, commit, [end])
+        files += [
+            (file, path + file.path[len(end) :], depth + 1) for file in list_files(repository, commit, [end])
         ]
-    return found
+    return files
 
 
 def _skipped(message: str) -> Diagnostic:

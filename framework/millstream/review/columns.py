@@ -25,23 +25,23 @@ def column_changes(
     before = {column.name.lower(): column for column in old.columns}
     after = {column.name.lower(): column for column in new.columns}
     renamed = _renamed(new.id, before, after, comparison) if old.id == new.id else {}
-    found: list[ColumnChange] = []
+    changes: list[ColumnChange] = []
     for name, column in before.items():
         if name in after:
             continue
         if name in renamed:
             other = after[renamed[name]].name
-            found.append(_with(readers[0], old.id, column.name, "renamed", column.name, other))
+            changes.append(_with(readers[0], old.id, column.name, "renamed", column.name, other))
         else:
-            found.append(_with(readers[0], old.id, column.name, "removed", column.type))
+            changes.append(_with(readers[0], old.id, column.name, "removed", column.type))
     for name, column in after.items():
         if name in renamed.values():
             continue
         if (was := before.get(name)) is None:
-            found.append(ColumnChange(name=column.name, kind="added", after=_typed(column)))
+            changes.append(ColumnChange(name=column.name, kind="added", after=_typed(column)))
         else:
-            found += _in_both(new.id, was, column, readers, comparison)
-    return tuple(found)
+            changes += _in_both(new.id, was, column, readers, comparison)
+    return tuple(changes)
 
 
 def _in_both(
@@ -51,24 +51,24 @@ def _in_both(
     readers: tuple[Readers, Readers],
     comparison: Comparison | None,
 ) -> list[ColumnChange]:
-    found: list[ColumnChange] = []
+    changes: list[ColumnChange] = []
     if was.name != now.name:
-        found.append(_with(readers[0], id_, now.name, "renamed", was.name, now.name))
+        changes.append(_with(readers[0], id_, now.name, "renamed", was.name, now.name))
     if was.type != now.type:
-        found.append(_with(readers[1], id_, now.name, "retyped", was.type, now.type))
+        changes.append(_with(readers[1], id_, now.name, "retyped", was.type, now.type))
     elif was.nullable != now.nullable:
-        found.append(_with(readers[1], id_, now.name, "nullability", _null(was), _null(now)))
+        changes.append(_with(readers[1], id_, now.name, "nullability", _null(was), _null(now)))
     change = comparison.changes.get(id_) if comparison else None
     if comparison and change and (causes := change.columns.get(now.name.lower())):
         name = now.name.lower()
-        texts = [_own(each, id_, name) for each in (comparison.before, comparison.after)]
+        texts = [_expression(meanings, id_, name) for meanings in (comparison.before, comparison.after)]
         before, after = map(readable, texts) if texts[0] != texts[1] else ("", "")
         because = tuple(sorted(causes - {id_}))
-        found.append(_with(readers[1], id_, now.name, "meaning", before, after, because=because))
-    return found
+        changes.append(_with(readers[1], id_, now.name, "meaning", before, after, because=because))
+    return changes
 
 
-def _own(meanings: ModelMeanings, id_: str, name: str) -> str:
+def _expression(meanings: ModelMeanings, id_: str, name: str) -> str:
     """Return the expression of a column of an edited model; empty for other models."""
     return meanings.own[id_].columns.get(name, "") if id_ in meanings.own else ""
 
@@ -108,15 +108,15 @@ def _renamed(
         return {}
     was, now = comparison.before.whole[id_].columns, comparison.after.whole[id_].columns
     left = [name for name in after if name not in before]
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for name, column in before.items():
         if name in after:
             continue
         same = (n for n in left if now.get(n) == was.get(name) and after[n].type == column.type)
         if (other := next(same, None)) is not None:
             left.remove(other)
-            found[name] = other
-    return found
+            renamed[name] = other
+    return renamed
 
 
 def readable(text: str) -> str:

@@ -30,29 +30,29 @@ from millstream.review.version import Version, with_plan
 
 
 @collector_paused()
-def review(old: Version, new: Version, known: Statistics) -> Review:
+def review(old: Version, new: Version, statistics: Statistics) -> Review:
     """Return what has changed between two versions; the newer one must compile."""
     cached_queries = load_queries(new.cache)
     old = with_plan(old, cached_queries, use_cache=True)
     new = with_plan(new, cached_queries, other=old)
     comparing = Nodes(old, new)
     nodes = comparing.changes()
-    by_id = {each.id: each for each in nodes}
+    by_id = {node.id: node for node in nodes}
     queries: tuple[QueryChange, ...] = ()
     costs: tuple[CostRow, ...] = ()
     rules: tuple[RuleChange, ...] = ()
     same = 0
     if old.topology and new.topology:
-        found = running(old.topology, new.topology, comparing.same_rows)
+        compared = running(old.topology, new.topology, comparing.same_rows)
         save_queries(new.cache, cached_queries)
-        queries = query_changes(found, known)
-        others = sum(each.status not in {"same", "removed"} for each in queries)
-        same = len(found.groups[1].models) - others
-        costs = cost_rows(old.topology, new.topology, found)
+        queries = query_changes(compared, statistics)
+        others = sum(query.status not in {"same", "removed"} for query in queries)
+        same = len(compared.groups[1].models) - others
+        costs = cost_rows(old.topology, new.topology, compared)
         rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id, new.manifest)
-    accept = frozenset(each for query in queries for each in query.accept)
+    accept = frozenset(acceptance for query in queries for acceptance in query.accept)
     contracts = contract_changes(old, new, by_id, accept)
-    listed_queries = tuple(each for each in queries if each.status != "same" or each.notes)
+    listed_queries = tuple(query for query in queries if query.status != "same" or query.notes)
     return Review(
         project=new.manifest.project,
         target=new.manifest.target,
@@ -73,10 +73,10 @@ def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> t
     """Mark the models whose queries can't simply continue with the part `state`."""
     losing = {model for q in queries if q.status in NOT_SAME for model in q.models}
     return tuple(
-        replace(each, parts=(*each.parts, "state"))
-        if each.kind == "model" and "state" not in each.parts and each.id.removeprefix("model.") in losing
-        else each
-        for each in nodes
+        replace(node, parts=(*node.parts, "state"))
+        if node.kind == "model" and "state" not in node.parts and node.id.removeprefix("model.") in losing
+        else node
+        for node in nodes
     )
 
 
@@ -84,9 +84,9 @@ def levels_of(
     contracts: Sequence[ContractChange], queries: Sequence[QueryChange], costs: Sequence[CostRow]
 ) -> tuple[Level, ...]:
     reached: set[Level] = set()
-    if any(each.breaking for each in contracts):
+    if any(contract.breaking for contract in contracts):
         reached.add("breaking")
-    statuses = {each.status for each in queries}
+    statuses = {query.status for query in queries}
     reached.update(level for level in LEVELS if level in statuses)
     if is_higher(costs):
         reached.add("cost")

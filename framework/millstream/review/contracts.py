@@ -67,25 +67,25 @@ def contract_changes(
     unknown = {
         id_ for id_, node in old.manifest.nodes.items() if any(c.type == UNKNOWN.name for c in node.columns)
     }
-    before, after = (_by_name(contracts(each, unknown)) for each in (old, new))
+    before, after = (_by_name(contracts(version, unknown)) for version in (old, new))
     by_model = {contract.model: contract for contract in after.values()}
     schemas = schemas_of(old), schemas_of(new)
-    found: list[ContractChange] = []
+    changes: list[ContractChange] = []
     for name, was in before.items():
         now = after.get(name)
         if now is None:
-            found.append(_removed(was, by_model.get(was.model)))
+            changes.append(_removed(was, by_model.get(was.model)))
         else:
             more = _of_schemas(was, now, old, new, schemas)
             if change := _changed(was, now, nodes.get(now.model), more, accept):
-                found.append(change)
-    found += [
+                changes.append(change)
+    changes += [
         ContractChange(kind=now.kind, name=now.name, model=now.model, status="added")
         for name, now in after.items()
         if name not in before
     ]
-    found += _sources(old, new, nodes, schemas)
-    return tuple(sorted(found, key=lambda each: (each.kind, each.name, each.status)))
+    changes += _sources(old, new, nodes, schemas)
+    return tuple(sorted(changes, key=lambda change: (change.kind, change.name, change.status)))
 
 
 def _sources(
@@ -95,17 +95,20 @@ def _sources(
     before, after = old.nodes_of("source"), new.nodes_of("source")
     for id_ in sorted(before.keys() & after.keys()):
         node = nodes.get(id_)
-        retyped = [each for each in node.columns if each.kind == "retyped"] if node else []
+        retyped = [column for column in node.columns if column.kind == "retyped"] if node else []
         fate = _FATES[str(after[id_].config.get("on_bad_record") or "fail")]
         breaking = tuple(
-            f"`{each.name}` is read as {each.after} instead of {each.before}: other records {fate}"
-            for each in retyped
-            if any(stops for stops, _ in misfits(parse_type(each.after), parse_type(each.before), each.name))
+            f"`{column.name}` is read as {column.after} instead of {column.before}: other records {fate}"
+            for column in retyped
+            if any(
+                stops
+                for stops, _ in misfits(parse_type(column.after), parse_type(column.before), column.name)
+            )
         )
         findings = schema_findings(before[id_], after[id_], *schemas)
         # The topic holds records of the older schema; those of other readers are none of this project's.
-        breaking += tuple(each.text for each in findings if each.direction == "backward")
-        notes = tuple(each.text for each in findings if each.direction == "forward")
+        breaking += tuple(finding.text for finding in findings if finding.direction == "backward")
+        notes = tuple(finding.text for finding in findings if finding.direction == "forward")
         if breaking or notes:
             name = str(after[id_].config.get("topic") or after[id_].name)
             yield ContractChange(
@@ -120,14 +123,18 @@ def _by_name(by_model: Mapping[str, Contract]) -> dict[tuple[str, str, str], Con
     """Return contracts by kind and name; if several models write a topic, by model, too."""
     writers = Counter((contract.kind, contract.name) for contract in by_model.values())
     return {
-        (each.kind, each.name, each.model if writers[each.kind, each.name] > 1 else ""): each
-        for each in by_model.values()
+        (
+            contract.kind,
+            contract.name,
+            contract.model if writers[contract.kind, contract.name] > 1 else "",
+        ): contract
+        for contract in by_model.values()
     }
 
 
 def contracts(version: Version, left_out: Collection[str] = ()) -> dict[str, Contract]:
     """Return the contracts of a version by model."""
-    found: dict[str, Contract] = {}
+    by_model: dict[str, Contract] = {}
     outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
     retracting = _retracting_nodes(version.topology.written) if version.topology else set()
     for node in version.manifest.nodes.values():
@@ -138,7 +145,7 @@ def contracts(version: Version, left_out: Collection[str] = ()) -> dict[str, Con
         output = outputs.get(node.id)
         mode = traits_of(output.input).mode if output is not None else "append"
         extras = {item.name for item in output.extras} if output is not None else set[str]()
-        found[node.id] = Contract(
+        by_model[node.id] = Contract(
             kind=stored.stored_as,
             name=stored.stored_name(node.name),
             model=node.id,
@@ -153,7 +160,7 @@ def contracts(version: Version, left_out: Collection[str] = ()) -> dict[str, Con
             store=(stored.store if isinstance(stored, Table) else None) or DEFAULT,
             maintained=output is not None and isinstance(output.input, Maintained),
         )
-    return found
+    return by_model
 
 
 def _key_format(stored: Materialization) -> str:
@@ -163,13 +170,13 @@ def _key_format(stored: Materialization) -> str:
 
 def _retracting_nodes(plan: Plan) -> set[int]:
     """Return the `id`s of nodes that can retract rows."""
-    found: set[int] = set()
+    retracting: set[int] = set()
     for node in plan.order:
         # Versions that are replaced later change no row that has been joined with them.
         inputs = node.inputs[:1] if isinstance(node, TemporalJoin) else node.inputs
-        if _retracts(node) or any(id(each) in found for each in inputs):
-            found.add(id(node))
-    return found
+        if _retracts(node) or any(id(upstream) in retracting for upstream in inputs):
+            retracting.add(id(node))
+    return retracting
 
 
 def _retracts(node: Node) -> bool:
@@ -202,8 +209,8 @@ def _of_schemas(
 ) -> Findings:
     """Yield what readers notice of another schema of a topic, of which it holds older records."""
     before, after = old.manifest.nodes[was.model], new.manifest.nodes[now.model]
-    for each in schema_findings(before, after, *schemas):
-        yield "breaking" if each.direction == "forward" else "note", each.text
+    for finding in schema_findings(before, after, *schemas):
+        yield "breaking" if finding.direction == "forward" else "note", finding.text
 
 
 def _changed(
@@ -322,6 +329,6 @@ def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"
             yield "todo", _REPLACE
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
-        listed, stored = ", ".join(f"`{name}`" for name in new), f"stored:{now.model.removeprefix('model.')}"
+        names, stored = ", ".join(f"`{name}`" for name in new), f"stored:{now.model.removeprefix('model.')}"
         without = f", `build --accept {stored}` leaves NULL" if stored in accept else ""
-        yield "note", f"{listed}: added to the table; `apply` fills existing rows{without}"
+        yield "note", f"{names}: added to the table; `apply` fills existing rows{without}"

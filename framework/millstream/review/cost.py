@@ -24,10 +24,10 @@ _WORDS = NAMES | {
 }
 
 
-def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ...]:
+def cost_rows(old: Topology, new: Topology, compared: Running) -> tuple[CostRow, ...]:
     """Return the numbers that differ, with readable names."""
-    before = dict(_numbers(old, found.groups[0], found.old))
-    after = dict(_numbers(new, found.groups[1], found.new))
+    before = dict(_numbers(old, compared.groups[0], compared.old))
+    after = dict(_numbers(new, compared.groups[1], compared.new))
     return tuple(
         CostRow(_WORDS[name], before[name] or 0, number or 0)
         for name, number in after.items()
@@ -73,34 +73,34 @@ def rule_changes(
 
     `nodes` are the changes by id, `manifest` is the newer one.
     """
-    in_one = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
+    in_one = {node.id for node in nodes.values() if node.status in {"added", "removed"}}
     before, after = _rule_effects(old, in_one), _rule_effects(new, in_one)
-    found = [
+    changes = [
         RuleChange(
             rule=rule,
             status=status,  # type: ignore[arg-type]  # literals below
             what="; ".join(what),
             models=models,
-            place=_edited_line(models, nodes, manifest),
+            edited_line=_edited_line(models, nodes, manifest),
         )
         for status, these, others in (("stopped", before, after), ("started", after, before))
         for (rule, models), what in these.items()
         if (rule, models) not in others and models
     ]
-    return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
+    return tuple(sorted(changes, key=lambda change: (change.status != "stopped", change.rule, change.what)))
 
 
 def _rule_effects(
     optimized: Optimized, ignored: AbstractSet[str]
 ) -> dict[tuple[str, tuple[str, ...]], list[str]]:
     """Return what each rule did, by rule and models."""
-    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    by_rule: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for step in optimized.steps:
         for change in step.changes:
-            effects = found.setdefault((step.rule, tuple(sorted(set(change.models) - ignored))), [])
+            effects = by_rule.setdefault((step.rule, tuple(sorted(set(change.models) - ignored))), [])
             if change.what not in effects:
                 effects.append(change.what)
-    return found
+    return by_rule
 
 
 def _edited_line(

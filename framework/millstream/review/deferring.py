@@ -43,9 +43,11 @@ def deferred(runs: Deployed, old: Version | None, new: Version) -> Deferred:
     graph = build_graph(new.manifest.nodes)
     built = changed | reach(changed & graph.nodes.keys(), graph.children)
     stored, began = _stored(runs)
-    known = _places(new.topology)
-    found = {id_ for id_, topic in known.items() if id_ not in built and stored.get(id_) == topic}
-    return Deferred(frozenset(found), {known[id_]: began[id_] for id_ in sorted(found) if id_ in began})
+    topics = _places(new.topology)
+    unchanged = {id_ for id_, topic in topics.items() if id_ not in built and stored.get(id_) == topic}
+    return Deferred(
+        frozenset(unchanged), {topics[id_]: began[id_] for id_ in sorted(unchanged) if id_ in began}
+    )
 
 
 def _stored(runs: Deployed) -> tuple[dict[str, str], dict[str, Offsets]]:
@@ -70,11 +72,11 @@ def _places(topology: Topology) -> Mapping[str, str]:
 
 def _unfit(old: Topology, new: Topology) -> set[str]:
     """Return the models whose own state or stored rows would not fit, whatever they share a query with."""
-    found = running(_alone(old), _alone(new))
-    before = {query.name: query for query in found.old.queries}
+    compared = running(_alone(old), _alone(new))
+    before = {query.name: query for query in compared.old.queries}
     return {
         model
-        for query in found.new.queries
+        for query in compared.new.queries
         if query.name in before and verdict(before[query.name].signature, query.signature).kind != "same"
         for model in query.stored
     }

@@ -24,50 +24,50 @@ _UNKNOWN = (
 def deployment(
     old: Version | None,
     new: Version,
-    kept: Kept,
-    known: Statistics,
+    reused: Kept,
+    statistics: Statistics,
     accepted: Accepted,
 ) -> Review:
     """Return what changes on a target; `old` is the version that was started there, if it is known."""
     manifest = new.manifest
-    queries = deployed_changes(kept, known, accepted)
-    changed = tuple(each for each in queries if each.status != "same" or each.notes)
+    queries = deployed_changes(reused, statistics, accepted)
+    changed = tuple(query for query in queries if query.status != "same" or query.notes)
     base = Base(f"what runs on {manifest.target}")
     if old is None:
-        limits = (_UNKNOWN,) if kept.running.records else ()
-        found = Review(project=manifest.project, target=manifest.target, against=base, limits=limits)
+        limits = (_UNKNOWN,) if reused.running.records else ()
+        report = Review(project=manifest.project, target=manifest.target, against=base, limits=limits)
     else:
-        found = review(old, new, known)
+        report = review(old, new, statistics)
     return replace(
-        found,
+        report,
         against=base,
-        levels=levels_of(found.contracts, changed, found.costs),
-        nodes=with_state(found.nodes, changed),
+        levels=levels_of(report.contracts, changed, report.costs),
+        nodes=with_state(report.nodes, changed),
         queries=changed,
-        same_queries=sum(each.status == "same" for each in queries),
+        same_queries=sum(query.status == "same" for query in queries),
     )
 
 
-def rebuilds(found: Review) -> tuple[QueryChange, ...]:
+def rebuilds(report: Review) -> tuple[QueryChange, ...]:
     """Return the queries that `apply` rebuilds."""
-    return tuple(each for each in found.queries if each.status == "rebuild" or "rebuild" in each.stages)
+    return tuple(query for query in report.queries if query.status == "rebuild" or "rebuild" in query.stages)
 
 
-def sent_before(found: Review) -> tuple[str, ...]:
+def sent_before(report: Review) -> tuple[str, ...]:
     """Return the sinks that continue with other rows: the records that they have sent stay."""
-    others = {model for each in found.queries if each.status != "same" for model in each.models}
-    sinks = [each for each in found.nodes if each.kind == "model" and each.stored.startswith("topic ")]
-    changed = [each for each in sinks if each.rows or any(c.kind != "nullability" for c in each.columns)]
-    edited = [each for each in changed if each.status in {"changed", "affected"}]
-    names = [each.id.removeprefix("model.") for each in edited]
+    others = {model for query in report.queries if query.status != "same" for model in query.models}
+    sinks = [node for node in report.nodes if node.kind == "model" and node.stored.startswith("topic ")]
+    changed = [node for node in sinks if node.rows or any(c.kind != "nullability" for c in node.columns)]
+    edited = [node for node in changed if node.status in {"changed", "affected"}]
+    names = [node.id.removeprefix("model.") for node in edited]
     return tuple(name for name in names if name not in others)
 
 
-def untouched(found: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:
+def untouched(report: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:
     """Return for each model the columns whose values did not change, as far as that is known."""
-    if found.limits:
+    if report.limits:
         return {}
-    changes = {each.id: each for each in found.nodes}
+    changes = {node.id: node for node in report.nodes}
     columns: dict[str, tuple[str, ...]] = {}
     for id_, node in new.manifest.nodes.items():
         change = changes.get(id_)

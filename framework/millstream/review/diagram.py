@@ -23,7 +23,7 @@ _STYLES = {
 
 def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> str:
     """Return a drawing; empty if nothing changed, or if it would be too large."""
-    changed = {id_: each for id_, each in nodes.items() if each.kind in _DRAWN}
+    changed = {id_: change for id_, change in nodes.items() if change.kind in _DRAWN}
     before, after = _edges(old), _edges(new)
     edges = {edge for edge in before | after if any(end in changed for end in edge)}
     ids = sorted({end for edge in edges for end in edge} | set(changed))

@@ -22,21 +22,21 @@ def edited_lines(old: Path | None, new: Path | None, before: str, after: str) ->
     was, now = _lines(old, before), _lines(new, after)
     if was is None or now is None or was == now:
         return ()
-    found: list[EditedLine] = []
+    lines: list[EditedLine] = []
     for kind, _, _, start, stop in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
         line = next((n for n in range(start, stop) if now[n].strip()), min(start, len(now) - 1))
         text = now[line].strip() if 0 <= line < len(now) and start < stop else ""
-        found.append(EditedLine(after, max(line, 0) + 1, shown(text)))
-    return tuple(found[:_MOST])
+        lines.append(EditedLine(after, max(line, 0) + 1, shown(text)))
+    return tuple(lines[:_MOST])
 
 
 def shown(text: str) -> str:
     """Return a line without the values of secrets."""
-    for found in _SET.finditer(text):
-        if is_secret_setting(found[1], found[2]):
-            return f"{text[: found.end(1)][:_SHOWN]}: {MASK}"
+    for match in _SET.finditer(text):
+        if is_secret_setting(match[1], match[2]):
+            return f"{text[: match.end(1)][:_SHOWN]}: {MASK}"
     return text[:_SHOWN]
 
 

@@ -74,13 +74,13 @@ def find_commit(repository: Repository, name: str, *, merge_base: bool = False) 
     result = _ask(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if result.returncode:
         raise MillstreamError(_unknown(repository, name))
-    found = result.stdout.decode().strip()
+    commit_id = result.stdout.decode().strip()
     if merge_base:
-        base = _ask(repository, "merge-base", found, "HEAD")
+        base = _ask(repository, "merge-base", commit_id, "HEAD")
         if base.returncode:
             raise MillstreamError(_unrelated(repository, name))
-        found = base.stdout.decode().strip()
-    return Commit(name, found)
+        commit_id = base.stdout.decode().strip()
+    return Commit(name, commit_id)
 
 
 def main_branch(repository: Repository) -> str:
@@ -108,8 +108,8 @@ def is_shallow(repository: Repository) -> bool:
 
 
 def _unknown(repository: Repository, name: str) -> Diagnostic:
-    listed = _ask(repository, "for-each-ref", "--format=%(refname:short)").stdout.decode().split()
-    remote = next((each for each in listed if each.endswith(f"/{name}")), None)
+    refs = _ask(repository, "for-each-ref", "--format=%(refname:short)").stdout.decode().split()
+    remote = next((ref for ref in refs if ref.endswith(f"/{name}")), None)
     # Where a name starts with a dash or has a blank, git or the shell would see something else.
     plain = re.fullmatch(r"\w[\w./+@-]*", name) is not None
     named = name if plain else "BRANCH"
@@ -119,7 +119,7 @@ def _unknown(repository: Repository, name: str) -> Diagnostic:
     elif is_shallow(repository):
         return Diagnostic("MS721", f"this shallow clone does not have '{name}'", None, fetch)
     else:
-        remedy = did_you_mean(name, listed, f"if it is on the server: {fetch}")
+        remedy = did_you_mean(name, refs, f"if it is on the server: {fetch}")
     return Diagnostic("MS721", f"there is no branch, tag or commit '{name}'", None, remedy)
 
 
@@ -154,23 +154,23 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> dict[str, bytes]
     if not ids:
         return {}
     contents: dict[str, bytes] = {}
-    data = _read(repository, "cat-file", "--batch", given="".join(f"{each}\n" for each in ids).encode())
-    at = 0
+    data = _read(repository, "cat-file", "--batch", input_bytes="".join(f"{id_}\n" for id_ in ids).encode())
+    position = 0
     for blob in ids:
-        end = data.index(b"\n", at)
-        header = data[at:end].split()
+        end = data.index(b"\n", position)
+        header = data[position:end].split()
         if len(header) < 3:  # `<id> missing`
             remedy = "git fetch --unshallow, or git fetch --refetch in a partial clone"
             raise MillstreamError(Diagnostic("MS723", "the clone lacks files of that version", None, remedy))
         size = int(header[2])
         contents[blob] = data[end + 1 : end + 1 + size]
-        at = end + 1 + size + 1
+        position = end + 1 + size + 1
     return contents
 
 
-def _read(repository: Repository, *arguments: str, given: bytes | None = None) -> bytes:
+def _read(repository: Repository, *arguments: str, input_bytes: bytes | None = None) -> bytes:
     """Return what git writes, which must not fail."""
-    result = _git(repository.folder, *arguments, given=given)
+    result = _git(repository.folder, *arguments, input_bytes=input_bytes)
     if result.returncode:
         remedy = "check the repository, or compare with a manifest instead: --against-manifest FILE"
         raise MillstreamError(Diagnostic("MS723", f"git failed: {_error_text(result)}", None, remedy))
@@ -181,7 +181,9 @@ def _ask(repository: Repository, *arguments: str) -> subprocess.CompletedProcess
     return _git(repository.folder, *arguments)
 
 
-def _git(folder: Path, *arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+def _git(
+    folder: Path, *arguments: str, input_bytes: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
     # Paths are literal, git takes no locks, and its messages are in English.
     settings = {"GIT_LITERAL_PATHSPECS": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
@@ -189,8 +191,8 @@ def _git(folder: Path, *arguments: str, given: bytes | None = None) -> subproces
             ["git", *arguments],  # noqa: S607 - the git that the user has
             cwd=folder,
             env=for_git(os.environ) | settings,
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
+            input=input_bytes,
+            stdin=subprocess.DEVNULL if input_bytes is None else None,
             capture_output=True,
             check=False,
         )

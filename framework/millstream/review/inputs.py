@@ -74,7 +74,7 @@ def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
 def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
     before, after = old.manifest.functions, new.manifest.functions
     digests = [
-        {name: each.digest for name, each in version.topology.catalog.functions.items()}
+        {name: function.digest for name, function in version.topology.catalog.functions.items()}
         if version.topology
         else {}
         for version in (old, new)
@@ -101,7 +101,9 @@ def _libraries(old: Version, new: Version, function: str) -> list[str]:
     """Describe the libraries of a function whose versions changed."""
     assert old.topology
     assert new.topology
-    was, now = (each.topology.catalog.functions[function].libraries for each in (old, new) if each.topology)
+    was, now = (
+        version.topology.catalog.functions[function].libraries for version in (old, new) if version.topology
+    )
     return [
         f"uses {name} {now[name]} instead of {was[name]}"
         for name in sorted(was.keys() & now.keys())
@@ -112,7 +114,7 @@ def _libraries(old: Version, new: Version, function: str) -> list[str]:
 def _settings(old: Version, new: Version) -> Iterator[NodeChange]:
     if not (old.topology and new.topology):
         return
-    before, after = (dict(each.topology.catalog.target) for each in (old, new) if each.topology)
+    before, after = (dict(version.topology.catalog.target) for version in (old, new) if version.topology)
     places = before.pop("places", {}), after.pop("places", {})
     before |= before.pop("spark", {})
     after |= after.pop("spark", {})
@@ -155,7 +157,7 @@ def _found_elsewhere(old: TopicSpec, new: TopicSpec) -> list[str]:
     """Return the columns of the same type of which records are read differently."""
     if old.format.identity != new.format.identity:
         return []  # all of them: the format is reported
-    was, now = (columns_of_topic(replace(each, derived=()), {}) for each in (old, new))
+    was, now = (columns_of_topic(replace(topic, derived=()), {}) for topic in (old, new))
     types = {field.name.lower(): field for field in old.fields}
     same = [field for field in new.fields if types.get(field.name.lower()) == field]
     names = [field.name for field in same]
@@ -164,5 +166,7 @@ def _found_elsewhere(old: TopicSpec, new: TopicSpec) -> list[str]:
 
 def _derived(old: TopicSpec, new: TopicSpec) -> list[str]:
     """Return the derived columns whose expression changed."""
-    was = {name: str(each) for name, each in old.derived}
-    return [f"`{name}`" for name, each in new.derived if was.get(name, str(each)) != str(each)]
+    was = {name: str(expression) for name, expression in old.derived}
+    return [
+        f"`{name}`" for name, expression in new.derived if was.get(name, str(expression)) != str(expression)
+    ]

@@ -24,10 +24,10 @@ class CachedReview(Struct, frozen=True):
     review: Review
 
 
-def key_of(old: Version, new: Version, known: Statistics) -> str:
+def key_of(old: Version, new: Version, statistics: Statistics) -> str:
     """Return a digest of everything that determines a review."""
     hashed = blake2b(f"{FORMAT} {SCHEMA_VERSION}".encode(), digest_size=16)
-    hashed.update(msgspec.msgpack.encode(known, order="deterministic"))
+    hashed.update(msgspec.msgpack.encode(statistics, order="deterministic"))
     for version in (old, new):
         facts = (version.name, version.commit, version.less, version.compiled.manifest)
         hashed.update(msgspec.msgpack.encode(facts, enc_hook=str, order="deterministic"))
@@ -40,8 +40,8 @@ def key_of(old: Version, new: Version, known: Statistics) -> str:
 
 
 def load_review(target: Path, key: str) -> Review | None:
-    found = read_file(target / _FILE, CachedReview)
-    return found.review if found and found.key == key else None
+    cached = read_file(target / _FILE, CachedReview)
+    return cached.review if cached and cached.key == key else None
 
 
 def save_review(target: Path, key: str, review: Review) -> None:

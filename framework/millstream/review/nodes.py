@@ -41,8 +41,8 @@ class Nodes:
 
     def changes(self) -> tuple[NodeChange, ...]:
         """Return the nodes that changed, sorted: edited ones before those that are only affected."""
-        listed = list(input_changes(self.old, self.new, self._readers))
-        self._edited = {each.id: each for each in listed}
+        inputs = list(input_changes(self.old, self.new, self._readers))
+        self._edited = {change.id: change for change in inputs}
         if self.old.topology and self.new.topology:
             self._comparison = compare_meanings(
                 (self.old.manifest, self.old.topology),
@@ -50,8 +50,10 @@ class Nodes:
                 Causes(self._edited),
                 self.same_rows,
             )
-        found = [*listed, *self._models(), *other_changes(self.old, self.new)]
-        return tuple(sorted(found, key=lambda each: (each.status == "affected", each.kind, each.id)))
+        changes = [*inputs, *self._models(), *other_changes(self.old, self.new)]
+        return tuple(
+            sorted(changes, key=lambda change: (change.status == "affected", change.kind, change.id))
+        )
 
     # -- models
 
@@ -97,11 +99,11 @@ class Nodes:
             for id_, meaning in self._comparison.before.whole.items()
             if id_ not in after and id_ in before
         }
-        found: dict[str, str] = {}
+        renamed: dict[str, str] = {}
         for id_, meaning in self._comparison.after.whole.items():
             if id_ not in before and (old := was.pop(_key(meaning, after[id_]), None)):
-                found[id_] = old
-        return found
+                renamed[id_] = old
+        return renamed
 
     def _model(self, old: ManifestNode, new: ManifestNode) -> NodeChange | None:
         comparison = self._comparison
@@ -111,7 +113,7 @@ class Nodes:
         if comparison is None and old.checksum != new.checksum and not columns:
             sentences["body"] = [_TEXTS_ONLY]
         parts = self._parts(old, new, meaning, columns, sentences)
-        what = [sentence for listed in sentences.values() for sentence in listed]
+        what = [sentence for texts in sentences.values() for sentence in texts]
         if not (parts or what or columns or meaning.changed):
             return None
         if parts == {"persisted_descriptions"} and not meaning.changed:
@@ -135,12 +137,12 @@ class Nodes:
         causes = set(meaning.causes)
         if "contract" in parts and not causes:
             # Its columns changed with those of the relations that it reads.
-            causes.update(each for each in new.depends_on if each in self._reshaped)
+            causes.update(id_ for id_ in new.depends_on if id_ in self._reshaped)
         return tuple(sorted(causes - {new.id}))
 
     def _model_lines(self, old: ManifestNode, new: ManifestNode, parts: set[Part]) -> tuple[EditedLine, ...]:
-        found = edited_lines(self.old.root, self.new.root, old.path, new.path)
-        return found or (self._shared_lines() if parts & {"macros", "configs", "relation"} else ())
+        lines = edited_lines(self.old.root, self.new.root, old.path, new.path)
+        return lines or (self._shared_lines() if parts & {"macros", "configs", "relation"} else ())
 
     def _sentences(self, old: ManifestNode, new: ManifestNode) -> dict[str, list[str]]:
         if not (self.old.topology and self.new.topology):
@@ -148,13 +150,13 @@ class Nodes:
             return config if old.config != new.config else {}
         was = self.old.topology.catalog.models[old.id]
         now = self.new.topology.catalog.models[new.id]
-        found = spec_sentences(was, now)
+        sentences = spec_sentences(was, now)
         meaning = self._comparison.changes.get(new.id) if self._comparison else None
         if meaning and meaning.extras:
-            found["configs"] += [f"`{name}` is computed differently" for name in meaning.extras]
-        if meaning and meaning.own and meaning.changed:
-            found["body"] = sql_sentences(was.query, now.query) if new.id in meaning.rows else []
-        return found
+            sentences["configs"] += [f"`{name}` is computed differently" for name in meaning.extras]
+        if meaning and meaning.sql_changed and meaning.changed:
+            sentences["body"] = sql_sentences(was.query, now.query) if new.id in meaning.rows else []
+        return sentences
 
     def _parts(
         self,
@@ -164,21 +166,21 @@ class Nodes:
         columns: tuple[ColumnChange, ...],
         sentences: dict[str, list[str]],
     ) -> set[Part]:
-        found: set[Part] = {
+        parts: set[Part] = {
             part for part in ("relation", "contract", "configs", "body") if sentences.get(part)
         }
-        called = any(each.startswith("function.") for each in meaning.causes)
+        called = any(cause.startswith("function.") for cause in meaning.causes)
         calls_edited = called and any(f"function.{name}" in self._edited for name in new.functions)
-        by_itself = new.id in meaning.causes and not meaning.kept
+        by_itself = new.id in meaning.causes and not meaning.only_kept_rows
         if meaning.changed and (by_itself or calls_edited):
-            found.add("body")
-        if any(each.kind != "meaning" for each in columns):
-            found.add("contract")
-        if "body" in found and old.checksum == new.checksum and new.id in meaning.causes:
-            found.add("macros")
+            parts.add("body")
+        if any(column.kind != "meaning" for column in columns):
+            parts.add("contract")
+        if "body" in parts and old.checksum == new.checksum and new.id in meaning.causes:
+            parts.add("macros")
         if _described(old) != _described(new):
-            found.add("persisted_descriptions")
-        return found
+            parts.add("persisted_descriptions")
+        return parts
 
     def _shared_lines(self) -> tuple[EditedLine, ...]:
         """Return edited lines of files that affect several models: macros, variables."""
@@ -188,8 +190,8 @@ class Nodes:
         settings, _ = read_settings(root)
         macros = [path for folder in settings.macro_paths for path in (root / folder).rglob("*.sql")]
         paths = (*sorted(path.relative_to(root).as_posix() for path in macros), "pyproject.toml")
-        listed = [edited_lines(self.old.root, root, path, path) for path in paths]
-        return tuple(line for lines in listed for line in lines)[:3]
+        by_file = [edited_lines(self.old.root, root, path, path) for path in paths]
+        return tuple(line for lines in by_file for line in lines)[:3]
 
 
 def _stored_as(node: ManifestNode) -> str:

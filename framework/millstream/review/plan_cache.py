@@ -43,37 +43,37 @@ class _Queries(Struct, frozen=True):
 
 def load_plan(folder: Path, compiled: Compiled) -> Topology | None:
     """Return the cached plan of a version; its steps have no plans before and after."""
-    found = read_file(folder / _PLAN, _Plans)
-    if found is None or found.key != _key(compiled.catalog):
+    cached = read_file(folder / _PLAN, _Plans)
+    if cached is None or cached.key != _key(compiled.catalog):
         return None
     try:
-        nodes = decoded(found.table)
+        nodes = decoded(cached.table)
     except (msgspec.DecodeError, ValueError):
         return None
     outputs = [node for node in nodes if isinstance(node, Output)]
-    written, plan = Plan(tuple(outputs[: found.written])), Plan(tuple(outputs[found.written :]))
-    steps = tuple(Step(rule, changes, Plan(()), Plan(())) for rule, changes in found.steps)
-    roots = dict(zip(found.models, nodes[len(outputs) :], strict=True))
+    written, plan = Plan(tuple(outputs[: cached.written])), Plan(tuple(outputs[cached.written :]))
+    steps = tuple(Step(rule, changes, Plan(()), Plan(())) for rule, changes in cached.steps)
+    roots = dict(zip(cached.models, nodes[len(outputs) :], strict=True))
     return Topology(read_catalog(compiled), Optimized(written, plan, steps), roots=roots)
 
 
-def save_plan(folder: Path, compiled: Compiled, found: Topology) -> None:
-    table = encoded((*found.written.outputs, *found.plan.outputs, *found.roots.values()))
-    steps = tuple((step.rule, step.changes) for step in found.optimized.steps)
-    plans = _Plans(_key(compiled.catalog), table, len(found.written.outputs), tuple(found.roots), steps)
+def save_plan(folder: Path, compiled: Compiled, topology: Topology) -> None:
+    table = encoded((*topology.written.outputs, *topology.plan.outputs, *topology.roots.values()))
+    steps = tuple((step.rule, step.changes) for step in topology.optimized.steps)
+    plans = _Plans(_key(compiled.catalog), table, len(topology.written.outputs), tuple(topology.roots), steps)
     write_file(folder / _PLAN, plans)
 
 
 def load_queries(folder: Path | None) -> QueryCache:
     """Return the queries that the last review needed; none without a folder."""
-    found = read_file(folder / _QUERIES, _Queries) if folder is not None else None
-    return QueryCache(found.queries if found and found.format == _FORMAT else None)
+    cached = read_file(folder / _QUERIES, _Queries) if folder is not None else None
+    return QueryCache(cached.queries if cached and cached.format == _FORMAT else None)
 
 
-def save_queries(folder: Path | None, found: QueryCache) -> None:
+def save_queries(folder: Path | None, queries: QueryCache) -> None:
     """Cache the queries that this review needed, because the next one is likely about similar edits."""
-    if folder is not None and found.has_new:
-        write_file(folder / _QUERIES, _Queries(_FORMAT, found.used))
+    if folder is not None and queries.has_new:
+        write_file(folder / _QUERIES, _Queries(_FORMAT, queries.used))
 
 
 def _key(catalog: bytes) -> str:

@@ -26,53 +26,55 @@ class Readers:
                 if parent in children:
                     children[parent].append(node.id)
             for column in node.columns:
-                for each in column.influences:
-                    reader = Reader(node.id, column.name, each.kind)
-                    self._direct[each.relation, each.column.lower()].append(reader)
-            for each in node.influences:
-                self._direct[each.relation, each.column.lower()].append(Reader(node.id, "", each.kind))
-        self._children = {id_: tuple(found) for id_, found in children.items()}
+                for influence in column.influences:
+                    reader = Reader(node.id, column.name, influence.kind)
+                    self._direct[influence.relation, influence.column.lower()].append(reader)
+            for influence in node.influences:
+                self._direct[influence.relation, influence.column.lower()].append(
+                    Reader(node.id, "", influence.kind)
+                )
+        self._children = {id_: tuple(ids) for id_, ids in children.items()}
 
     def of(self, id_: str, column: str) -> tuple[Reader, ...]:
         """Return the direct readers of a column."""
-        found = {(r.id, r.column, r.kind): r for r in self._direct.get((id_, column.lower()), ())}
-        return tuple(found[key] for key in sorted(found))
+        readers = {(r.id, r.column, r.kind): r for r in self._direct.get((id_, column.lower()), ())}
+        return tuple(readers[key] for key in sorted(readers))
 
     def downstream(self, id_: str, column: str) -> tuple[str, ...]:
         """Return the models that depend on a column, directly or not."""
-        found: set[str] = set()
+        reached: set[str] = set()
         level, seen = [(id_, column.lower())], {(id_, column.lower())}
         while level:
             following: list[tuple[str, str]] = []
-            for each in level:
-                for reader in self._direct.get(each, ()):
-                    found.add(reader.id)
+            for start in level:
+                for reader in self._direct.get(start, ()):
+                    reached.add(reader.id)
                     if not reader.column or reader.kind not in _VALUES:
-                        found |= self.below(reader.id)
+                        reached |= self.below(reader.id)
                         continue
                     end = (reader.id, reader.column.lower())
                     if end not in seen:
                         seen.add(end)
                         following.append(end)
             level = following
-        return tuple(sorted(each for each in found if each.startswith("model.")))
+        return tuple(sorted(node_id for node_id in reached if node_id.startswith("model.")))
 
     def below(self, id_: str) -> frozenset[str]:
         """Return the models that read a relation, directly or not."""
-        found = reach((id_,), self._children) if id_ in self._children else frozenset()
-        return frozenset(each for each in found if each.startswith("model."))
+        reached = reach((id_,), self._children) if id_ in self._children else frozenset()
+        return frozenset(node_id for node_id in reached if node_id.startswith("model."))
 
     def exposures(self, id_: str, column: str, models: Iterable[str]) -> tuple[str, ...]:
         """Return the exposures of a relation and of those models, and the metrics that name the column."""
         reached = {id_, *models}
-        found: list[str] = []
+        exposures: list[str] = []
         for node in self._manifest.nodes.values():
             if not reached.intersection(node.depends_on):
                 continue
             word = rf"\b{re.escape(column)}\b"
             if node.kind == "exposure" or (node.kind == "metric" and re.search(word, str(node.meta))):
-                found.append(f"{node.kind} {node.name}")
-        return tuple(sorted(found))
+                exposures.append(f"{node.kind} {node.name}")
+        return tuple(sorted(exposures))
 
     def tests(self, id_: str, column: str) -> tuple[str, ...]:
         """Return the tests of a column and those of the whole relation."""

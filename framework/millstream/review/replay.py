@@ -27,7 +27,7 @@ class TopicFacts(Struct, frozen=True):
     config: Mapping[str, str] = {}
     starting: str = "earliest"
     records: int | None = None
-    asked: bool = False
+    from_kafka: bool = False
     """The facts are from Kafka."""
 
 
@@ -53,18 +53,20 @@ def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResul
             name = stored.topic if isinstance(stored, Sink) else str(config.get("topic") or node.name)
             topics[name] = TopicFacts(settings, str(config.get("starting") or "earliest"))
     speed = {
-        each.query: each.rows_read / each.seconds
-        for each in (results.results if results else ())
-        if each.rows_read >= _ENOUGH and each.seconds > 0
+        result.query: result.rows_read / result.seconds
+        for result in (results.results if results else ())
+        if result.rows_read >= _ENOUGH and result.seconds > 0
     }
     return Statistics(topics, rates, speed)
 
 
-def replay(query: Query, others: Physical, known: Statistics) -> Replay:
-    reads = tuple(_read(each.topic, each.relation, known) for each in query.sources if each.topic)
-    records = [each.records for each in reads]
-    speed = known.speed.get(query.name)
-    total = None if None in records or not records else sum(each or 0 for each in records)
+def replay(query: Query, others: Physical, statistics: Statistics) -> Replay:
+    reads = tuple(
+        _read(source.topic, source.relation, statistics) for source in query.sources if source.topic
+    )
+    records = [read.records for read in reads]
+    speed = statistics.speed.get(query.name)
+    total = None if None in records or not records else sum(number or 0 for number in records)
     # Models of other queries that read its topics receive the records again.
     stored_here = set(query.stored)
     again = [
@@ -73,7 +75,7 @@ def replay(query: Query, others: Physical, known: Statistics) -> Replay:
         for reader in others.queries
         if any(s.topic == topic and s.relation in stored_here for s in reader.sources)
     ]
-    read_back = {each.partition(" ")[0] for each in again}
+    read_back = {text.partition(" ")[0] for text in again}
     return Replay(
         command=APPLY,
         models=plain(query.stored),
@@ -84,14 +86,14 @@ def replay(query: Query, others: Physical, known: Statistics) -> Replay:
     )
 
 
-def _read(topic: str, relation: str, known: Statistics) -> ReplayRead:
-    facts = known.topics.get(topic, TopicFacts())
+def _read(topic: str, relation: str, statistics: Statistics) -> ReplayRead:
+    facts = statistics.topics.get(topic, TopicFacts())
     start = {"earliest": "its start", "latest": "its end"}.get(facts.starting, facts.starting)
     records = facts.records
     retention = _millis(facts.config.get("retention.ms"))
-    if records is None and retention and (rate := known.rows_per_second.get(relation)):
+    if records is None and retention and (rate := statistics.rows_per_second.get(relation)):
         records = round(rate * retention / 1000)
-    missing = facts.asked and not records
+    missing = facts.from_kafka and not records
     holds = "nothing: it is missing or empty" if missing else _holds(facts.config, retention)
     return ReplayRead(topic, start, holds, records)
 

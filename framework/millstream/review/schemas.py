@@ -40,7 +40,7 @@ def schemas_of(version: Version) -> Schemas:
         read_file(version.root, path)
         for path in find_files(version.root, settings.schema_paths, SCHEMA_SUFFIXES)
     ]
-    texts = {each.path: each.content for each in read if isinstance(each, File)}
+    texts = {file.path: file.content for file in read if isinstance(file, File)}
     return Schemas(texts, settings.schema_paths, read_pins(texts.items(), settings)[0])
 
 
@@ -72,7 +72,7 @@ def _pinned(node: ManifestNode, pins: Pins) -> PinnedVersion | None:
         return None
     subject = pins.get(name)
     versions = subject.versions if subject else ()
-    return next((each for each in versions if each.id == number), None)
+    return next((version for version in versions if version.id == number), None)
 
 
 def _of_files(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas) -> tuple[Finding, ...]:
@@ -81,10 +81,10 @@ def _of_files(was: ManifestNode, now: ManifestNode, before: Schemas, after: Sche
     if old is None or new is None or old == new or str(was.config.get("format")) != name:
         return ()
     return tuple(
-        Finding(each.path, each.what, way, 0, each.rule)
+        Finding(difference.path, difference.what, way, 0, difference.rule)
         for way in _BOTH
-        for each in differences(name, new, old, way)
-        if each.breaks
+        for difference in differences(name, new, old, way)
+        if difference.breaks
     )
 
 
@@ -97,6 +97,6 @@ def _files(node: ManifestNode, schemas: Schemas) -> SchemaFiles | None:
     if language is None:
         return None
     if path in schemas.texts:
-        own = language.own(schemas.texts)
-        return SchemaFiles(path, own, schemas.folders, str(node.config.get("message") or ""))
+        texts = language.own(schemas.texts)
+        return SchemaFiles(path, texts, schemas.folders, str(node.config.get("message") or ""))
     return language.derived(derived) if derived else None

@@ -34,9 +34,9 @@ class States:
             case "unmodified":
                 return frozenset(after) - added - self._modified
         if part == "state":
-            return frozenset(each.id for each in self._with_state if "state" in each.parts)
+            return frozenset(change.id for change in self._with_state if "state" in change.parts)
         if part:
-            return frozenset(each.id for each in self._changes if part in each.parts)
+            return frozenset(change.id for change in self._changes if part in change.parts)
         # As in dbt, new nodes count as modified.
         return self._modified | added
 
@@ -46,7 +46,7 @@ class States:
 
     @cached_property
     def _modified(self) -> frozenset[str]:
-        return frozenset(each.id for each in self._changes if set(each.parts) - _UNMODIFIED)
+        return frozenset(change.id for change in self._changes if set(change.parts) - _UNMODIFIED)
 
     @cached_property
     def _with_state(self) -> tuple[NodeChange, ...]:
@@ -54,7 +54,7 @@ class States:
             return ()
         queries = query_changes(running(self._old.topology, self._new.topology), Statistics())
         losing = {m for q in queries if q.status in NOT_SAME for m in q.models}
-        edited = {each.id for each in self._changes}
+        edited = {change.id for change in self._changes}
         # A model that only shares a query with an edited one loses its state with it.
         others = tuple(
             NodeChange(id=f"model.{name}", kind="model", status="affected")

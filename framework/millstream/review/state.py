@@ -31,7 +31,7 @@ class Running(Struct, frozen=True):
     old: Physical
     new: Physical
     groups: tuple[Groups, Groups]
-    kept: Kept
+    reused: Kept
     """The newer version on the older one."""
 
 
@@ -57,26 +57,26 @@ def running(old: Topology, new: Topology, same_rows: SameRows | None = None) -> 
     first = physical_of(old, only=names)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
     second = physical_of(new, first.lock, names)
-    kept = kept_form(new, second, deployed, old.catalog, Apply(), only=names, same_rows=same_rows)
-    if kept.running.lock != first.lock:
-        after = groups_of(kept.topology, kept.running.lock)
-    return Running(first, kept.physical, (before, after), kept)
+    reused = kept_form(new, second, deployed, old.catalog, Apply(), only=names, same_rows=same_rows)
+    if reused.running.lock != first.lock:
+        after = groups_of(reused.topology, reused.running.lock)
+    return Running(first, reused.physical, (before, after), reused)
 
 
-def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
+def query_changes(compared: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
     """Return how queries change, in their order; removed ones come last."""
-    homes = {model: name for name, models in found.groups[0].models.items() for model in models}
-    remaining = {model for models in found.groups[1].models.values() for model in models}
-    return tuple(_changes(found.kept, homes, remaining, statistics, Apply()))
+    homes = {model: name for name, models in compared.groups[0].models.items() for model in models}
+    remaining = {model for models in compared.groups[1].models.values() for model in models}
+    return tuple(_changes(compared.reused, homes, remaining, statistics, Apply()))
 
 
-def deployed_changes(kept: Kept, statistics: Statistics, accepted: Accepted) -> tuple[QueryChange, ...]:
+def deployed_changes(reused: Kept, statistics: Statistics, accepted: Accepted) -> tuple[QueryChange, ...]:
     """Return how running queries change, and those that would count records twice that are sent again."""
-    new, running = kept.physical, kept.running
+    new, running = reused.physical, reused.running
     homes = {model: name for name, record in running.records.items() for model in record.stored}
     remaining = {model for query in new.queries for model in query.stored}
     intent = Apply(accepted=accepted)
-    found = list(_changes(kept, homes, remaining, statistics, intent))
+    changes = list(_changes(reused, homes, remaining, statistics, intent))
     rebuilt = [
         query
         for query in new.queries
@@ -85,22 +85,22 @@ def deployed_changes(kept: Kept, statistics: Statistics, accepted: Accepted) -> 
     readers = with_readers(rebuilt, new.queries)
     return tuple(
         structs.replace(
-            each,
+            change,
             status="rebuild",
-            reasons=(f"it counts the rows of {plain((readers[each.name][1],))[0]}, which are sent again",),
-            replay=replay(readers[each.name][0], new, statistics),
+            reasons=(f"it counts the rows of {plain((readers[change.name][1],))[0]}, which are sent again",),
+            replay=replay(readers[change.name][0], new, statistics),
         )
-        if each.name in readers
-        else each
-        for each in found
+        if change.name in readers
+        else change
+        for change in changes
     )
 
 
 def _changes(
-    kept: Kept, homes: Mapping[str, str], remaining: Collection[str], statistics: Statistics, intent: Apply
+    reused: Kept, homes: Mapping[str, str], remaining: Collection[str], statistics: Statistics, intent: Apply
 ) -> Iterator[QueryChange]:
-    running, new = kept.running, kept.physical
-    left = {split.name: split for split in kept.splits}
+    running, new = reused.running, reused.physical
+    left = {split.name: split for split in reused.splits}
     deployment = stages(new.queries, running, intent, new.queries)
     before = dict(sorted(running.records.items()))
     for query in new.queries:
@@ -109,17 +109,17 @@ def _changes(
             change = _new(query, homes, new, statistics)
         else:
             change = _existing(fit(query, was, running), was, query, new, statistics)
-            same = plain(model for model in query.stored if model in kept.models)
-            gone = plain(kept.removed.get(query.name, ()))
+            same = plain(model for model in query.stored if model in reused.models)
+            gone = plain(reused.removed.get(query.name, ()))
             notes = [f"{model} is no longer computed by it" for model in gone]
             notes += [f"{model} means the same, and keeps the SQL that runs" for model in same]
             if (split := left.get(query.name)) is not None:
                 notes.append(_leaves(split, running))
-                reasons = kept.reasons.get(query.name) or change.reasons
+                reasons = reused.reasons.get(query.name) or change.reasons
                 change = structs.replace(change, reasons=reasons)
             change = structs.replace(change, notes=(*change.notes, *notes))
         yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
-    yield from (_removed(each, remaining) for each in before.values())
+    yield from (_removed(record, remaining) for record in before.values())
 
 
 def _leaves(split: Split, running: Deployed) -> str:

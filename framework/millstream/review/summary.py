@@ -21,76 +21,80 @@ class Line(Struct, frozen=True):
     why: str
 
 
-def headline(found: Review) -> str:
+def headline(review: Review) -> str:
     """Return the verdict in one line, worst first."""
     parts: list[str] = []
-    if broken := [each for each in found.contracts if each.breaking]:
-        parts.append(f"breaks readers of {_counted(each.kind for each in broken)}")
-    if rebuilt := [each for each in found.queries if each.status == "rebuild"]:
+    if broken := [contract for contract in review.contracts if contract.breaking]:
+        parts.append(f"breaks readers of {_counted(contract.kind for contract in broken)}")
+    if rebuilt := [query for query in review.queries if query.status == "rebuild"]:
         parts.append(f"{count(len(rebuilt), 'query', 'queries')} must be rebuilt")
-    if mixed := [each for each in found.queries if each.status == "mixed"]:
+    if mixed := [query for query in review.queries if query.status == "mixed"]:
         parts.append(f"{count(len(mixed), 'query', 'queries')} would mix what two versions counted")
-    if stored := [each for each in found.queries if each.status == "stored"]:
+    if stored := [query for query in review.queries if query.status == "stored"]:
         verb = "keeps rows" if len(stored) == 1 else "keep rows"
         parts.append(f"{count(len(stored), 'query', 'queries')} {verb} that the old version computed")
-    if "cost" in found.levels:
+    if "cost" in review.levels:
         parts.append("costs more per record")
     if parts:
         return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
-    state = ", all queries keep their state" if found.same_queries else ""
-    if found.limits:
+    state = ", all queries keep their state" if review.same_queries else ""
+    if review.limits:
         return "nothing breaks, as far as known"
-    if rows := [each for each in found.nodes if _rows_change(each)]:
-        outputs = _counted(each.stored.partition(" ")[0] for each in rows)
+    if rows := [node for node in review.nodes if _rows_change(node)]:
+        outputs = _counted(node.stored.partition(" ")[0] for node in rows)
         return f"rows change in {outputs}, nothing breaks{state}"
-    return f"nothing breaks{state}" if found.nodes else "no effect on what runs"
+    return f"nothing breaks{state}" if review.nodes else "no effect on what runs"
 
 
-def changed(found: Review) -> str:
+def changed(review: Review) -> str:
     """Return the numbers of changed nodes, in words."""
-    statuses = Counter((each.kind, each.status) for each in found.nodes if each.kind in _KINDS)
-    listed = [
+    statuses = Counter((node.kind, node.status) for node in review.nodes if node.kind in _KINDS)
+    counts = [
         f"{count(number, kind)} {status}"
-        for (kind, status), number in sorted(statuses.items(), key=lambda each: _KINDS.index(each[0][0]))
+        for (kind, status), number in sorted(
+            statuses.items(), key=lambda counted: _KINDS.index(counted[0][0])
+        )
     ]
-    return ", ".join(listed) or "no node changed"
+    return ", ".join(counts) or "no node changed"
 
 
 _KINDS = ["model", "source", "seed", "function", "setting", "test", "unit_test", "exposure", "metric"]
 
 
-def lines(found: Review) -> Iterator[Line]:
+def lines(review: Review) -> Iterator[Line]:
     """Yield what a reviewer must know, worst first."""
-    by_id = {each.id: each for each in found.nodes}
-    yield from _breaking([each for each in found.contracts if each.breaking], by_id)
+    by_id = {node.id: node for node in review.nodes}
+    yield from _breaking([contract for contract in review.contracts if contract.breaking], by_id)
     for status in ("rebuild", "mixed", "stored"):
-        for query in found.queries:
+        for query in review.queries:
             if query.status == status:
                 yield Line(status, _query(query), _reasons(query))
-    if "cost" in found.levels:
-        costs = main_costs(found.costs)
+    if "cost" in review.levels:
+        costs = main_costs(review.costs)
         rows = [f"{row.name} {shown(row.before)} → {shown(row.after)}" for row in costs]
         yield Line("cost", "per record", ", ".join(rows))
-    yield from _changed_rows([each for each in found.nodes if _rows_change(each)], by_id)
+    yield from _changed_rows([node for node in review.nodes if _rows_change(node)], by_id)
 
 
 def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange]) -> Iterator[Line]:
     """Yield a line for all contracts that break for the same reason."""
     by_reason: dict[str, list[ContractChange]] = {}
-    for each in contracts:
-        by_reason.setdefault("; ".join(_first(each.breaking, 3)), []).append(each)
-    for why, listed in by_reason.items():
+    for contract in contracts:
+        by_reason.setdefault("; ".join(_first(contract.breaking, 3)), []).append(contract)
+    for why, broken in by_reason.items():
         readers: dict[str, None] = {}
-        for each in listed:
-            if node := nodes.get(each.model):
+        for contract in broken:
+            if node := nodes.get(contract.model):
                 readers |= dict.fromkeys(name for column in node.columns for name in column.exposures)
                 readers |= dict.fromkeys(node.exposures)
         read = f" (read by {', '.join(sorted(readers))})" if readers else ""
-        yield Line("breaking", _outputs(f"{each.kind} {each.name}" for each in listed), f"{why}{read}")
+        yield Line(
+            "breaking", _outputs(f"{contract.kind} {contract.name}" for contract in broken), f"{why}{read}"
+        )
 
 
 def _rows_change(node: NodeChange) -> bool:
-    return bool(node.stored) and (node.rows or any(each.kind == "meaning" for each in node.columns))
+    return bool(node.stored) and (node.rows or any(column.kind == "meaning" for column in node.columns))
 
 
 def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[Line]:
@@ -98,7 +102,7 @@ def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> 
     by_reason: dict[str, list[NodeChange]] = {}
     for node in nodes:
         edits = [by_id[id_] for id_ in node.because or (node.id,) if id_ in by_id]
-        why = [f"`{each.id.partition('.')[2]}` {each.what[0]}" for each in edits if each.what]
+        why = [f"`{edit.id.partition('.')[2]}` {edit.what[0]}" for edit in edits if edit.what]
         if not why:
             columns = [f"`{c.name}`" for c in node.columns if c.kind == "meaning"]
             shared = {c.because for c in node.columns if c.kind == "meaning"}
@@ -106,15 +110,15 @@ def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> 
             changed = "all columns" if all_alike else ", ".join(_first(columns, 3))
             why = [f"different values of {changed}"]
         by_reason.setdefault("; ".join(_first(why, 2)), []).append(node)
-    for reason, listed in by_reason.items():
-        yield Line(None, _outputs(each.stored for each in listed), reason)
+    for reason, models in by_reason.items():
+        yield Line(None, _outputs(model.stored for model in models), reason)
 
 
 def _outputs(names: Iterable[str]) -> str:
     """Return `topic a`, or `topics a, b and tables c`."""
     kinds: dict[str, list[str]] = {}
-    for each in names:
-        kind, _, name = each.partition(" ")
+    for output in names:
+        kind, _, name = output.partition(" ")
         kinds.setdefault(kind, []).append(f"`{name}`")
     return " and ".join(f"{k}{'s' if len(v) > 1 else ''} {', '.join(v)}" for k, v in kinds.items())
 

@@ -14,17 +14,17 @@ from millstream.review.replay import Statistics, TopicFacts
 _CONFIGS = ("cleanup.policy", "retention.ms", "retention.bytes")
 
 
-def with_topic_facts(admin: Admin, known: Statistics, topics: Collection[str]) -> Statistics:
+def with_topic_facts(admin: Admin, statistics: Statistics, topics: Collection[str]) -> Statistics:
     """Replace the facts from settings by those of the cluster."""
     existing = sorted(set(topics) & set(admin.metadata().topics))
-    facts: dict[str, TopicFacts] = dict(known.topics)
+    facts: dict[str, TopicFacts] = dict(statistics.topics)
     records: dict[str, int] = {}
     for (topic, _), bound in bounds(admin, existing).items():
         records[topic] = records.get(topic, 0) + bound.end - bound.first
     for topic, config in configs(admin, existing).items():
         selected: Mapping[str, str] = {name: config[name] for name in _CONFIGS if name in config}
         before = facts.get(topic, TopicFacts())
-        facts[topic] = replace(before, config=selected, records=records.get(topic), asked=True)
+        facts[topic] = replace(before, config=selected, records=records.get(topic), from_kafka=True)
     for topic in set(topics) - set(existing):
-        facts[topic] = replace(facts.get(topic, TopicFacts()), config={}, records=0, asked=True)
-    return replace(known, topics=facts)
+        facts[topic] = replace(facts.get(topic, TopicFacts()), config={}, records=0, from_kafka=True)
+    return replace(statistics, topics=facts)

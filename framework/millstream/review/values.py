@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.materialization import StoredAs
 
@@ -162,7 +162,7 @@ class RuleChange(Struct, frozen=True, kw_only=True):
     status: Literal["started", "stopped"]
     what: str
     models: tuple[str, ...] = ()
-    place: EditedLine | None = None
+    edited_line: EditedLine | None = field(default=None, name="place")
     """The edited line that caused it."""
 
 

@@ -43,7 +43,7 @@ def version_of(
     name: str, compiled: Compiled, root: Path | None, *, commit: str = "", cache: Path | None = None
 ) -> Version:
     """Return a compiled version, without its plan (see `with_plan`)."""
-    errors = sum(each.severity == "error" for each in compiled.diagnostics)
+    errors = sum(diagnostic.severity == "error" for diagnostic in compiled.diagnostics)
     if not compiled.catalog:
         less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
         less = less if errors else "the columns of a model are unknown"

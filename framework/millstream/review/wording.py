@@ -15,7 +15,7 @@ from millstream.sql.query import Body, Derived, OpaqueBody, Query, Scan, Select,
 
 def sql_sentences(old: Query, new: Query) -> list[str]:
     """Describe which conditions, groups and relations were added and removed."""
-    found: list[str] = []
+    sentences: list[str] = []
     for added, removed, part in (
         ("keeps rows where {}", "no longer requires {}", _conditions),
         ("groups by {}", "no longer groups by {}", _groups),
@@ -26,11 +26,11 @@ def sql_sentences(old: Query, new: Query) -> list[str]:
         less, more = list(before - after), list(after - before)
         if len(less) == len(more):
             pairs = zip(more, less, strict=True)
-            found += [f"{added.format(code(now))}, no longer {code(was)}" for now, was in pairs]
+            sentences += [f"{added.format(code(now))}, no longer {code(was)}" for now, was in pairs]
         else:
-            found += [removed.format(code(text)) for text in less]
-            found += [added.format(code(text)) for text in more]
-    return found
+            sentences += [removed.format(code(text)) for text in less]
+            sentences += [added.format(code(text)) for text in more]
+    return sentences
 
 
 def _selects(query: Query) -> Iterator[Select]:
@@ -40,7 +40,9 @@ def _selects(query: Query) -> Iterator[Select]:
         match body:
             case Select():
                 yield body
-                waiting += [each.input.query for each in body.relations if isinstance(each.input, Derived)]
+                waiting += [
+                    relation.input.query for relation in body.relations if isinstance(relation.input, Derived)
+                ]
             case Union():
                 waiting += body.sides
             case OpaqueBody():
@@ -50,7 +52,7 @@ def _selects(query: Query) -> Iterator[Select]:
 def _conditions(query: Query) -> Iterator[str]:
     for select in _selects(query):
         yield from map(str, (*select.where, *select.having))
-        yield from (str(each) for relation in select.relations for each in relation.on)
+        yield from (str(condition) for relation in select.relations for condition in relation.on)
 
 
 def _groups(query: Query) -> Iterator[str]:
@@ -60,10 +62,10 @@ def _groups(query: Query) -> Iterator[str]:
 
 def _relations(query: Query) -> Iterator[str]:
     for select in _selects(query):
-        for each in select.relations:
-            if isinstance(each.input, Scan):
-                name = each.input.relation.partition(".")[2]
-                yield f"{each.join} join {name}" if each.join else name
+        for relation in select.relations:
+            if isinstance(relation.input, Scan):
+                name = relation.input.relation.partition(".")[2]
+                yield f"{relation.join} join {name}" if relation.join else name
 
 
 def _distinct(query: Query) -> Iterator[str]:
@@ -78,11 +80,11 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     """Describe the changes of a model's options, by part of the model."""
     was, now = old.materialization, new.materialization
     before, after = (stored if isinstance(stored, Sink) else Sink("") for stored in (was, now))
-    was_format, now_format = (str(each.format) if each.topic else "" for each in (before, after))
+    was_format, now_format = (str(sink.format) if sink.topic else "" for sink in (before, after))
     relation = _differences(
         ("is a {}", was.word, now.word), ("writes to topic {}", before.topic, after.topic)
     )
-    was_key, now_key = (str(each.key_encoding or "") for each in (before, after))
+    was_key, now_key = (str(sink.key_encoding or "") for sink in (before, after))
     contract = _differences(
         ("its format is {}", was_format, now_format),
         ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
@@ -157,14 +159,14 @@ def _repeats(topic: TopicSpec) -> str:
 def options_sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Describe changed options by name; names of nested values are joined by dots."""
     before, after = dict(_flat(old)), dict(_flat(new))
-    found: list[str] = []
+    sentences: list[str] = []
     for name in sorted({*before, *after}):
         was, now = before.get(name, ""), after.get(name, "")
         if was != now and (is_secret_setting(name, was) or is_secret_setting(name, now)):
-            found.append(f"{name} changed; its value is not shown")
+            sentences.append(f"{name} changed; its value is not shown")
         else:
-            found += _differences((f"{name} is {{}}", was, now))
-    return found
+            sentences += _differences((f"{name} is {{}}", was, now))
+    return sentences
 
 
 def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
@@ -175,13 +177,13 @@ def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, st
             yield f"{above}{name}", str(value)
 
 
-def _differences(*listed: tuple[str, str, str]) -> list[str]:
-    found: list[str] = []
-    for text, before, after in listed:
+def _differences(*comparisons: tuple[str, str, str]) -> list[str]:
+    sentences: list[str] = []
+    for text, before, after in comparisons:
         if before != after:
             was = f", was {code(before)}" if before else ""
-            found.append(text.format(code(after) if after else "no longer set") + was)
-    return found
+            sentences.append(text.format(code(after) if after else "no longer set") + was)
+    return sentences
 
 
 def _kind(topic: TopicSpec) -> str:

@@ -136,8 +136,8 @@ def test_rules_that_no_longer_fire_name_the_line_that_reads_what_they_were_about
     found = reviewed(tmp_path, MODELS, after)
     stopped = next(each for each in found.rules if (each.rule, each.status) == ("prune_columns", "stopped"))
     assert stopped.models == ("model.clicks",)
-    assert stopped.place is not None
-    assert stopped.place.path == "models/sent.sql"
+    assert stopped.edited_line is not None
+    assert stopped.edited_line.path == "models/sent.sql"
 
 
 def test_a_model_that_moves_to_a_query_of_its_own_begins_anew(tmp_path):

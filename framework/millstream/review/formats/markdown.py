@@ -25,10 +25,10 @@ _MOST_LINES = 12
 _UNKNOWN = "contents unknown without `--ask-kafka`"
 
 
-def markdown(found: Review) -> str:
+def markdown(review: Review) -> str:
     """Return the comment; its first line is a marker by which a bot finds it."""
-    head = [*_head(found), ""]
-    folded = [(title, text) for title, text in _sections(found) if text]
+    head = [*_head(review), ""]
+    folded = [(title, text) for title, text in _sections(review) if text]
     size = sum(map(len, head))
     omitted: list[str] = []
     body: list[str] = []
@@ -44,21 +44,21 @@ def markdown(found: Review) -> str:
     return "\n".join([*head, *body]).rstrip() + "\n"
 
 
-def _head(found: Review) -> Iterator[str]:
-    yield f"<!-- millstream-review {_marker(found.project)} {_marker(found.target)} -->"
-    mark = _MARKS[found.levels[0]].partition(" ")[0] if found.levels else "✅"
-    yield f"### {mark} Millstream: {headline(found)}"
+def _head(review: Review) -> Iterator[str]:
+    yield f"<!-- millstream-review {_marker(review.project)} {_marker(review.target)} -->"
+    mark = _MARKS[review.levels[0]].partition(" ")[0] if review.levels else "✅"
+    yield f"### {mark} Millstream: {headline(review)}"
     yield ""
-    at = f" ({code(found.against.commit)})" if found.against.commit else ""
-    what = plain(changed(found))
-    yield f"{what[:1].upper()}{what[1:]}, compared with {code(found.against.name)}{at}."
-    for limit in found.limits:
+    commit = f" ({code(review.against.commit)})" if review.against.commit else ""
+    what = plain(changed(review))
+    yield f"{what[:1].upper()}{what[1:]}, compared with {code(review.against.name)}{commit}."
+    for limit in review.limits:
         yield f"\n> {sentence(limit)}"
-    rows = list(lines(found))
+    rows = list(lines(review))
     if rows:
         yield "\n| | | why |\n|---|---|---|"
-        for each in rows[:_MOST_LINES]:
-            yield f"| {_MARKS[each.level]} | {sentence(each.what)} | {sentence(each.why)} |"
+        for line in rows[:_MOST_LINES]:
+            yield f"| {_MARKS[line.level]} | {sentence(line.what)} | {sentence(line.why)} |"
         if len(rows) > _MOST_LINES:
             yield f"| | {len(rows) - _MOST_LINES} more below | |"
 
@@ -67,27 +67,27 @@ def _marker(text: str) -> str:
     return "".join(c if c.isalnum() or c in "_." else "_" for c in text)
 
 
-def _sections(found: Review) -> Iterator[tuple[str, str]]:
-    yield "What changed", node_details(found)
-    yield _state_title(found), "\n\n".join(map(_query, found.queries))
-    yield _contract_title(found), "\n\n".join(map(_contract, found.contracts))
-    yield "Cost and plan", "\n\n".join(filter(None, (_costs(found), _rules(found.rules))))
-    yield "Drawing", fenced(found.diagram, "mermaid") if found.diagram else ""
+def _sections(review: Review) -> Iterator[tuple[str, str]]:
+    yield "What changed", node_details(review)
+    yield _state_title(review), "\n\n".join(map(_query, review.queries))
+    yield _contract_title(review), "\n\n".join(map(_contract, review.contracts))
+    yield "Cost and plan", "\n\n".join(filter(None, (_costs(review), _rules(review.rules))))
+    yield "Drawing", fenced(review.diagram, "mermaid") if review.diagram else ""
 
 
-def _state_title(found: Review) -> str:
+def _state_title(review: Review) -> str:
     counts = [
-        f"{sum(each.status == status for each in found.queries)} {status}"
+        f"{sum(query.status == status for query in review.queries)} {status}"
         for status in ("rebuild", "mixed", "stored", "new", "removed")
-        if any(each.status == status for each in found.queries)
+        if any(query.status == status for query in review.queries)
     ]
-    return f"State: {', '.join([*counts, f'{found.same_queries} unchanged'])}"
+    return f"State: {', '.join([*counts, f'{review.same_queries} unchanged'])}"
 
 
 def _query(query: QueryChange) -> str:
     models = f" ({', '.join(map(code, query.models))})" if query.models else ""
     parts = [f"**{code(query.name)}: {query.status}**{models}\n"]
-    parts += [f"- {sentence(each)}" for each in (*query.reasons, *query.notes)]
+    parts += [f"- {sentence(text)}" for text in (*query.reasons, *query.notes)]
     if query.stages:
         parts.append(f"- `millstream apply`: {', '.join(query.stages)}")
     if query.command:
@@ -107,8 +107,8 @@ def _replay(replay: Replay, title: str) -> str:
     if replay.tables:
         parts.append(f"- rebuilds and swaps the rows of {_codes(replay.tables)}")
     if replay.sent_again:
-        listed = ", ".join(_topic(each) for each in replay.sent_again)
-        parts.append(f"- sends records again to {listed}")
+        topics = ", ".join(_topic(topic) for topic in replay.sent_again)
+        parts.append(f"- sends records again to {topics}")
     return "\n".join(parts)
 
 
@@ -121,34 +121,34 @@ def _codes(names: Iterable[str]) -> str:
     return ", ".join(map(code, names))
 
 
-def _contract_title(found: Review) -> str:
-    broken = sum(bool(each.breaking) for each in found.contracts)
-    return f"Topics and tables: {len(found.contracts)} changed{f', {broken} breaking' if broken else ''}"
+def _contract_title(review: Review) -> str:
+    broken = sum(bool(contract.breaking) for contract in review.contracts)
+    return f"Topics and tables: {len(review.contracts)} changed{f', {broken} breaking' if broken else ''}"
 
 
 def _contract(contract: ContractChange) -> str:
     by = named((contract.model,))[0]
     parts = [f"**{contract.kind} {code(contract.name)}** {contract.status} ({code(by)})\n"]
-    parts += [f"- ❌ {sentence(each)}" for each in contract.breaking]
-    parts += [f"- {sentence(each)}" for each in contract.notes]
-    parts += [f"- to do: {sentence(each)}" for each in contract.todo]
+    parts += [f"- ❌ {sentence(reason)}" for reason in contract.breaking]
+    parts += [f"- {sentence(note)}" for note in contract.notes]
+    parts += [f"- to do: {sentence(step)}" for step in contract.todo]
     return "\n".join(parts).rstrip()
 
 
-def _costs(found: Review) -> str:
-    if not found.costs:
+def _costs(review: Review) -> str:
+    if not review.costs:
         return ""
-    rows = "\n".join(f"| {plain(r.name)} | {shown(r.before)} | {shown(r.after)} |" for r in found.costs)
+    rows = "\n".join(f"| {plain(r.name)} | {shown(r.before)} | {shown(r.after)} |" for r in review.costs)
     return f"| | before | after |\n|---|--:|--:|\n{rows}"
 
 
 def _rules(rules: Iterable[RuleChange]) -> str:
     items: list[str] = []
-    for each in rules:
-        models = f" ({_codes(named(each.models))})" if each.models else ""
-        line = f"- {code(each.rule)} {each.status}: {plain(each.what)}{models}"
-        if each.place:
-            line += f", since {code(f'{each.place.path}:{each.place.line}')} {code(each.place.text)}".rstrip()
+    for rule in rules:
+        models = f" ({_codes(named(rule.models))})" if rule.models else ""
+        line = f"- {code(rule.rule)} {rule.status}: {plain(rule.what)}{models}"
+        if edited := rule.edited_line:
+            line += f", since {code(f'{edited.path}:{edited.line}')} {code(edited.text)}".rstrip()
         items.append(line)
     most = 20
     if len(items) > most:

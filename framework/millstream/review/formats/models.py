@@ -16,14 +16,14 @@ _NAMED = {"model", "source", "seed", "function", "setting", "test", "exposure", 
 """The kinds that are shown without the prefix of their ids."""
 
 
-def node_details(found: Review) -> str:
-    edited = [each for each in found.nodes if each.status != "affected" and each.kind not in _QUIET]
-    parts = [_node(each) for each in edited[:_MOST_NODES]]
+def node_details(review: Review) -> str:
+    edited = [node for node in review.nodes if node.status != "affected" and node.kind not in _QUIET]
+    parts = [_node(node) for node in edited[:_MOST_NODES]]
     if len(edited) > _MOST_NODES:
         parts.append(f"… and {len(edited) - _MOST_NODES} more, see `--output json`.")
-    if affected := [each for each in found.nodes if each.status == "affected"]:
+    if affected := [node for node in review.nodes if node.status == "affected"]:
         parts.append("\n".join(_affected(affected)))
-    if quiet := [each for each in found.nodes if each.kind in _QUIET]:
+    if quiet := [node for node in review.nodes if node.kind in _QUIET]:
         parts.append("\n".join(_quiet(quiet)))
     return "\n\n".join(parts)
 
@@ -32,7 +32,7 @@ def _node(node: NodeChange) -> str:
     kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
     was = f" (was {code(_plain(node.old_id))})" if node.old_id else ""
     parts = [f"**{kind}{code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
-    parts += [f"- {sentence(each)}" for each in node.what]
+    parts += [f"- {sentence(text)}" for text in node.what]
     if node.rows and node.kind == "model":
         parts.append("- so its rows change, and all of its columns")
     if node.because:
@@ -47,8 +47,8 @@ def _where(node: NodeChange) -> str:
     if not node.places:
         return code(node.path)
     first = node.places[0]
-    at = code(f"{first.path}:{first.line}")
-    return at if first.path == node.path else f"{code(node.path)}, edited in {at}"
+    location = code(f"{first.path}:{first.line}")
+    return location if first.path == node.path else f"{code(node.path)}, edited in {location}"
 
 
 def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
     for changes in list(by_name.values())[:_MOST_COLUMNS]:
         # A column with another type is also computed differently: one row shows both.
         first, last = changes[0], changes[-1]
-        kinds = ", ".join(_KINDS.get(each.kind, each.kind) for each in changes)
+        kinds = ", ".join(_KINDS.get(change.kind, change.kind) for change in changes)
         before, after = last.before, last.after
         if last is not first and first.kind == "retyped":
             before, after = f"{before} {first.before}".strip(), f"{after} {first.after}".strip()
@@ -80,10 +80,11 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
 
 def _readers(column: ColumnChange) -> str:
     direct = [
-        f"{_plain(each.id)}.{each.column}" if each.column else _plain(each.id) for each in column.readers
+        f"{_plain(reader.id)}.{reader.column}" if reader.column else _plain(reader.id)
+        for reader in column.readers
     ]
-    known = {each.id for each in column.readers}
-    below = [_plain(each) for each in column.downstream if each not in known]
+    direct_ids = {reader.id for reader in column.readers}
+    below = [_plain(id_) for id_ in column.downstream if id_ not in direct_ids]
     return _names([*direct, *below, *column.exposures])
 
 
@@ -108,9 +109,9 @@ def _quiet(nodes: Iterable[NodeChange]) -> Iterator[str]:
 
 
 def _names(names: Iterable[str], most: int = _MOST_NAMES) -> str:
-    listed = list(dict.fromkeys(names))
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(code(name) for name in listed[:most]) + plain(more)
+    unique = list(dict.fromkeys(names))
+    more = f" and {len(unique) - most} more" if len(unique) > most else ""
+    return ", ".join(code(name) for name in unique[:most]) + plain(more)
 
 
 def _plain(id_: str) -> str:

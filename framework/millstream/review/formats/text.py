@@ -24,47 +24,47 @@ _KINDS: dict[str, Literal["bad", "warning"]] = {
 _MOST = 60
 
 
-def text_lines(found: Review) -> Iterator[Line]:
-    summary = list(lines(found))
-    worst = _KINDS[found.levels[0]] if found.levels else "good"
-    yield Line(headline(found)[:1].upper() + headline(found)[1:], worst)
-    at = f" ({found.against.commit})" if found.against.commit else ""
-    yield Line(f"{changed(found)}, compared with {found.against.name}{at}", "quiet")
-    for limit in found.limits:
+def text_lines(review: Review) -> Iterator[Line]:
+    summary = list(lines(review))
+    worst = _KINDS[review.levels[0]] if review.levels else "good"
+    yield Line(headline(review)[:1].upper() + headline(review)[1:], worst)
+    commit = f" ({review.against.commit})" if review.against.commit else ""
+    yield Line(f"{changed(review)}, compared with {review.against.name}{commit}", "quiet")
+    for limit in review.limits:
         yield Line(limit, "warning")
     if summary:
         yield Line("")
-    for each in summary:
-        kind = _KINDS[each.level] if each.level else "plain"
-        yield Line(f"{each.level or 'rows':>8}  {each.what}: {each.why}", kind)
-    yield from _nodes(found)
-    yield from _queries(found)
-    yield from _contracts(found)
-    yield from _plan(found)
+    for line in summary:
+        kind = _KINDS[line.level] if line.level else "plain"
+        yield Line(f"{line.level or 'rows':>8}  {line.what}: {line.why}", kind)
+    yield from _nodes(review)
+    yield from _queries(review)
+    yield from _contracts(review)
+    yield from _plan(review)
 
 
-def _nodes(found: Review) -> Iterator[Line]:
-    if not found.nodes:
+def _nodes(review: Review) -> Iterator[Line]:
+    if not review.nodes:
         return
     yield Line("")
     yield Line("WHAT CHANGED", "title")
-    for node in found.nodes[:_MOST]:
+    for node in review.nodes[:_MOST]:
         location = f"  {_where(node, node.places[0])}" if node.places else ""
         through = f" through {', '.join(plain(node.because))}" if node.because else ""
         kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
         yield Line(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{location}")
-        yield from (Line(f"    {each}") for each in node.what)
+        yield from (Line(f"    {text}") for text in node.what)
         if node.rows and node.status != "affected" and node.kind == "model":
             yield Line("    so its rows change, and all of its columns")
         yield from map(_column, node.columns)
-    if len(found.nodes) > _MOST:
-        yield Line(f"  … {len(found.nodes) - _MOST} more, see --output json", "quiet")
+    if len(review.nodes) > _MOST:
+        yield Line(f"  … {len(review.nodes) - _MOST} more, see --output json", "quiet")
 
 
 def _where(node: NodeChange, first: EditedLine) -> str:
     """Return the first edited line, which may be in another file (a macro, a variable)."""
-    place = f"{first.path}:{first.line}"
-    return place if first.path == node.path else f"{node.path}, edited in {place}"
+    location = f"{first.path}:{first.line}"
+    return location if first.path == node.path else f"{node.path}, edited in {location}"
 
 
 _MARKS = {"added": "+", "removed": "-", "renamed": "~", "changed": "~", "affected": " "}
@@ -77,8 +77,8 @@ def _name(node: NodeChange) -> str:
 
 def _column(column: ColumnChange) -> Line:
     read = [f"{plain((r.id,))[0]}.{r.column}" if r.column else plain((r.id,))[0] for r in column.readers]
-    known = {reader.id for reader in column.readers}
-    below = plain(each for each in column.downstream if each not in known)
+    direct_ids = {reader.id for reader in column.readers}
+    below = plain(id_ for id_ in column.downstream if id_ not in direct_ids)
     read += [*below, *column.exposures]
     readers = f"; read by {', '.join(dict.fromkeys(read))}" if read else ""
     tests = f"; {count(len(column.tests), 'test')}" if column.tests else ""
@@ -87,15 +87,15 @@ def _column(column: ColumnChange) -> Line:
     return Line(f"    {column.name}: {column.kind}{through}{f' {change}' if change else ''}{readers}{tests}")
 
 
-def _queries(found: Review) -> Iterator[Line]:
-    if not found.queries:
+def _queries(review: Review) -> Iterator[Line]:
+    if not review.queries:
         return
     yield Line("")
-    yield Line(f"STATE  {count(found.same_queries, 'query', 'queries')} unchanged", "title")
-    for query in found.queries:
+    yield Line(f"STATE  {count(review.same_queries, 'query', 'queries')} unchanged", "title")
+    for query in review.queries:
         models = f" ({', '.join(query.models)})" if query.models else ""
         yield Line(f"{query.name}: {query.status}{models}")
-        yield from (Line(f"    {each}") for each in (*query.reasons, *query.notes))
+        yield from (Line(f"    {text}") for text in (*query.reasons, *query.notes))
         if query.stages:
             yield Line(f"    apply: {', '.join(query.stages)}", "quiet")
         yield from _commands(query)
@@ -118,25 +118,25 @@ def _commands(query: QueryChange) -> Iterator[Line]:
         yield Line(f"      sends records again to {', '.join(query.replay.sent_again)}")
 
 
-def _contracts(found: Review) -> Iterator[Line]:
-    if not found.contracts:
+def _contracts(review: Review) -> Iterator[Line]:
+    if not review.contracts:
         return
     yield Line("")
     yield Line("TOPICS AND TABLES", "title")
-    for each in found.contracts:
-        yield Line(f"{each.kind} {each.name} {each.status}")
-        yield from (Line(f"    {text}", "bad") for text in each.breaking)
-        yield from (Line(f"    {text}") for text in each.notes)
-        yield from (Line(f"    to do: {text}") for text in each.todo)
+    for contract in review.contracts:
+        yield Line(f"{contract.kind} {contract.name} {contract.status}")
+        yield from (Line(f"    {text}", "bad") for text in contract.breaking)
+        yield from (Line(f"    {text}") for text in contract.notes)
+        yield from (Line(f"    to do: {text}") for text in contract.todo)
 
 
-def _plan(found: Review) -> Iterator[Line]:
-    if not (found.costs or found.rules):
+def _plan(review: Review) -> Iterator[Line]:
+    if not (review.costs or review.rules):
         return
     yield Line("")
     yield Line("COST AND PLAN", "title")
-    for row in found.costs:
+    for row in review.costs:
         yield Line(f"{row.name}: {shown(row.before)} → {shown(row.after)}")
-    for rule in found.rules:
-        location = f"  {rule.place.path}:{rule.place.line}" if rule.place else ""
+    for rule in review.rules:
+        location = f"  {rule.edited_line.path}:{rule.edited_line.line}" if rule.edited_line else ""
         yield Line(f"{rule.rule} {rule.status}: {rule.what}{location}")
