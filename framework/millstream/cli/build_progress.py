@@ -92,11 +92,11 @@ class BuildProgress:
                         self.progress.update(
                             self._tasks[name], rows=f"{rows:,} rows, {rows / seconds:,.0f}/s"
                         )
-                case Ended(outcome=outcome):
-                    self._end(outcome)
-                case LeftOut(model=model, problem=problem):
+                case Ended(outcome=result):
+                    self._end(result)
+                case LeftOut(model=model, problem=diagnostic):
                     self._line("error", model.partition(".")[2], "left out of its query; the others continue")
-                    self._diagnostic(problem)
+                    self._diagnostic(diagnostic)
                 case Compared():
                     self.compared.append(event)
                     self._compared(event)
@@ -158,16 +158,16 @@ class BuildProgress:
                 self._held.setdefault(query, []).append(line)
 
     def _tested(self, tested: EndedTests, what: str, indent: str = "") -> None:
-        statuses = Counter[str](each.status for each in tested.outcomes)
+        statuses = Counter[str](test.status for test in tested.outcomes)
         wrong = said_wrong(statuses)
         number = count(len(tested.outcomes), what)
         mark = "error" if statuses["fail"] or statuses["error"] else "skipped" if wrong else "success"
         text = f"{number}: {', '.join(wrong)}" if wrong else number
         self._line(mark, f"{indent}{tested.title}", f"{text:<22} {tested.seconds:>6.1f} s")
-        for outcome in tested.outcomes:
-            for problem in outcome.problems:
-                self.console.print(render(problem, self.console.width, self._target))
-            for line in outcome.lines:
+        for test in tested.outcomes:
+            for diagnostic in test.problems:
+                self.console.print(render(diagnostic, self.console.width, self._target))
+            for line in test.lines:
                 pieces = (Text(clean(piece.text), _STYLES[piece.style]) for piece in line)
                 self.console.print(Text.assemble(*pieces))
 
@@ -195,25 +195,25 @@ class BuildProgress:
         if not self.console.is_terminal:
             self.console.print(Text.assemble(("·", "bold blue"), " ", clean(description)))
 
-    def _end(self, outcome: Outcome) -> None:
-        if (task := self._tasks.pop(outcome.query, None)) is not None:
+    def _end(self, result: Outcome) -> None:
+        if (task := self._tasks.pop(result.query, None)) is not None:
             self.progress.remove_task(task)
-        query = self._queries.get(outcome.query)
-        name = outcome.query if query is None else _query_label(query)
-        if outcome.status == "success":
-            number, what = _number(outcome, query)
-            self._line("success", name, f"{number:>9,} {what:<12} {outcome.seconds:>6.1f} s")
-            for line in dropped_records(outcome.counts):
+        query = self._queries.get(result.query)
+        name = result.query if query is None else _query_label(query)
+        if result.status == "success":
+            number, what = _number(result, query)
+            self._line("success", name, f"{number:>9,} {what:<12} {result.seconds:>6.1f} s")
+            for line in dropped_records(result.counts):
                 self.console.print(Text(f"  {clean(line)}", "yellow"))
-            for line in late_lines(outcome.late, query):
+            for line in late_lines(result.late, query):
                 self.console.print(Text(f"  {clean(line)}", "yellow"))
-            for line in expired_lines(outcome.expired):
+            for line in expired_lines(result.expired):
                 self.console.print(Text(f"  {clean(line)}", "dim"))
         else:
-            self._line(outcome.status, name, outcome.message)
-        if outcome.problem is not None:
-            self._diagnostic(outcome.problem)
-        for show in self._held.pop(outcome.query, ()):
+            self._line(result.status, name, result.message)
+        if result.problem is not None:
+            self._diagnostic(result.problem)
+        for show in self._held.pop(result.query, ()):
             show()
 
     def _compared(self, result: Compared) -> None:
@@ -257,8 +257,8 @@ def dropped_records(counts: Counts) -> Iterator[str]:
 
 def expired_lines(states: Iterable[StateRows]) -> Iterator[str]:
     """Yield a line for each state of which rows expired."""
-    for each in states:
-        yield f"{expired_in_words(each)}: {_names(each.models)}"
+    for state in states:
+        yield f"{expired_in_words(state)}: {_names(state.models)}"
 
 
 def expired_in_words(state: StateRows) -> str:
@@ -272,8 +272,8 @@ def expired_in_words(state: StateRows) -> str:
 def late_lines(states: Sequence[StateRows], query: Query | None) -> Iterator[str]:
     """Yield a line that says how many rows were too late, and what to change."""
     if states and query is not None:
-        models = _names(dict.fromkeys(model for each in states for model in each.models))
-        yield f"{late_in_words(sum(each.rows for each in states), query)}: {models}"
+        models = _names(dict.fromkeys(model for state in states for model in state.models))
+        yield f"{late_in_words(sum(state.rows for state in states), query)}: {models}"
         yield late_remedy(query)
 
 
@@ -282,7 +282,7 @@ def late_in_words(rows: int, query: Query) -> str:
 
     It combines the rows of a group before it compares them with the watermark.
     """
-    grouped = any(each.kind == "aggregate" for each in query.signature.operators)
+    grouped = any(operator.kind == "aggregate" for operator in query.signature.operators)
     than = "the versions that are kept" if _waits_for_versions(query) else "the watermark"
     least, how = ("at least ", " (counted once per group and batch)") if grouped else ("", "")
     return f"{least}{count(rows, 'row')} dropped as late{how}: older than {than}"
@@ -290,7 +290,7 @@ def late_in_words(rows: int, query: Query) -> str:
 
 def late_remedy(query: Query) -> str:
     if _waits_for_versions(query):
-        topics = " or ".join(each.relation.partition(".")[2] for each in query.sources if each.whole)
+        topics = " or ".join(source.relation.partition(".")[2] for source in query.sources if source.whole)
         return f"to keep such rows, set longer `versions` of {topics}"
     sources = " or ".join(f"{relation.partition('.')[2]} (now {delay})" for relation, delay in query.delays)
     return f"to keep such rows, set a longer `delay` in the watermark of {sources}"
@@ -298,21 +298,21 @@ def late_remedy(query: Query) -> str:
 
 def _waits_for_versions(query: Query) -> bool:
     """Whether only joins with versions drop late rows: those whose versions are no longer kept."""
-    return {each.kind for each in query.signature.operators} == {_AS_OF}
+    return {operator.kind for operator in query.signature.operators} == {_AS_OF}
 
 
 def _names(models: Iterable[str]) -> str:
     return ", ".join(model.partition(".")[2] for model in models)
 
 
-def _number(outcome: Outcome, query: Query | None) -> tuple[int, str]:
+def _number(result: Outcome, query: Query | None) -> tuple[int, str]:
     """Return the number that a query's line shows, and what it counts."""
-    if outcome.changes is not None:
-        number, one, more = outcome.changes.stored, "row changed", "rows changed"
+    if result.changes is not None:
+        number, one, more = result.changes.stored, "row changed", "rows changed"
     elif query is not None and not query.stored:
-        number, one, more = sum(outcome.counts.dead_letters.values()), "dead letter", "dead letters"
+        number, one, more = sum(result.counts.dead_letters.values()), "dead letter", "dead letters"
     else:
-        number, one, more = outcome.rows, "row read", "rows read"
+        number, one, more = result.rows, "row read", "rows read"
     return number, one if number == 1 else more
 
 

@@ -30,15 +30,17 @@ def summary(
     phases: Mapping[str, float] | None = None,
 ) -> Part:
     """Return the text and its style; with the seconds of each phase, which add up to all seconds."""
-    models = Counter[str](each.status for each in results.results if each.id.startswith("model."))
-    ended = Counter[str](_BEFORE if each.unchanged else each.status for each in tests)
+    models = Counter[str](node.status for node in results.results if node.id.startswith("model."))
+    ended = Counter[str](_BEFORE if test.unchanged else test.status for test in tests)
     done = "up to date" if up_to_date else "built"
     parts = [", ".join([f"{count(models['success'], 'model')} {done}", *said_wrong(models)])]
-    if listed := [*_said(ended, _PASSED), *_said(ended, _WRONG)]:
-        (number, said), *rest = listed
+    if counts := [*_said(ended, _PASSED), *_said(ended, _WRONG)]:
+        (number, said), *rest = counts
         parts.append(", ".join([f"{count(number, 'test')} {said}", *(f"{n} {said}" for n, said in rest)]))
     failed = models["error"] or ended["fail"] or ended["error"]
-    times = ", ".join(f"{name} {each:.1f} s" for name, each in (phases or {}).items() if each >= _SHORTEST)
+    times = ", ".join(
+        f"{name} {duration:.1f} s" for name, duration in (phases or {}).items() if duration >= _SHORTEST
+    )
     return (
         f"{'; '.join(parts)}; {seconds:.1f} s{f' ({times})' if times else ''}",
         "bold red" if failed else "bold green",
@@ -56,7 +58,7 @@ def phases(began: float, ends: Sequence[float], seconds: float) -> dict[str, flo
     if not ends:
         return {}
     names = (*_PHASES[: len(ends)], "end")
-    times = [0.0, *(round(at - began, 1) for at in ends), round(seconds, 1)]
+    times = [0.0, *(round(end - began, 1) for end in ends), round(seconds, 1)]
     return {name: after - before for name, (before, after) in zip(names, pairwise(times), strict=True)}
 
 
@@ -67,7 +69,7 @@ def said_wrong(statuses: Mapping[str, int]) -> list[str]:
 
 def _said(statuses: Mapping[str, int], words: Mapping[str, str]) -> list[tuple[int, str]]:
     """Return the numbers, except 0, and the words for what became of them."""
-    found = Counter(dict.fromkeys(words.values(), 0))
+    totals = Counter(dict.fromkeys(words.values(), 0))
     for status, said in words.items():
-        found[said] += statuses.get(status, 0)
-    return [(number, said) for said, number in found.items() if number]
+        totals[said] += statuses.get(status, 0)
+    return [(number, said) for said, number in totals.items() if number]

@@ -36,7 +36,7 @@ def complete_selector(
     context: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Complete the last word of a selector: a name, a method or a tag."""
-    before = found.group() if (found := _BEFORE.match(incomplete)) else ""
+    before = match.group() if (match := _BEFORE.match(incomplete)) else ""
     word = incomplete[len(before) :]
     return [
         CompletionItem(before + value) for value in _values(_last_manifest(context)) if value.startswith(word)
@@ -49,8 +49,11 @@ def complete_accepted(
     """Complete what is accepted: `stored:` or `mixed:`, then a selector."""
     kind, colon, rest = incomplete.partition(":")
     if not colon:
-        return [CompletionItem(each) for each in ("stored:", "mixed:") if each.startswith(kind)]
-    return [CompletionItem(f"{kind}:{each.value}") for each in complete_selector(context, option, rest)]
+        return [CompletionItem(prefix) for prefix in ("stored:", "mixed:") if prefix.startswith(kind)]
+    return [
+        CompletionItem(f"{kind}:{completion.value}")
+        for completion in complete_selector(context, option, rest)
+    ]
 
 
 def complete_model(

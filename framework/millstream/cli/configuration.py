@@ -50,33 +50,33 @@ def _tables(schema: dict[str, Any]) -> Iterator[str]:
 
 def _table(properties: dict[str, Any], required: list[str]) -> str:
     rows = [
-        f"| `{name}` | {_type(found)} | {_default(found, required=name in required)} "
-        f"| {cell(found.get('description', ''))} |"
-        for name, found in properties.items()
+        f"| `{name}` | {_type(schema)} | {_default(schema, required=name in required)} "
+        f"| {cell(schema.get('description', ''))} |"
+        for name, schema in properties.items()
     ]
     return "\n".join(["| key | type | default | |", "|---|---|---|---|", *rows])
 
 
-def _type(found: dict[str, Any]) -> str:
-    if "$ref" in found:
-        return _called(found["$ref"].rpartition("/")[2])
-    if "enum" in found:
-        return ", ".join(f"`{choice}`" for choice in found["enum"] if choice is not None)
-    if "anyOf" in found:
-        parts = [_type(part) for part in found["anyOf"] if part.get("type") != "null"]
-        return " or ".join(dict.fromkeys(each for part in parts for each in part.split(" or ")))
-    kind = found.get("type", "any")
+def _type(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return _called(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"] if value is not None)
+    if "anyOf" in schema:
+        parts = [_type(part) for part in schema["anyOf"] if part.get("type") != "null"]
+        return " or ".join(dict.fromkeys(alternative for part in parts for alternative in part.split(" or ")))
+    kind = schema.get("type", "any")
     if isinstance(kind, list):
-        return " or ".join(each for each in kind if each != "null")
+        return " or ".join(name for name in kind if name != "null")
     if kind == "array":
-        return f"list of {_type(found.get('items', {}))}"
+        return f"list of {_type(schema.get('items', {}))}"
     return {"object": "mapping", "string": "text"}.get(kind, str(kind))
 
 
-def _default(found: dict[str, Any], *, required: bool) -> str:
+def _default(schema: dict[str, Any], *, required: bool) -> str:
     if required:
         return "required"
-    default = found.get("default")
+    default = schema.get("default")
     return f"`{cell(str(default))}`" if default not in (None, "", [], {}) else ""
 
 

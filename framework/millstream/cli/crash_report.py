@@ -40,7 +40,7 @@ _LARGEST = 200_000
 """Characters shown of a file."""
 
 
-class Place(Struct, frozen=True):
+class CrashLocation(Struct, frozen=True):
     """What Millstream did when it failed; either part may be empty."""
 
     step: str = ""
@@ -50,7 +50,7 @@ class Place(Struct, frozen=True):
         return f" while {self.step} {self.path or 'the project'}" if self.step else ""
 
 
-def place_of(error: BaseException) -> Place:
+def crash_location(error: BaseException) -> CrashLocation:
     """Find the package that failed, and the innermost file that it worked on."""
     step = path = ""
     for frame in reversed([*_frames(error)]):
@@ -58,7 +58,7 @@ def place_of(error: BaseException) -> Place:
         if package[0] == "millstream":
             step = step or _STEPS.get(package[1] if len(package) > 1 else "", "")
             path = path or next(_paths(frame), "")
-    return Place(step, path)
+    return CrashLocation(step, path)
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
@@ -73,33 +73,33 @@ def _paths(frame: FrameType) -> Iterator[str]:
     for value in list(frame.f_locals.values()):
         if type(value).__module__.startswith(("py4j.", "pyspark.")):
             continue  # an attribute of it asks the JVM, which may be gone
-        for each in (value, getattr(value, "file", None), getattr(value, "text", None)):
-            path = getattr(each, "path", None)
-            if isinstance(each, Struct | Text) and isinstance(path, str) and Path(path).suffix:
+        for candidate in (value, getattr(value, "file", None), getattr(value, "text", None)):
+            path = getattr(candidate, "path", None)
+            if isinstance(candidate, Struct | Text) and isinstance(path, str) and Path(path).suffix:
                 yield path
 
 
-def write_report(error: BaseException, arguments: Sequence[str], place: Place) -> Path | None:
+def write_report(error: BaseException, arguments: Sequence[str], location: CrashLocation) -> Path | None:
     """Write a report, readable only by its owner; None if it can't be written."""
     try:
         handle, name = tempfile.mkstemp(prefix="millstream-report-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(masked("\n\n".join(_sections(error, arguments, place))))
+            file.write(masked("\n\n".join(_sections(error, arguments, location))))
     except OSError:
         return None
     return Path(name)
 
 
-def _sections(error: BaseException, arguments: Sequence[str], place: Place) -> Iterator[str]:
+def _sections(error: BaseException, arguments: Sequence[str], location: CrashLocation) -> Iterator[str]:
     yield f"millstream {__version__}, Python {sys.version.split()[0]}, {platform.platform()}"
     yield "\n".join(f"{name} {_version(name)}" for name in _PACKAGES)
     yield f"command: millstream {' '.join(arguments)}"
-    yield f"failed{place}"
+    yield f"failed{location}"
     yield "".join(traceback.format_exception(error)).rstrip()
     root = _project(arguments)
     if root is None:
         return
-    for path in dict.fromkeys((FILE, place.path)):
+    for path in dict.fromkeys((FILE, location.path)):
         if path and (root / path).is_file():
             yield f"--- {path}\n{without_secrets(_content(root / path))}"
 

@@ -29,10 +29,10 @@ def counts_table(counts: Sequence[Count]) -> str:
     rows = [("TOPIC", "OF", "REASON", "LETTERS", "REPLAYED", "DROPPED", "REMAINING", "FIRST", "LAST")]
     rows += [
         (
-            *(each.topic, each.owner, _short(each.reason), f"{each.letters:,}", f"{each.replayed:,}"),
-            *(f"{each.dropped:,}", f"{each.remaining:,}", _time(each.first), _time(each.last)),
+            *(count.topic, count.owner, _short(count.reason), f"{count.letters:,}", f"{count.replayed:,}"),
+            *(f"{count.dropped:,}", f"{count.remaining:,}", _time(count.first), _time(count.last)),
         )
-        for each in counts
+        for count in counts
     ]
     return text_table(rows, right=range(3, 7))
 
@@ -50,8 +50,8 @@ def letter_text(letter: DeadLetter, record: ShownRecord, status: str) -> str:
     """Return a letter in a few lines without control characters."""
     lines = [f"{letter.topic} {letter.partition}:{letter.offset}  {_time(letter.sent)}  {status}"]
     if (origin := letter.origin) is not None:
-        at = f"{origin.topic} {origin.partition}:{origin.offset}  {origin.timestamp}"
-        lines.append(f"  from    {one_line(at)}")
+        origin_text = f"{origin.topic} {origin.partition}:{origin.offset}  {origin.timestamp}"
+        lines.append(f"  from    {one_line(origin_text)}")
     lines += [f"  of      {one_line(letter.owner)}", f"  reason  {one_line(letter.reason)}"]
     lines.append(f"  key     {one_line(_text(record.key))}")
     lines.append(f"  value   {one_line(_text(record.value))}")
@@ -98,11 +98,11 @@ def readers_of(
     graph = build_graph(nodes)
     stored = {id_: node.name for id_, node in nodes.items() if node.kind == "model" and _is_stored(node)}
     above = {id_: graph.ancestors(id_) for id_ in stored}
-    found: dict[str, list[str]] = {}
+    readers: dict[str, list[str]] = {}
     for topic in sorted(topics):
-        sources = {f"source.{each.id}" for each in project.sources.values() if each.topic == topic}
-        found[topic] = sorted(name for id_, name in stored.items() if sources & above[id_])
-    return found
+        sources = {f"source.{source.id}" for source in project.sources.values() if source.topic == topic}
+        readers[topic] = sorted(name for id_, name in stored.items() if sources & above[id_])
+    return readers
 
 
 def _is_stored(node: ManifestNode) -> bool:
@@ -111,15 +111,15 @@ def _is_stored(node: ManifestNode) -> bool:
 
 def replay_text(done: Iterable[Replay], readers: Mapping[str, Sequence[str]], *, sent: bool) -> str:
     lines: list[str] = []
-    for each in done:
+    for replay in done:
         verb = "sent" if sent else "would send"
         lines += [
-            f"{each.topic}: {verb} {count:,} record{'s' * (count != 1)} to {topic}"
-            for topic, count in each.records.items()
+            f"{replay.topic}: {verb} {count:,} record{'s' * (count != 1)} to {topic}"
+            for topic, count in replay.records.items()
         ]
         lines += [
-            f"{each.topic}: {count:,} letters {_FATES[fate]}"
-            for fate, count in each.letters.items()
+            f"{replay.topic}: {count:,} letters {_FATES[fate]}"
+            for fate, count in replay.letters.items()
             if fate in _FATES
         ]
     for topic, models in readers.items():
@@ -141,12 +141,12 @@ _FATES: dict[str, str] = {
 
 def drop_text(done: Iterable[Drop], *, delete: bool, applied: bool) -> str:
     lines: list[str] = []
-    for each in done:
-        if each.letters:
-            lines.append(f"{each.topic}: {'dropped' if applied else 'would drop'} {each.letters:,} letters")
+    for drop in done:
+        if drop.letters:
+            lines.append(f"{drop.topic}: {'dropped' if applied else 'would drop'} {drop.letters:,} letters")
         if delete:
             verb = "deleted" if applied else "would delete"
-            lines.append(f"{each.topic}: {verb} {each.deleted:,} records, up to the first that remains")
+            lines.append(f"{drop.topic}: {verb} {drop.deleted:,} records, up to the first that remains")
     if not lines:
         return "no dead letters"
     return "\n".join(lines if applied else [*lines, _DRY])

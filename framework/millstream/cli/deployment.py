@@ -43,9 +43,9 @@ def plan_deployment(
     now = version_of("the working tree", compiled, root)
     physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
     accepted = accepted_by(job.intent)
-    kept = with_kept(job.topology, physical, running, Apply(accepted=accepted))
-    known = statistics_of(common, root, now, ask_kafka=ask_kafka)
-    review = deployment(deployed_version(running, compiled), now, kept, known, accepted)
+    reused_plan = with_kept(job.topology, physical, running, Apply(accepted=accepted))
+    statistics = statistics_of(common, root, now, ask_kafka=ask_kafka)
+    review = deployment(deployed_version(running, compiled), now, reused_plan, statistics, accepted)
     return Deployment(review, rebuilds(review), not running.records)
 
 
@@ -56,9 +56,13 @@ def only_built(compiled: Compiled, job: Job) -> Compiled:
     from millstream.deployment.definitions import definition_of
 
     stored = {id_ for query in job.physical.queries for id_ in query.stored}
-    found = definition_of(compiled.manifest, job.catalog, stored)
-    manifest = msgspec.structs.replace(compiled.manifest, nodes=found.nodes, functions=found.functions)
-    return msgspec.structs.replace(compiled, manifest=manifest, catalog=msgspec.msgpack.encode(found.catalog))
+    definition = definition_of(compiled.manifest, job.catalog, stored)
+    manifest = msgspec.structs.replace(
+        compiled.manifest, nodes=definition.nodes, functions=definition.functions
+    )
+    return msgspec.structs.replace(
+        compiled, manifest=manifest, catalog=msgspec.msgpack.encode(definition.catalog)
+    )
 
 
 def deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
@@ -68,9 +72,9 @@ def deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
     from millstream.topology import read_catalog
 
     saved = _saved_version(running)
-    whole = None if saved is None or saved.less else (saved.manifest, read_catalog(saved.compiled))
-    found = what_runs(running.records.values(), compiled.manifest, whole)
-    return saved if found is None else version_of("what runs", found, None)
+    saved_definition = None if saved is None or saved.less else (saved.manifest, read_catalog(saved.compiled))
+    deployed_project = what_runs(running.records.values(), compiled.manifest, saved_definition)
+    return saved if deployed_project is None else version_of("what runs", deployed_project, None)
 
 
 def _saved_version(running: Deployed) -> Version | None:
@@ -100,10 +104,10 @@ def summarize(deployment: Deployment, target: TargetOptions) -> str:
 
 def _summarize_queries(deployment: Deployment) -> str:
     if not deployment.rebuilds:
-        found = deployment.review.queries
-        models = dict.fromkeys(text.partition(":")[2] for each in found for text in each.accept)
-        kept = f" {', '.join(models)}: what the old version computed stays." if models else ""
-        return f"Nothing is rebuilt. All queries continue from their checkpoints.{kept}"
-    names = dict.fromkeys(model for each in deployment.rebuilds for model in each.models)
-    listed = ", ".join(names)
-    return f"Rebuilt alongside the running version, compared, then swapped: {listed}. All others continue."
+        queries = deployment.review.queries
+        models = dict.fromkeys(text.partition(":")[2] for query in queries for text in query.accept)
+        accepted_text = f" {', '.join(models)}: what the old version computed stays." if models else ""
+        return f"Nothing is rebuilt. All queries continue from their checkpoints.{accepted_text}"
+    names = dict.fromkeys(model for rebuild in deployment.rebuilds for model in rebuild.models)
+    rebuilt = ", ".join(names)
+    return f"Rebuilt alongside the running version, compared, then swapped: {rebuilt}. All others continue."

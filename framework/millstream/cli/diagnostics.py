@@ -19,28 +19,31 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def render(found: Diagnostic, width: int = 80, target: TargetOptions = NO_TARGET) -> Text:
+def render(diagnostic: Diagnostic, width: int = 80, target: TargetOptions = NO_TARGET) -> Text:
     """Render a diagnostic as rustc does: location, line, caret, notes and remedy, for a command's target."""
     from rich.text import Text
 
-    color = "red" if found.severity == "error" else "yellow"
+    color = "red" if diagnostic.severity == "error" else "yellow"
     text = Text.assemble(
-        (f"{found.severity}[{found.code}]", f"bold {color}"), (f": {clean(found.message)}", "bold")
+        (f"{diagnostic.severity}[{diagnostic.code}]", f"bold {color}"),
+        (f": {clean(diagnostic.message)}", "bold"),
     )
-    location = found.location
+    location = diagnostic.location
     margin = " " * len(str(location.line)) if location else " "
     if location:
         text.append(f"\n{margin}--> ", "blue").append(clean(str(location)))
-    if location and found.line:
-        line, before, carets = excerpt(found.line, location.column, location.end, width - len(margin) - 3)
+    if location and diagnostic.line:
+        line, before, carets = excerpt(
+            diagnostic.line, location.column, location.end, width - len(margin) - 3
+        )
         text.append(f"\n{margin} |\n{location.line} | ", "blue").append(line)
         text.append(f"\n{margin} | ", "blue").append(" " * before + "^" * carets, f"bold {color}")
-    for note in found.notes:
+    for note in diagnostic.notes:
         suffix = f": {clean(str(note.location))}" if note.location else ""
         text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(clean(note.message) + suffix)
-    if found.help:
+    if diagnostic.help:
         text.append(f"\n{margin} = ", "blue").append("help: ", "bold green").append(
-            clean(for_target(found.help, target))
+            clean(for_target(diagnostic.help, target))
         )
     return text
 
@@ -56,30 +59,30 @@ def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]
     last = min(max(end - 1, first + 1), len(line))
     start, stop = max(0, first - room), min(len(line), first + room)
     cells = [clean(character) for character in line[start:stop]]
-    at = first - start
+    caret = first - start
     if start > 0 or stop < len(line) or _width(cells) > room:
-        cells, at, start = _window(cells, at, room, start > 0, stop < len(line))
-    carets = _width(cells[at : at + max(last - first, 1)]) if last > first else 1
-    before = _width(cells[:at])
+        cells, caret, start = _window(cells, caret, room, start > 0, stop < len(line))
+    carets = _width(cells[caret : caret + max(last - first, 1)]) if last > first else 1
+    before = _width(cells[:caret])
     return "".join(cells), before, max(1, min(carets, room - before))
 
 
 def _window(
-    cells: list[str], at: int, room: int, more_left: bool, more_right: bool
+    cells: list[str], caret: int, room: int, more_left: bool, more_right: bool
 ) -> tuple[list[str], int, int]:
     """Cut the cells around the caret, with … where some are cut off."""
     widths = [_width([cell]) for cell in cells]
-    left, width = 0, sum(widths[:at])
+    left, width = 0, sum(widths[:caret])
     while width > room // 2:
         width -= widths[left]
         left += 1
     right, width = len(cells), sum(widths[left:])
-    while right > at + 1 and width > room - 2:
+    while right > caret + 1 and width > room - 2:
         right -= 1
         width -= widths[right]
     head = ["…"] if left or more_left else []
     tail = ["…"] if right < len(cells) or more_right else []
-    return [*head, *cells[left:right], *tail], at - left + len(head), left
+    return [*head, *cells[left:right], *tail], caret - left + len(head), left
 
 
 def _width(cells: Sequence[str]) -> int:
@@ -96,10 +99,10 @@ def first_warnings(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic],
     """Return errors and the first warnings of each code, and a line for each code that has more."""
     seen: Counter[str] = Counter()
     shown: list[Diagnostic] = []
-    for found in diagnostics:
-        seen[found.code] += found.severity == "warning"
-        if found.severity == "error" or seen[found.code] <= _SHOWN:
-            shown.append(found)
+    for diagnostic in diagnostics:
+        seen[diagnostic.code] += diagnostic.severity == "warning"
+        if diagnostic.severity == "error" or seen[diagnostic.code] <= _SHOWN:
+            shown.append(diagnostic)
     return shown, [
         f"warning[{code}]: {count(number - _SHOWN, 'more warning')} of this kind; --output json lists all"
         for code, number in seen.items()
@@ -109,7 +112,7 @@ def first_warnings(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic],
 
 def summary(diagnostics: Sequence[Diagnostic], models: int | None = None) -> str:
     """Return a line such as `2 errors, 1 warning in 14 models`."""
-    errors = sum(found.severity == "error" for found in diagnostics)
+    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     warnings = len(diagnostics) - errors
     counts = [f"{count(errors, 'error')}" if errors else "", count(warnings, "warning") if warnings else ""]
     within = f" in {count(models, 'model')}" if models is not None else ""
@@ -120,16 +123,16 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def as_data(found: Diagnostic, target: TargetOptions = NO_TARGET) -> dict[str, Any]:
+def as_data(diagnostic: Diagnostic, target: TargetOptions = NO_TARGET) -> dict[str, Any]:
     """Return a diagnostic as in --output json."""
     return {
-        "code": found.code,
-        "severity": found.severity,
-        "message": found.message,
-        **_location_data(found.location),
-        "help": for_target(found.help, target),
-        "notes": [{"message": note.message, **_location_data(note.location)} for note in found.notes],
-        "line_text": found.line,
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        **_location_data(diagnostic.location),
+        "help": for_target(diagnostic.help, target),
+        "notes": [{"message": note.message, **_location_data(note.location)} for note in diagnostic.notes],
+        "line_text": diagnostic.line,
     }
 
 
@@ -157,8 +160,10 @@ def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic
         return texts[path].line(location.line)
 
     return [
-        msgspec.structs.replace(found, line=line_of(found.location))
-        if found.location and not found.line and found.location.path.rpartition("/")[2] != "profiles.yml"
-        else found
-        for found in diagnostics
+        msgspec.structs.replace(diagnostic, line=line_of(diagnostic.location))
+        if diagnostic.location
+        and not diagnostic.line
+        and diagnostic.location.path.rpartition("/")[2] != "profiles.yml"
+        else diagnostic
+        for diagnostic in diagnostics
     ]

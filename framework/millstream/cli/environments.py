@@ -28,8 +28,8 @@ def decided(root: Path, compiled: Compiled, project: Project) -> tuple[Compiled,
     production = structs.replace(project, target=project.target.production)
     runs = deployed(production, root / ".millstream")
     old = deployed_version(runs, compiled)
-    found = deferred(runs, old, version_of("the working tree", compiled, root))
-    environment = structs.replace(environment, deferred=found.relations, began=found.began)
+    deferral = deferred(runs, old, version_of("the working tree", compiled, root))
+    environment = structs.replace(environment, deferred=deferral.relations, began=deferral.began)
     return _within(compiled, project, environment)
 
 

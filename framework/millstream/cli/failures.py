@@ -56,13 +56,13 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _internal(error: Exception, arguments: Sequence[str]) -> "Diagnostic":
-    from millstream.cli.crash_report import masked, place_of, write_report
+    from millstream.cli.crash_report import crash_location, masked, write_report
     from millstream.errors import Diagnostic
 
-    place = place_of(error)
+    location = crash_location(error)
     text = " ".join(masked(str(error)).split())
-    message = f"internal error in Millstream{place}: {type(error).__name__}: {text[:300]}"
-    report = write_report(error, arguments, place)
+    message = f"internal error in Millstream{location}: {type(error).__name__}: {text[:300]}"
+    report = write_report(error, arguments, location)
     remedy = (
         f"report it with {report}, which has the traceback and the file, but no secrets"
         if report
@@ -107,11 +107,11 @@ def _target_of(arguments: Sequence[str]) -> "TargetOptions":
     """Find --target and --environment in arguments."""
     from millstream.cli.remedies import target_options
 
-    found: dict[str, str | None] = {"--target": os.environ.get("MILLSTREAM_TARGET")}
+    options: dict[str, str | None] = {"--target": os.environ.get("MILLSTREAM_TARGET")}
     for name, value in pairwise([*arguments, ""]):
         option, equals, text = name.partition("=")
-        found[_LONG.get(option, option)] = text if equals else value
-    return target_options(found["--target"], found.get("--environment"))
+        options[_LONG.get(option, option)] = text if equals else value
+    return target_options(options["--target"], options.get("--environment"))
 
 
 def _usage(error: click.ClickException) -> "tuple[Diagnostic]":
@@ -140,5 +140,7 @@ def _option_remedy(error: click.NoSuchOption, context: click.Context | None, see
     of_commands = error.option_name.partition("=")[0] in COMMON + CHOOSING
     if context and isinstance(context.command, click.Group) and of_commands:
         return f"write it after the command: `{context.command_path} compile {error.option_name} …`"
-    known = [name for parameter in context.command.params for name in parameter.opts] if context else []
-    return did_you_mean(error.option_name, [name for name in known if name.startswith("--")], see)
+    option_names = (
+        [name for parameter in context.command.params for name in parameter.opts] if context else []
+    )
+    return did_you_mean(error.option_name, [name for name in option_names if name.startswith("--")], see)

@@ -9,7 +9,7 @@ from click.exceptions import Exit
 from msgspec import structs
 
 from millstream.cli.environments import decided
-from millstream.cli.options import Changes, Choice, Common
+from millstream.cli.options import Changes, Common, SelectionRequest
 from millstream.cli.output import finish
 from millstream.cli.project import (
     compile_valid,
@@ -39,7 +39,7 @@ _DEPRECATED = Diagnostic(
 
 
 def compiled_job(
-    common: Common, root: Path, choice: Choice, changes: Changes, *, tests: bool = True
+    common: Common, root: Path, request: SelectionRequest, changes: Changes, *, tests: bool = True
 ) -> tuple[Compiled, Job, Sequence[Diagnostic]]:
     """Return the compiled project, its job, and diagnostics; end the command if there is nothing to do.
 
@@ -47,12 +47,14 @@ def compiled_job(
     """
     compiled = compile_valid(common, root)
     every = {id_ for id_, node in compiled.manifest.nodes.items() if node.kind == "model"}
-    models, warnings = _select_models(common, compiled, choice) if every else (frozenset(), ())
+    models, warnings = _select_models(common, compiled, request) if every else (frozenset(), ())
     if every and not models:
         diagnostics = (*compiled.diagnostics, *warnings)
         raise Exit(finish(common.style, diagnostics, models=models_in(compiled)))
-    rebuild_choice = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
-    rebuild, more = _select_models(common, compiled, rebuild_choice) if changes.rebuild else (frozenset(), ())
+    rebuild_request = structs.replace(request, select=changes.rebuild, exclude=(), selector=None)
+    rebuild, more = (
+        _select_models(common, compiled, rebuild_request) if changes.rebuild else (frozenset(), ())
+    )
     accepted = _accepted(common, compiled, changes)
     if changes.accept_forward:
         more = (*more, _DEPRECATED)
@@ -83,13 +85,13 @@ def compiled_job(
 
 
 def _select_models(
-    common: Common, compiled: Compiled, choice: Choice
+    common: Common, compiled: Compiled, request: SelectionRequest
 ) -> tuple[frozenset[str], Sequence[Diagnostic]]:
     """Return the selected models and warnings; raise if none is selected by mistake."""
-    selection = select_nodes(common, compiled, choice)
+    selection = select_nodes(common, compiled, request)
     nodes = compiled.manifest.nodes
     models = frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model")
-    if not models and (problems := empty_selection_errors(choice, selection)):
+    if not models and (problems := empty_selection_errors(request, selection)):
         raise MillstreamError(*problems)
     return models, selection.diagnostics
 
@@ -109,7 +111,8 @@ def _also_built(job: Job) -> Iterator[Diagnostic]:
         selected = [model.partition(".")[2] for model in stored if model in job.models]
         others = [model.partition(".")[2] for model in stored if model not in job.models]
         if others:
-            message = f"{_listed(others)} will be built, too: query {query.name} computes {_listed(stored)}"
+            computed = f"query {query.name} computes {_quoted_names(stored)}"
+            message = f"{_quoted_names(others)} will be built, too: {computed}"
             remedy = (
                 f"for a separate query, set config(group='{(selected or others)[0]}') in the model, or "
                 "`grouping: off` for the target; that query starts from the beginning of its sources"
@@ -127,7 +130,7 @@ def _views_alone(job: Job) -> Iterator[Diagnostic]:
     are, them = ("is a view", "it") if len(names) == 1 else ("are views", "them")
     remedy = f"select what reads {them}, too: --select {names[0].removeprefix('model.')}+"
     yield Diagnostic(
-        "MS613", f"{_listed(names)} {are}, so nothing is stored", None, remedy, severity="warning"
+        "MS613", f"{_quoted_names(names)} {are}, so nothing is stored", None, remedy, severity="warning"
     )
 
 
@@ -148,7 +151,7 @@ def _unsent_letters(job: Job) -> Iterator[Diagnostic]:
         yield Diagnostic("MS614", message, None, remedy, severity="warning")
 
 
-def _listed(models: Sequence[str]) -> str:
+def _quoted_names(models: Sequence[str]) -> str:
     names = [f"'{model.removeprefix('model.')}'" for model in models[:_SHOWN]]
     names += [f"{len(models) - _SHOWN} more"] if len(models) > _SHOWN else []
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -160,12 +163,14 @@ def _accepted(common: Common, compiled: Compiled, changes: Changes) -> Accepted:
 
     ids: dict[str, frozenset[str]] = {}
     for kind in ("stored", "mixed"):
-        texts = tuple(text for each, _, text in (a.partition(":") for a in changes.accept) if each == kind)
+        texts = tuple(
+            text for prefix, _, text in (a.partition(":") for a in changes.accept) if prefix == kind
+        )
         if texts:
-            choice = Choice(select=texts)
-            selection = select_nodes(common, compiled, choice)
+            request = SelectionRequest(select=texts)
+            selection = select_nodes(common, compiled, request)
             if not selection.ids:
-                raise MillstreamError(*empty_selection_errors(choice, selection))
+                raise MillstreamError(*empty_selection_errors(request, selection))
             ids[kind] = frozenset(selection.ids)
     return Accepted(everything=changes.accept_forward, **ids)
 

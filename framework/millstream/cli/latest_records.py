@@ -32,7 +32,7 @@ def _fields(reading: Reading, records: Sequence[ShownRecord]) -> tuple[str, ...]
     if reading.format is not None and reading.format.single:
         return ("value",)
     if reading.is_single:
-        names = {name: None for each in records if isinstance(each.value, dict) for name in each.value}
+        names = {name: None for record in records if isinstance(record.value, dict) for name in record.value}
         return (*names,) or ("value",)
     return tuple(field.name for field in reading.fields)
 
@@ -42,7 +42,7 @@ def _row(record: ShownRecord, fields: tuple[str, ...], *, undecodable: bool) -> 
     if "value" in record.wrong:
         cells: list[Any] = [None] * len(fields)
     elif isinstance(value, dict) and fields != ("value",):
-        folded = {name.lower(): each for name, each in value.items()}
+        folded = {name.lower(): cell for name, cell in value.items()}
         cells = [folded.get(name.lower()) for name in fields]
     else:
         cells = [value, *[None] * (len(fields) - 1)]

@@ -26,33 +26,33 @@ def live_relations(
     project: Project, nodes: dict[str, ManifestNode], admin: Admin, writers: Writers
 ) -> list[LiveRelation]:
     """Return the tables and topics that models store, and then the topics of sources."""
-    known = known_in(nodes.values())
+    relations = known_in(nodes.values())
     readings = known_readings(project, nodes)
-    stored = StoredProject(Path(project.root), project.target, known, lambda: project.seeds)
-    found = []
+    stored = StoredProject(Path(project.root), project.target, relations, lambda: project.seeds)
+    live = []
     for kind in ("model", "source"):
         for node in nodes.values():
-            relation = known.get(node.id.partition(".")[2].lower())
+            relation = relations.get(node.id.partition(".")[2].lower())
             if node.kind != kind or relation is None:
                 continue
             about = node.description.split("\n")[0]
             if relation.kind == "table":
                 read = partial(_newest_of_table, relation, stored)
-                found.append(LiveRelation(node.id, node.name, "table", about, read))
+                live.append(LiveRelation(node.id, node.name, "table", about, read))
             elif (reading := readings.get(relation.name)) is not None:
                 # The key of a model's record is in its row.
                 without = {"_timestamp"} if kind == "source" else {"_timestamp", "_key"}
                 read = partial(_newest_of_topic, admin, reading, writers, without)
-                found.append(LiveRelation(node.id, node.name, f"topic {reading.topic}", about, read))
-    return found[:_MOST]
+                live.append(LiveRelation(node.id, node.name, f"topic {reading.topic}", about, read))
+    return live[:_MOST]
 
 
 def _newest_of_table(table: Known, stored: StoredProject, limit: int) -> Answer:
     names = [name for name, _ in table.columns]
     order = _order(table)
     by = ", ".join(f'"{name}"{" desc" if name not in order[1:] else ""}' for name in order)
-    listed = ", ".join(f'"{name}"' for name in names)
-    sql = f"select {listed} from {table.name}{f' order by {by}' if by else ''}"  # noqa: S608 - of the project
+    columns = ", ".join(f'"{name}"' for name in names)
+    sql = f"select {columns} from {table.name}{f' order by {by}' if by else ''}"  # noqa: S608 - of the project
     return answer(sql, stored, limit)
 
 
@@ -61,16 +61,20 @@ def _order(table: Known) -> Sequence[str]:
     names = {name.lower(): name for name, _ in table.columns}
     times = [name for name, type_ in table.columns if type_.startswith(("timestamp", "date"))]
     key = table.options.get("unique_key") or ()
-    keys = [names[each.lower()] for each in ([key] if isinstance(key, str) else key) if each.lower() in names]
+    keys = [
+        names[column.lower()]
+        for column in ([key] if isinstance(key, str) else key)
+        if column.lower() in names
+    ]
     order = table.options.get("order_by")
     first = names.get(order.lower()) if isinstance(order, str) else times[-1] if times else None
-    return [first, *(each for each in keys if each != first)] if first else []
+    return [first, *(column for column in keys if column != first)] if first else []
 
 
 def _newest_of_topic(
     admin: Admin, reading: Reading, writers: Writers, without: Collection[str], limit: int
 ) -> Answer:
-    found = newest_rows(admin, reading, limit, writers)
-    places = [place for place, name in enumerate(found.columns) if name not in without]
-    rows = [tuple(row[place] for place in places) for row in found.rows]
-    return Answer(tuple(found.columns[place] for place in places), rows)
+    newest = newest_rows(admin, reading, limit, writers)
+    indexes = [index for index, name in enumerate(newest.columns) if name not in without]
+    rows = [tuple(row[index] for index in indexes) for row in newest.rows]
+    return Answer(tuple(newest.columns[index] for index in indexes), rows)

@@ -32,7 +32,7 @@ def live_traffic(
     """Send the first record of each topic, and go on in a thread."""
     ready_topics(admin, generators)
     times = live_times(admin, generators, 1.0, writers)
-    before = {topic: each.sent for topic, each in times.items()}
+    before = {topic: topic_times.sent for topic, topic_times in times.items()}
     start, stopping = datetime.now(timezone.utc), threading.Event()
     feeds = [
         Feed(

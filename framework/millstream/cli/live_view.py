@@ -36,14 +36,14 @@ class LiveView:
 
     def shown(self, seen: Sequence[QueryStatus], stage: str, machine: Machine) -> Group:
         now = time.time()
-        rates = {each.query: self._rates.of(each.query, each.rows, now) for each in seen}
+        rates = {status.query: self._rates.of(status.query, status.rows, now) for status in seen}
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("query", max_width=_NAMES, no_wrap=True)
         table.add_column("", no_wrap=True)
         for name in _COLUMNS:
             table.add_column(name, justify="right", no_wrap=True)
-        for each in seen:
-            table.add_row(*_row(each, rates[each.query], now))
+        for status in seen:
+            table.add_row(*_row(status, rates[status.query], now))
         if len(seen) > 1:
             table.add_row(*_totals(seen, sum(rates.values())), style="bold")
         notes = "; ".join(filter(None, (_turns(len(seen), machine), stage)))
@@ -78,15 +78,15 @@ def _totals(seen: Sequence[QueryStatus], rate: float) -> list[Text]:
     return [
         Text("total"),
         Text(""),
-        Text(f"{sum(each.rows for each in seen):,}"),
+        Text(f"{sum(status.rows for status in seen):,}"),
         Text(f"{rate:,.0f}"),
         Text(""),
         Text(""),
-        Text(f"{sum(sum(each.lag.values()) for each in seen):,}"),
-        _number(sum(each.late for each in seen)),
-        _number(sum(each.bad for each in seen)),
-        _number(sum(each.failures for each in seen)),
-        _number(sum(each.last.state_rows for each in seen if each.last)),
+        Text(f"{sum(sum(status.lag.values()) for status in seen):,}"),
+        _number(sum(status.late for status in seen)),
+        _number(sum(status.bad for status in seen)),
+        _number(sum(status.failures for status in seen)),
+        _number(sum(status.last.state_rows for status in seen if status.last)),
     ]
 
 

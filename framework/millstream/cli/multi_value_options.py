@@ -14,23 +14,28 @@ class SeveralValues(click.Command):
     """A command whose selector options take several values; it can't have positional arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        names = {name for each in self.params if each.metavar in {SELECTOR, ACCEPTED} for name in each.opts}
+        names = {
+            name
+            for parameter in self.params
+            if parameter.metavar in {SELECTOR, ACCEPTED}
+            for name in parameter.opts
+        }
         return super().parse_args(ctx, list(repeated(args, names)))
 
 
 def repeated(args: Sequence[str], names: Collection[str]) -> Iterator[str]:
     """Repeat an option before each further value: `--select a b` is `--select a --select b`."""
-    name, given = "", False
-    for index, each in enumerate(args):
-        if each == "--":
+    name, has_value = "", False
+    for index, argument in enumerate(args):
+        if argument == "--":
             yield from args[index:]
             return
-        if each.startswith("-"):
-            name, _, value = each.partition("=") if each.startswith("--") else (each, "", "")
-            name, given = (name, bool(value)) if name in names else ("", False)
-            yield each
+        if argument.startswith("-"):
+            name, _, value = argument.partition("=") if argument.startswith("--") else (argument, "", "")
+            name, has_value = (name, bool(value)) if name in names else ("", False)
+            yield argument
             continue
-        if name and given:
+        if name and has_value:
             yield name
-        given = True
-        yield each
+        has_value = True
+        yield argument

@@ -51,7 +51,7 @@ class Common(Struct, frozen=True):
     """Whether all environment variables of the target must be set."""
 
 
-class Choice(Struct, frozen=True):
+class SelectionRequest(Struct, frozen=True):
     """The options that select nodes."""
 
     select: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Changes(Struct, frozen=True):
     wait: bool = False
 
 
-class TestChoice(Struct, frozen=True):
+class TestOptions(Struct, frozen=True):
     """The options that say which tests run with a build."""
 
     no_tests: bool = False
@@ -167,26 +167,26 @@ def cli_command(
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def wrapped(*, output: str, no_color: bool, quiet: bool, **given: Any) -> Any:
+        def wrapped(*, output: str, no_color: bool, quiet: bool, **arguments: Any) -> Any:
             named = ("project_dir", "profiles_dir", "target", "vars", "environment")
-            own = {name: given.pop(name, None) for name in named}
+            common = {name: arguments.pop(name, None) for name in named}
             style = OutputStyle(
                 output == "json",
                 not no_color and not os.environ.get("NO_COLOR"),
                 quiet,
-                target_options(own["target"], own["environment"]),
+                target_options(common["target"], common["environment"]),
             )
-            strict = given.pop("strict_env", True)
-            return function(Common(**own, output=output, style=style, strict_env=strict), **given)
+            strict = arguments.pop("strict_env", True)
+            return function(Common(**common, output=output, style=style, strict_env=strict), **arguments)
 
-        epilog = "\n".join(["\b", "Examples:", *(f"  {each}" for each in examples)])
+        epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
         return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))
 
     return decorate
 
 
 def choosing(function: Function) -> Function:
-    """Pass --select, --exclude, --selector and --state to a command as `choice`."""
+    """Pass --select, --exclude, --selector and --state to a command as `request`."""
     options = (
         click.option(
             "--select",
@@ -210,18 +210,18 @@ def choosing(function: Function) -> Function:
             help="What `state:modified` compares with: a branch, tag, commit, or manifest.json.",
         ),
     )
-    return _grouped(function, "choice", Choice, options)
+    return _grouped(function, "request", SelectionRequest, options)
 
 
 def _kinds_and_models(
-    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+    context: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    for each in given:
-        kind, _, models = each.partition(":")
+    for value in values:
+        kind, _, models = value.partition(":")
         if kind not in {"stored", "mixed"} or not models:
-            problem = f"{each!r}: write `stored:` or `mixed:` and then the models, as in stored:totals"
-            raise click.BadParameter(problem, context, option)
-    return given
+            reason = f"{value!r}: write `stored:` or `mixed:` and then the models, as in stored:totals"
+            raise click.BadParameter(reason, context, option)
+    return values
 
 
 _ACCEPTING = (
@@ -276,7 +276,7 @@ def testing(function: Function) -> Function:
         click.option("--no-unit", is_flag=True, help="Skip unit tests."),
         click.option("--all-tests", is_flag=True, help=again),
     )
-    return _grouped(function, "tests", TestChoice, options)
+    return _grouped(function, "tests", TestOptions, options)
 
 
 def serving_page(function: Function) -> Function:
@@ -300,9 +300,9 @@ def _grouped(
     """Pass the options to a command as one value: the fields of `kind` have their names."""
 
     @functools.wraps(function)
-    def wrapped(*args: Any, **given: Any) -> Any:
-        fields = {field: given.pop(field) for field in kind.__struct_fields__ if field in given}
-        return function(*args, **{name: kind(**fields)}, **given)
+    def wrapped(*args: Any, **arguments: Any) -> Any:
+        fields = {field: arguments.pop(field) for field in kind.__struct_fields__ if field in arguments}
+        return function(*args, **{name: kind(**fields)}, **arguments)
 
     return _with(wrapped, options)  # type: ignore[return-value]
 

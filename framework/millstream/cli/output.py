@@ -52,8 +52,8 @@ def console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console
 
 def terminal(style: OutputStyle) -> Console | None:
     """Return the console for progress; None if it is not wanted, or stderr is not a terminal."""
-    wanted = not (style.json or style.quiet) and _may_be_terminal(sys.stderr)
-    screen = console(style, sys.stderr) if wanted else None
+    shows_progress = not (style.json or style.quiet) and _may_be_terminal(sys.stderr)
+    screen = console(style, sys.stderr) if shows_progress else None
     return screen if screen is not None and screen.is_terminal else None
 
 
@@ -89,7 +89,7 @@ def finish(
     models: int | None = None,
 ) -> int:
     """Print diagnostics, and the result unless there are errors; return the exit code."""
-    failed = any(found.severity == "error" for found in diagnostics)
+    failed = any(diagnostic.severity == "error" for diagnostic in diagnostics)
     return _finish(style, diagnostics, result, None if failed else text, models, failed=failed)
 
 
@@ -120,7 +120,7 @@ def _finish(
 
         document = {
             "diagnostics": [
-                as_data(found, style.target) for found in sorted(diagnostics, key=lambda d: d.order)
+                as_data(diagnostic, style.target) for diagnostic in sorted(diagnostics, key=lambda d: d.order)
             ]
         }
         print_json(document | dict(result or {}))
@@ -134,7 +134,7 @@ def _finish(
 def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | None = None) -> None:
     """Print diagnostics to stderr, with a summary if `models` is given; if quiet, only errors."""
     if style.quiet:
-        diagnostics = [found for found in diagnostics if found.severity == "error"]
+        diagnostics = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
     if not diagnostics:
         return
     from rich.text import Text
@@ -143,8 +143,8 @@ def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | No
 
     width = terminal_width(style, sys.stderr) or 200
     some, left_out = first_warnings(sorted(diagnostics, key=lambda d: d.order))
-    parts = [render(found, width, style.target) for found in some]
-    parts += [Text(each, "bold yellow") for each in left_out]
+    parts = [render(diagnostic, width, style.target) for diagnostic in some]
+    parts += [Text(line, "bold yellow") for line in left_out]
     if not style.quiet and models is not None:
         parts.append(Text(summary(diagnostics, models), "bold"))
     say(style, Text("\n\n").join(parts), sys.stderr)

@@ -11,7 +11,7 @@ from click.exceptions import Exit
 from msgspec import structs
 
 from millstream.cli.diagnostics import with_lines
-from millstream.cli.options import Choice, Common
+from millstream.cli.options import Common, SelectionRequest
 from millstream.cli.output import finish, terminal
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.graph import build_graph
@@ -74,7 +74,7 @@ def target_of(common: Common, root: Path) -> Target:
         common.environment,
         strict_env=common.strict_env,
     )
-    if errors := [each for each in problems if each.severity == "error"]:
+    if errors := [diagnostic for diagnostic in problems if diagnostic.severity == "error"]:
         raise MillstreamError(*errors)
     return target
 
@@ -116,7 +116,7 @@ def compile_valid(
 def compile_despite_errors(
     common: Common,
     root: Path,
-    choice: Choice,
+    request: SelectionRequest,
     *,
     use_cache: bool = True,
     check: Check | None = None,
@@ -127,7 +127,7 @@ def compile_despite_errors(
     `state:` selectors need all models, since they compare plans.
     """
     compiled = compile_for(common, root, use_cache=use_cache, check=check)
-    if compiled.errors_elsewhere or choice.state:
+    if compiled.errors_elsewhere or request.state:
         end_if_invalid(common, compiled, result)
     return compiled
 
@@ -147,11 +147,11 @@ def concerned_by_errors(compiled: Compiled, ids: Collection[str]) -> bool:
 
 
 def select_existing(
-    common: Common, compiled: Compiled, choice: Choice, *, with_tests: bool = False
+    common: Common, compiled: Compiled, request: SelectionRequest, *, with_tests: bool = False
 ) -> Selection:
     """Select nodes; raise if there are none because of a name that nothing has."""
-    selection = select_nodes(common, compiled, choice, with_tests=with_tests)
-    problems = empty_selection_errors(choice, selection) if selection.diagnostics else []
+    selection = select_nodes(common, compiled, request, with_tests=with_tests)
+    problems = empty_selection_errors(request, selection) if selection.diagnostics else []
     if problems and not selection.ids:
         raise MillstreamError(*problems)
     return selection
@@ -163,35 +163,35 @@ def end_if_invalid(common: Common, compiled: Compiled, result: Mapping[str, obje
 
 
 def select_nodes(
-    common: Common, compiled: Compiled, choice: Choice, *, with_tests: bool = False
+    common: Common, compiled: Compiled, request: SelectionRequest, *, with_tests: bool = False
 ) -> Selection:
     from millstream.selectors import Selection, SelectionContext, select
 
-    states, warnings = _states(common, compiled, choice.state) if choice.state else (None, ())
+    states, warnings = _states(common, compiled, request.state) if request.state else (None, ())
     selection = select(
         build_graph(compiled.manifest.nodes),
-        choice.select,
-        choice.exclude,
+        request.select,
+        request.exclude,
         compiled.manifest.selectors,
-        choice.selector,
+        request.selector,
         SelectionContext(states),
         with_tests=with_tests,
     )
     return Selection(selection.ids, (*warnings, *selection.diagnostics))
 
 
-def empty_selection_errors(choice: Choice, selection: Selection) -> list[Diagnostic]:
+def empty_selection_errors(request: SelectionRequest, selection: Selection) -> list[Diagnostic]:
     """Return errors for a selection without models, since a name may be mistyped.
 
     If all selectors are `state:` selectors, nothing has changed, which is not an error.
     """
-    if choice.select and all("state:" in text for text in choice.select):
+    if request.select and all("state:" in text for text in request.select):
         return []
-    warnings = [each for each in selection.diagnostics if each.code == "MS603"]
+    warnings = [warning for warning in selection.diagnostics if warning.code == "MS603"]
     if not warnings:
         remedy = "`millstream ls` with the same options shows what they select"
         return [Diagnostic("MS610", "no model is selected", None, remedy)]
-    return [structs.replace(each, severity="error") for each in warnings]
+    return [structs.replace(warning, severity="error") for warning in warnings]
 
 
 def _states(

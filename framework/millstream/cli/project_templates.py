@@ -51,11 +51,11 @@ TEMPLATES = (
         "customers",
     ),
 )
-NAMES = tuple(each.name for each in TEMPLATES)
+NAMES = tuple(template.name for template in TEMPLATES)
 
 
 def template_of(name: str) -> ProjectTemplate:
-    return next(each for each in TEMPLATES if each.name == name)
+    return next(template for template in TEMPLATES if template.name == name)
 
 
 def make_project(root: Path, name: str, template: ProjectTemplate) -> list[str]:
@@ -72,20 +72,20 @@ def make_project(root: Path, name: str, template: ProjectTemplate) -> list[str]:
             content += uv_sources() if path == "pyproject.toml" else ""
             (root / path).write_text(content, encoding="utf-8", newline="\n")
             paths.append(path)
-        found = schemas()
-        write_schemas(root / ".schemas", {schema: found[schema] for schema in _SCHEMAS})
+        json_schemas = schemas()
+        write_schemas(root / ".schemas", {schema: json_schemas[schema] for schema in _SCHEMAS})
     return sorted([*paths, *(f".schemas/{schema}.json" for schema in _SCHEMAS)])
 
 
 def _check_empty(root: Path) -> None:
     if not root.is_dir():
-        problem = f"'{root}' is a file"
-    elif any(each.name != ".git" for each in root.iterdir()):
-        problem = f"the folder '{root}' is not empty"
+        reason = f"'{root}' is a file"
+    elif any(path.name != ".git" for path in root.iterdir()):
+        reason = f"the folder '{root}' is not empty"
     else:
         return
     remedy = "choose another name, or empty the folder first"
-    raise MillstreamError(Diagnostic("MS703", problem, None, remedy))
+    raise MillstreamError(Diagnostic("MS703", reason, None, remedy))
 
 
 def files_of(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -81,18 +81,18 @@ def _time(value: datetime | None) -> str | None:
 def csv_lines(reading: Reading) -> tuple[str, Line]:
     """Return the header line, and a function that formats a record."""
     names = [field.name for field in reading.fields]
-    whole = reading.is_single
-    names = names[:1] or ["value"] if whole else names
+    is_single = reading.is_single
+    names = names[:1] or ["value"] if is_single else names
 
     def line(record: ShownRecord) -> str:
         value = record.value
-        if whole:
+        if is_single:
             cells = [value]
         else:
-            folded = {name.lower(): each for name, each in value.items()} if isinstance(value, dict) else {}
+            folded = {name.lower(): cell for name, cell in value.items()} if isinstance(value, dict) else {}
             cells = [folded.get(name.lower()) for name in names]
         metadata = [record.partition, record.offset, _time(record.timestamp), record.key]
-        undecodable = record.value if "value" in record.wrong and not whole else None
+        undecodable = record.value if "value" in record.wrong and not is_single else None
         return _row([*metadata, *cells, undecodable])
 
     return _row(["_partition", "_offset", "_timestamp", "_key", *names, "_undecodable"]), line

@@ -54,8 +54,8 @@ def _command(command: click.Command, context: click.Context) -> Iterable[str]:
     yield _paragraphs(command.help or "")
     records = [option.get_help_record(context) for option in command.get_params(context)]
     rows = [record for record in records if record and record[1]]
-    listed = [f"| `{cell(name)}` | {cell(text)} |" for name, text in rows]
-    yield "\n".join(["| option | |", "|---|---|", *listed])
+    table_rows = [f"| `{cell(name)}` | {cell(text)} |" for name, text in rows]
+    yield "\n".join(["| option | |", "|---|---|", *table_rows])
     if command.epilog:
         lines = command.epilog.replace("\b", "").strip().splitlines()[1:]
         yield "\n".join(["```", *(line.removeprefix("  ") for line in lines), "```"])

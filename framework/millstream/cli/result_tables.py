@@ -42,7 +42,7 @@ def table(
     ]
     widths = needed if width is None else fitted(needed, width)
     head = [Cell(name, "bold", right) for name, right in zip(names, rights, strict=True)]
-    rule = [Cell("─" * each, "dim") for each in widths]
+    rule = [Cell("─" * width, "dim") for width in widths]
     aligned = [[Cell(c.text, c.style, right) for c, right in zip(row, rights, strict=True)] for row in cells]
     parts: list[Part] = []
     for row in [head, rule, *aligned]:

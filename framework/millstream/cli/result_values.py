@@ -38,12 +38,12 @@ def _nested(value: Any, zone: tzinfo) -> str:
     match value:
         case dict():
             items = (
-                f"{json.dumps(_key(key, zone), ensure_ascii=False)}: {_nested(each, zone)}"
-                for key, each in value.items()
+                f"{json.dumps(_key(key, zone), ensure_ascii=False)}: {_nested(inner, zone)}"
+                for key, inner in value.items()
             )
             return f"{{{', '.join(items)}}}"
         case list():
-            return f"[{', '.join(_nested(each, zone) for each in value)}]"
+            return f"[{', '.join(_nested(inner, zone) for inner in value)}]"
         case Decimal():
             return format(value, "f")
         case _:
@@ -67,7 +67,7 @@ def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo)
     names: list[str] = []
     for name in columns:
         tries = (name if n == 1 else f"{name}_{n}" for n in count(1))
-        names.append(next(each for each in tries if each not in names))
+        names.append(next(candidate for candidate in tries if candidate not in names))
     return [dict(zip(names, (as_json(value, zone) for value in row), strict=True)) for row in rows]
 
 
@@ -75,9 +75,9 @@ def as_json(value: Any, zone: tzinfo) -> Any:
     """Return a value for JSON: decimals as numbers with all of their digits; bytes in base64."""
     match value:
         case dict():
-            return {_key(key, zone): as_json(each, zone) for key, each in value.items()}
+            return {_key(key, zone): as_json(inner, zone) for key, inner in value.items()}
         case list():
-            return [as_json(each, zone) for each in value]
+            return [as_json(inner, zone) for inner in value]
         case float() if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - NaN
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
         case datetime():

@@ -33,8 +33,8 @@ def failing(function: Callable[..., Any]) -> Callable[..., Any]:
         "--fail-on",
         type=click.Choice([*_LEVELS, *_FORMER]),
         multiple=True,
-        callback=lambda _context, _option, given: tuple(
-            level for each in given for level in _FORMER.get(each, (each,))
+        callback=lambda _context, _option, values: tuple(
+            level for value in values for level in _FORMER.get(value, (value,))
         ),
         help="Exit with 1 if the review finds this; may be repeated. `forward` was `mixed` or `stored`.",
     )
@@ -53,29 +53,29 @@ def statistics_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) 
     settings, _ = read_settings(root)
     manifest = now.manifest
     results = read_results(root / settings.target_path, manifest.project, manifest.target)
-    known = statistics(manifest, read_hints(now.compiled).rows_per_second, results)
+    stats = statistics(manifest, read_hints(now.compiled).rows_per_second, results)
     if not ask_kafka:
-        return known
+        return stats
     from millstream.kafka.opening import connected
     from millstream.review.topic_facts import with_topic_facts
 
     project = project_of(common, root)
     with connected(project) as admin:
-        return with_topic_facts(admin, known, known.topics)
+        return with_topic_facts(admin, stats, stats.topics)
 
 
-def shown(found: Review, output: str, target: TargetOptions) -> tuple[dict[str, Any], str | Text]:
+def shown(review: Review, output: str, target: TargetOptions) -> tuple[dict[str, Any], str | Text]:
     """Return the review for programs and for people, with commands for the target."""
-    found = structs.replace(found, queries=tuple(_for_target(each, target) for each in found.queries))
+    review = structs.replace(review, queries=tuple(_for_target(query, target) for query in review.queries))
     if output == "json":
         from msgspec import to_builtins
 
-        return to_builtins(found), ""
+        return to_builtins(review), ""
     if output == "markdown":
         from millstream.review.formats.markdown import markdown
 
-        return {}, markdown(found).removesuffix("\n")
-    return {}, _text(found)
+        return {}, markdown(review).removesuffix("\n")
+    return {}, _text(review)
 
 
 def _for_target(query: QueryChange, target: TargetOptions) -> QueryChange:
@@ -87,10 +87,10 @@ def _for_target(query: QueryChange, target: TargetOptions) -> QueryChange:
 _STYLES = {"title": "bold", "bad": "red", "warning": "yellow", "good": "green", "quiet": "dim"}
 
 
-def _text(found: Review) -> Text:
+def _text(review: Review) -> Text:
     from rich.text import Text
 
     from millstream.review.formats.text import text_lines
     from millstream.text import clean
 
-    return Text("\n").join(Text(clean(line.text), _STYLES.get(line.kind, "")) for line in text_lines(found))
+    return Text("\n").join(Text(clean(line.text), _STYLES.get(line.kind, "")) for line in text_lines(review))

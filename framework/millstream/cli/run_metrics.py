@@ -11,8 +11,8 @@ def with_metrics(page: str) -> str:
     """Return the page with the current table after the mark."""
     before, mark, _ = page.partition(_BEGIN)
     lines = ["| metric | type | labels | |", "|---|---|---|---|"]
-    for each in RUN_METRICS:
-        name = each.family if each.type == "histogram" else each.series
-        labels = ", ".join(f"`{label}`" for label in each.labels)
-        lines.append(f"| `{name}` | {each.type} | {labels} | {each.description} |")
+    for metric in RUN_METRICS:
+        name = metric.family if metric.type == "histogram" else metric.series
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{name}` | {metric.type} | {labels} | {metric.description} |")
     return f"{before}{mark}\n\n" + "\n".join(lines) + "\n"

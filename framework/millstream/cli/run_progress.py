@@ -92,8 +92,8 @@ class RunProgress:
             if not self._style.json:
                 raise
             errors += error.diagnostics
-            for each in errors:
-                self._diagnostic(each)
+            for diagnostic in errors:
+                self._diagnostic(diagnostic)
 
     def show_address(self, address: str | None) -> None:
         if address is None:
@@ -108,9 +108,9 @@ class RunProgress:
     def show_end(self) -> None:
         """Say what the run leaves behind."""
         seen = self._watcher.all()
-        rows, again = sum(each.rows for each in seen), [each.query for each in seen if each.repeats]
-        data = {"rows": rows, "batches": sum(each.batches for each in seen), "repeats": again}
-        fates = {model: counted for each in seen for model, counted in each.fates.items()}
+        rows, again = sum(status.rows for status in seen), [status.query for status in seen if status.repeats]
+        data = {"rows": rows, "batches": sum(status.batches for status in seen), "repeats": again}
+        fates = {model: counted for status in seen for model, counted in status.fates.items()}
         data |= {"expired": to_builtins(self._expired), "fates": to_builtins(fates)}
         text = (
             f"stopped after {count(rows, 'row')}; all completed batches are saved, and the next run continues"
@@ -138,15 +138,15 @@ class RunProgress:
                 self._say("started", text, {"query": query.name, "rebuild": rebuilding})
             case Batched(query=name, batch=batch):
                 self._batch(name, batch)
-            case Failed(query=name, problem=problem, failures=failures, again=again):
-                self._diagnostic(problem)
+            case Failed(query=name, problem=diagnostic, failures=failures, again=again):
+                self._diagnostic(diagnostic)
                 text = f"{name} failed; restarts in {again:g} s"
-                data = {"query": name, "failures": failures, "again": again} | _reason(problem)
+                data = {"query": name, "failures": failures, "again": again} | _reason(diagnostic)
                 self._say("failed", text, data)
-            case LeftOut(query=name, model=model, problem=problem):
-                self._diagnostic(problem)
+            case LeftOut(query=name, model=model, problem=diagnostic):
+                self._diagnostic(diagnostic)
                 text = f"{model.partition('.')[2]} is left out of {name}; the others continue"
-                self._say("left_out", text, {"query": name, "model": model} | _reason(problem))
+                self._say("left_out", text, {"query": name, "model": model} | _reason(diagnostic))
             case Stopped(query=name):
                 self._say("stopped", f"{name} stopped", {"query": name})
             case Told(diagnostic=diagnostic):
@@ -200,20 +200,20 @@ class RunProgress:
         self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
 
     def _batch(self, name: str, batch: Any) -> None:
-        if restored := [each.restored for each in batch.operators if each.restored is not None]:
+        if restored := [operator.restored for operator in batch.operators if operator.restored is not None]:
             self._restored(name, restored)
-        expired = rows_of_states(self._queries[name], [each.expired for each in batch.operators])
+        expired = rows_of_states(self._queries[name], [operator.expired for operator in batch.operators])
         self._expired = sum_of_states((*self._expired, *expired))
-        changes = [each for each in batch.changes.values() if each.computed or each.stored]
+        changes = [change for change in batch.changes.values() if change.computed or change.stored]
         if not (batch.rows or expired or changes):
             return
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
         sent = self._queries[name].outputs
-        checks = bool(sent) and all(isinstance(each, DeadLetters) for each in sent)
+        checks = bool(sent) and all(isinstance(output, DeadLetters) for output in sent)
         read = f"{count(batch.rows, 'record')} checked" if checks else count(batch.rows, "row")
         text = f"{name}: {read} in {batch.seconds:.1f} s, {rate:,.0f}/s"
-        for each in changes:
-            text = f"{name}: {_table_changes(each)} in {batch.seconds:.1f} s"
+        for change in changes:
+            text = f"{name}: {_table_changes(change)} in {batch.seconds:.1f} s"
         if lag := sum(batch.behind.values()):
             text += f", lag {lag:,}"
         if bad := sum(batch.counts.dead_letters.values()):
@@ -232,7 +232,7 @@ class RunProgress:
             self._late_rows(name, batch)
 
     def _restored(self, name: str, restored: Sequence[Restored]) -> None:
-        files, seconds = sum(each.bytes for each in restored), sum(each.seconds for each in restored)
+        files, seconds = sum(store.bytes for store in restored), sum(store.seconds for store in restored)
         text = f"{name}: state of {size_in_words(files)} loaded in {seconds:.1f} s, all stores together"
         self._say("restored", text, {"query": name, "bytes": files, "seconds": round(seconds, 3)})
 
@@ -246,8 +246,8 @@ class RunProgress:
             return
         self._late[name] = now, 0
         query = self._queries[name]
-        sources = [each.relation.partition(".")[2] for each in query.sources]
-        models = [each.partition(".")[2] for each in query.stored]
+        sources = [source.relation.partition(".")[2] for source in query.sources]
+        models = [id_.partition(".")[2] for id_ in query.stored]
         dropped = f"{late_in_words(late, query)}, {batch.watermark}"
         remedy = late_remedy(query)
         data = {"query": name, "models": models, "rows": late}
@@ -284,5 +284,5 @@ def _table_changes(changes: TableChanges) -> str:
     return f"{touched} touched, {count(changes.computed, 'row')} computed, {stored or 'nothing stored'}"
 
 
-def _reason(problem: Diagnostic) -> dict[str, Any]:
-    return {"code": problem.code, "message": problem.message, "help": problem.help}
+def _reason(diagnostic: Diagnostic) -> dict[str, Any]:
+    return {"code": diagnostic.code, "message": diagnostic.message, "help": diagnostic.help}

@@ -54,8 +54,8 @@ def run_job(
             if also is not None:
                 also(event)
 
-        for each in diagnostics if common.style.json else ():
-            progress.handle(Told(each))
+        for diagnostic in diagnostics if common.style.json else ():
+            progress.handle(Told(diagnostic))
         log = RunLog(target, both)
         tests = _tests(job, compiled, log.tell, stopping)
         with closing(log):

@@ -58,13 +58,13 @@ def _handled(first: Callable[[int], object]) -> Iterator[None]:
     """Call `first` with the first signal, and end the process with the second one."""
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        for each in before:
-            signal.signal(each, _end_at_once)
+        for signal_number in before:
+            signal.signal(signal_number, _end_at_once)
         first(number)
 
     # `nohup` starts a command that ignores SIGHUP.
     before: dict[int, Any] = {
-        each: handler for each in _SIGNALS if (handler := signal.getsignal(each)) is not signal.SIG_IGN
+        number: handler for number in _SIGNALS if (handler := signal.getsignal(number)) is not signal.SIG_IGN
     }
     for number in before:
         signal.signal(number, handle)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millstream.cli.options import Choice, Common
+from millstream.cli.options import Common, SelectionRequest
 from millstream.cli.project import empty_selection_errors, select_nodes
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.settings import read_settings
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def selected(
-    common: Common, compiled: Compiled, choice: Choice, *, unit: bool, data: bool
+    common: Common, compiled: Compiled, request: SelectionRequest, *, unit: bool, data: bool
 ) -> tuple[frozenset[str] | None, list[Diagnostic]]:
     """Return the selected tests; None means all, including those in Python."""
-    if choice.everything and unit == data:
+    if request.everything and unit == data:
         return None, []
-    selection = select_nodes(common, compiled, choice, with_tests=True)
-    if not selection.ids and (problems := empty_selection_errors(choice, selection)):
+    selection = select_nodes(common, compiled, request, with_tests=True)
+    if not selection.ids and (problems := empty_selection_errors(request, selection)):
         raise MillstreamError(*problems)
     kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
     nodes = compiled.manifest.nodes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.cli.options import Choice, Common, TestChoice
+from millstream.cli.options import Common, SelectionRequest, TestOptions
 from millstream.cli.project import select_nodes
 from millstream.project.values import is_local
 from millstream.tested import TestResult, TestRun
@@ -45,13 +45,13 @@ class TestsOfBuild:
         common: Common,
         compiled: Compiled,
         job: Job,
-        choice: Choice,
-        tests: TestChoice,
+        request: SelectionRequest,
+        tests: TestOptions,
     ) -> None:
         self._common = common
         self._compiled = compiled
         self._job = job
-        self._choice = choice
+        self._request = request
         self._tests = tests
         folder = Path(job.project.root) / job.project.settings.target_path
         self._test_run = TestRun("build", folder, compiled.manifest)
@@ -77,16 +77,16 @@ class TestsOfBuild:
     @property
     def code(self) -> int:
         """The exit code of the tests: 2 if one is itself wrong."""
-        statuses = {each.status for each in self.results}
+        statuses = {result.status for result in self.results}
         return 2 if "error" in statuses else 1 if "fail" in statuses else 0
 
     def all_passed_before(self) -> bool:
         """Whether no test need run if nothing is built; if so, these are the results."""
-        found = [self._unit_tests, self._data_tests()]
-        unchanged = [self._unchanged(each.contents) for each in found]
-        if any(each.nodes.keys() - known.keys() for each, known in zip(found, unchanged, strict=True)):
+        groups = [self._unit_tests, self._data_tests()]
+        unchanged = [self._unchanged(group.contents) for group in groups]
+        if any(group.nodes.keys() - results.keys() for group, results in zip(groups, unchanged, strict=True)):
             return False
-        self.results = [result for known in unchanged for result in known.values()]
+        self.results = [result for results in unchanged for result in results.values()]
         return True
 
     def before(self) -> bool:
@@ -111,7 +111,7 @@ class TestsOfBuild:
 
     def after(self, results: RunResults, /) -> None:
         """Run the data tests that read only models that were built."""
-        self.test_rows(frozenset(each.id for each in results.results if each.status != "success"))
+        self.test_rows(frozenset(result.id for result in results.results if result.status != "success"))
         self.ends.append(time.monotonic())
 
     def test_rows(self, not_built: frozenset[str] = frozenset()) -> None:
@@ -159,13 +159,13 @@ class TestsOfBuild:
 
     @cached_property
     def _ids(self) -> list[str]:
-        return sorted(select_nodes(self._common, self._compiled, self._choice, with_tests=True).ids)
+        return sorted(select_nodes(self._common, self._compiled, self._request, with_tests=True).ids)
 
     def _only_reads_production(self, node: ManifestNode) -> bool:
         """Whether an environment reads all that is tested from production, which tests it."""
         nodes = self._compiled.manifest.nodes
         models = [nodes[id_] for id_ in node.depends_on if id_ in nodes and nodes[id_].kind == "model"]
-        return bool(models) and all(each.deferred for each in models)
+        return bool(models) and all(model.deferred for model in models)
 
     def _run(self, tests: _Tests) -> None:
         unchanged = self._unchanged(tests.contents)
@@ -181,15 +181,15 @@ class TestsOfBuild:
     def _run_changed(self, tests: _Tests, show: Show) -> int:
         """Run tests that are not known to pass again; return how many are."""
         unchanged = self._unchanged(tests.contents)
-        own = [node for id_, node in tests.nodes.items() if id_ not in unchanged]
+        changed = [node for id_, node in tests.nodes.items() if id_ not in unchanged]
         self._ran |= tests.nodes.keys()
         self.results += unchanged.values()
-        if own:
+        if changed:
             from millstream.testing.building import run_nodes
 
-            for each in run_nodes(self._session, own, show):
-                contents = tests.contents.get(each.id, "")
-                self.results.append(replace(each, ran=self._test_run.started, contents=contents))
+            for result in run_nodes(self._session, changed, show):
+                contents = tests.contents.get(result.id, "")
+                self.results.append(replace(result, ran=self._test_run.started, contents=contents))
         return len(unchanged)
 
     @cached_property
@@ -206,9 +206,9 @@ class TestsOfBuild:
         if self._tests.all_tests:
             return {}
         before = self._test_run.before
-        known = () if before is None else (*before.earlier, *before.results)
+        results = () if before is None else (*before.earlier, *before.results)
         return {
-            each.id: replace(each, unchanged=True)
-            for each in known
-            if each.status == "pass" and each.contents and contents.get(each.id) == each.contents
+            result.id: replace(result, unchanged=True)
+            for result in results
+            if result.status == "pass" and result.contents and contents.get(result.id) == result.contents
         }

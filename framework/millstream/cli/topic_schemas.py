@@ -56,14 +56,16 @@ def topic_schemas(common: Common, root: Path) -> TopicSchemas:
     settings, problems = read_settings(root)
     merged, more = merge_variables(settings.vars, common.vars)
     target, others = read_target(root, settings, common.target, common.profiles_dir, merged)
-    topics, found = load_topics(root, settings, target, merged)
+    topics, topic_problems = load_topics(root, settings, target, merged)
     read = [read_file(root, path) for path in find_files(root, (pins_folder(settings),), (".json",))]
-    files = {each.path: each for each in read if isinstance(each, File)}
-    pins, _ = read_pins(((path, each.content) for path, each in files.items()), settings)
-    unreadable = [each for each in read if isinstance(each, Diagnostic)]
-    diagnostics = (*problems, *more, *others, *found, *unreadable)
+    files = {file.path: file for file in read if isinstance(file, File)}
+    pins, _ = read_pins(((path, file.content) for path, file in files.items()), settings)
+    unreadable = [diagnostic for diagnostic in read if isinstance(diagnostic, Diagnostic)]
+    diagnostics = (*problems, *more, *others, *topic_problems, *unreadable)
     sinks = (
-        tuple(_of_sinks(common, root)) if not any(each.severity == "error" for each in diagnostics) else ()
+        tuple(_of_sinks(common, root))
+        if not any(diagnostic.severity == "error" for diagnostic in diagnostics)
+        else ()
     )
     return TopicSchemas(settings, target, topics, files, pins, sinks, diagnostics)
 
@@ -74,14 +76,16 @@ def _of_sinks(common: Common, root: Path) -> Iterator[SinkSchema]:
         sink = node.materialization
         if not isinstance(sink, Sink):
             continue
-        place = Location(node.path, 1, 1, 2)
+        location = Location(node.path, 1, 1, 2)
         if subject := sink.pinned_subject:
-            yield SinkSchema(node.name, sink.topic, sink.format, "", subject, place, pinned=True)
+            yield SinkSchema(node.name, sink.topic, sink.format, "", subject, location, pinned=True)
         elif subject := sink.value_subject:
-            yield SinkSchema(node.name, sink.topic, sink.format, sink.schema, subject, place, pinned=False)
+            yield SinkSchema(node.name, sink.topic, sink.format, sink.schema, subject, location, pinned=False)
         if subject := sink.pinned_subject_of_key:
-            known = sink.key_format or ""
-            yield SinkSchema(node.name, sink.topic, known, "", subject, place, pinned=True)
+            key_format = sink.key_format or ""
+            yield SinkSchema(node.name, sink.topic, key_format, "", subject, location, pinned=True)
         elif (subject := sink.subject_of_key) and sink.key_format:
-            own = sink.key_schema
-            yield SinkSchema(node.name, sink.topic, sink.key_format, own, subject, place, pinned=False)
+            key_schema = sink.key_schema
+            yield SinkSchema(
+                node.name, sink.topic, sink.key_format, key_schema, subject, location, pinned=False
+            )

@@ -44,13 +44,13 @@ def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorT
     return list(by_topic.values())
 
 
-def _unknown(project: Project, name: str, known: dict[str, list[GeneratorTopic]]) -> Diagnostic:
-    sources = {each for topic in project.sources.values() for each in (topic.id, topic.name, topic.topic)}
+def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTopic]]) -> Diagnostic:
+    sources = {alias for topic in project.sources.values() for alias in (topic.id, topic.name, topic.topic)}
     if name in sources:
         remedy = f"write `def {name.rpartition('.')[2]}(random, now)` in a file of seeds/"
         return Diagnostic("MS834", f"the source '{name}' has no generator", None, remedy)
-    listed = ", ".join(sorted({generator.name for each in known.values() for generator, _ in each}))
-    remedy = did_you_mean(name, known, f"generators: {listed}" if listed else "write one in seeds/")
+    names = ", ".join(sorted({generator.name for topics in generators.values() for generator, _ in topics}))
+    remedy = did_you_mean(name, generators, f"generators: {names}" if names else "write one in seeds/")
     return Diagnostic("MS834", f"there is no generator '{name}'", None, remedy)
 
 
@@ -81,8 +81,8 @@ def live_times(
     """Return how records of each topic get the times of the clock, from now or the topic's newest record."""
     topics = {topic.topic: topic for _, topic in generators}
     sent: dict[str, int] = {}
-    for (name, _), found in bounds(admin, topics).items():
-        sent[name] = sent.get(name, 0) + found.end
+    for (name, _), offsets in bounds(admin, topics).items():
+        sent[name] = sent.get(name, 0) + offsets.end
     times = {name: event_time(topic) for name, topic in topics.items()}
     messages, _ = newest_records(admin, [*topics], _NEWEST)
     now = time.time() * 1000
@@ -90,8 +90,8 @@ def live_times(
     for message in messages:
         topic = topics[str(message.topic())]
         if (event := times[topic.topic]) is not None:
-            at = event.of(shown(message, of_source(topic), writers).value)
-            begin[topic.topic] = max(begin[topic.topic], at or 0)
+            milliseconds = event.of(shown(message, of_source(topic), writers).value)
+            begin[topic.topic] = max(begin[topic.topic], milliseconds or 0)
     return {name: LiveTimes(event, begin[name], speed, sent.get(name, 0)) for name, event in times.items()}
 
 

@@ -14,23 +14,26 @@ _COLORS = {"source": "green", "seed": "yellow", "model": "blue", "exposure": "ma
 Describe = Callable[[End], str]
 
 
-def tree(found: Lineage, describe: Describe = lambda _end: "") -> Text:
+def tree(lineage: Lineage, describe: Describe = lambda _end: "") -> Text:
     """Draw upstream and downstream; branches that were already drawn are not repeated."""
-    if found.root is None:
-        children = {edge.child for edge in found.downstream}
+    if lineage.root is None:
+        children = {edge.child for edge in lineage.downstream}
         tops = dict.fromkeys(
-            [*(e.parent for e in found.downstream if e.parent not in children), *found.single]
+            [*(e.parent for e in lineage.downstream if e.parent not in children), *lineage.single]
         )
-        below = _neighbours(found.downstream, up=False)
+        below = _neighbours(lineage.downstream, up=False)
         lines: list[Text] = []
         drawn: set[End] = set()
         for top in tops:
             lines += [_label(top, "", describe), *_branches(top, below, describe, drawn)]
         return Text("\n").join(lines)
-    lines = [_label(found.root, "", describe)]
-    for title, edges, up in (("upstream", found.upstream, True), ("downstream", found.downstream, False)):
+    lines = [_label(lineage.root, "", describe)]
+    for title, edges, up in (("upstream", lineage.upstream, True), ("downstream", lineage.downstream, False)):
         if edges:
-            lines += [Text(title, "bold"), *_branches(found.root, _neighbours(edges, up=up), describe, set())]
+            lines += [
+                Text(title, "bold"),
+                *_branches(lineage.root, _neighbours(edges, up=up), describe, set()),
+            ]
     return Text("\n").join(lines)
 
 

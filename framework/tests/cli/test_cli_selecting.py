@@ -12,7 +12,7 @@ from support.shops import PROFILES, PROJECT, SOURCES, TOTALS
 from millstream.cli.group import millstream
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import repeated
-from millstream.cli.options import Changes, Choice, Common
+from millstream.cli.options import Changes, Common, SelectionRequest
 from millstream.cli.output import OutputStyle
 
 SINK = "{{{{ config(materialized='sink'{more}) }}}} select id, kind from {{{{ source('web', 'events') }}}}"
@@ -154,7 +154,7 @@ def test_dead_letters_of_a_query_that_is_not_selected_are_not_silent(three):
 
     def warnings(*select):
         common = Common(three, None, None, None, "", OutputStyle())
-        _, _, found = compiled_job(common, three, Choice(select), Changes())
+        _, _, found = compiled_job(common, three, SelectionRequest(select), Changes())
         return [each for each in found if each.code == "MS614"]
 
     (warning,) = warnings("totals")

@@ -17,9 +17,9 @@ from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import (
     Changes,
-    Choice,
     Common,
-    TestChoice,
+    SelectionRequest,
+    TestOptions,
     accepting,
     cli_command,
     testing,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from millstream.runner.handover.values import Finished
     from millstream.runner.values import Job
 
-_ALL = Choice()
-_NO_TESTS = TestChoice(no_tests=True)
+_ALL = SelectionRequest()
+_NO_TESTS = TestOptions(no_tests=True)
 
 
 @cli_command(
@@ -61,7 +61,7 @@ _NO_TESTS = TestChoice(no_tests=True)
 def command(
     common: Common,
     changes: Changes,
-    tests: TestChoice,
+    tests: TestOptions,
     *,
     yes: bool,
     accept_differences: bool,
@@ -78,7 +78,7 @@ def command(
     If the project is running on this machine, it keeps running: rebuilt queries catch up alongside the
     running ones, and take over between two batches.
     """
-    if rollback and (changes != Changes(wait=changes.wait) or accept_differences or tests != TestChoice()):
+    if rollback and (changes != Changes(wait=changes.wait) or accept_differences or tests != TestOptions()):
         raise click.UsageError("--rollback takes no other option of apply than --yes and --wait")
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not tests.no_tests)
@@ -118,7 +118,7 @@ def _ask(
     job: Job,
     run: Run,
     intent: Apply | None = None,
-    tests: TestChoice = _NO_TESTS,
+    tests: TestOptions = _NO_TESTS,
 ) -> int:
     """Let the run of the target deploy the project, or roll back the last apply without an `intent`."""
     from msgspec import to_builtins
@@ -143,7 +143,7 @@ def _ask(
             if tested.before():
                 finished = ask(run, version, intent, progress.handle)
                 result = {"running": to_builtins(finished)}
-                text = _told(finished, "Rolled back" if intent is None else "Applied")
+                text = _changes_text(finished, "Rolled back" if intent is None else "Applied")
                 tested.test_rows()
     result |= {"tests": to_builtins(tested.results)} if tested.results else {}
     if intent is not None:
@@ -151,7 +151,7 @@ def _ask(
     return finish(common.style, result=result, text=None if common.style.quiet else text) or tested.code
 
 
-def _told(finished: Finished, done: str) -> str:
+def _changes_text(finished: Finished, done: str) -> str:
     parts = [
         f"{word} {', '.join(names)}"
         for word, names in (

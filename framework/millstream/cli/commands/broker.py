@@ -57,17 +57,17 @@ def command(common: Common, *, action: Literal["start", "stop", "status"], force
 
 
 def _keep_registry(common: Common, root: Path, progress: Progress | None) -> None:
-    found = topic_schemas(common, root)
-    if found.uses and has_local_registry(found.target):
-        keep_registry(root, found.pins, progress)
+    schemas = topic_schemas(common, root)
+    if schemas.uses and has_local_registry(schemas.target):
+        keep_registry(root, schemas.pins, progress)
 
 
 def as_data(status: Status) -> dict[str, Any]:
-    found: dict[str, Any] = to_builtins(status, enc_hook=str)
-    address = found.pop("address")
+    fields: dict[str, Any] = to_builtins(status, enc_hook=str)
+    address = fields.pop("address")
     if status.log.name.startswith("registry"):
-        return {"state": found.pop("state"), "url": address and registry_url(address), **found}
-    return {"state": found.pop("state"), "bootstrap_servers": address, **found}
+        return {"state": fields.pop("state"), "url": address and registry_url(address), **fields}
+    return {"state": fields.pop("state"), "bootstrap_servers": address, **fields}
 
 
 def text_of(broker: Status, registry: Status) -> str:

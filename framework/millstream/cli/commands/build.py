@@ -15,9 +15,9 @@ from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import (
     Changes,
-    Choice,
     Common,
-    TestChoice,
+    SelectionRequest,
+    TestOptions,
     changing,
     choosing,
     cli_command,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @choosing
 @changing
 @testing
-def command(common: Common, choice: Choice, changes: Changes, tests: TestChoice) -> int:
+def command(common: Common, request: SelectionRequest, changes: Changes, tests: TestOptions) -> int:
     """Run every model over what the topics hold now, with its unit tests before and its data tests after.
 
     Missing topics are created; on the local target, empty source topics are filled by the generators in
@@ -54,15 +54,15 @@ def command(common: Common, choice: Choice, changes: Changes, tests: TestChoice)
     fails, its data tests and the models that read it are skipped. Tests that passed before, and would do the
     same again, are not run again. The exit code is 1 if a model or a test failed.
     """
-    return build_models(common, choice, changes, tests)
+    return build_models(common, request, changes, tests)
 
 
-def build_models(common: Common, choice: Choice, changes: Changes, tests: TestChoice) -> int:
+def build_models(common: Common, request: SelectionRequest, changes: Changes, tests: TestOptions) -> int:
     began, root = time.monotonic(), root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=not tests.no_tests)
+    compiled, job, diagnostics = compiled_job(common, root, request, changes, tests=not tests.no_tests)
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
-    return build_and_test(common, root, compiled, job, choice, diagnostics, tests, began)
+    return build_and_test(common, root, compiled, job, request, diagnostics, tests, began)
 
 
 def build_and_test(
@@ -70,9 +70,9 @@ def build_and_test(
     root: Path,
     compiled: Compiled,
     job: Job,
-    choice: Choice,
+    request: SelectionRequest,
     diagnostics: Sequence[Diagnostic],
-    tests: TestChoice,
+    tests: TestOptions,
     began: float,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
@@ -83,7 +83,7 @@ def build_and_test(
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
 
-    with ending_well(), closing(TestsOfBuild(common, compiled, job, choice, tests)) as tested:
+    with ending_well(), closing(TestsOfBuild(common, compiled, job, request, tests)) as tested:
         built = _built(common, job, root, tested)
     folder = root / job.project.settings.target_path
     before = read_results(folder, built.results.project, built.results.target)
@@ -93,7 +93,9 @@ def build_and_test(
         from millstream.cli.diagnostics import as_data
 
         document = {
-            "diagnostics": [as_data(each, common.style.target) for each in (*diagnostics, *built.diagnostics)]
+            "diagnostics": [
+                as_data(diagnostic, common.style.target) for diagnostic in (*diagnostics, *built.diagnostics)
+            ]
         }
         document |= to_builtins(results)
         document |= {"tests": to_builtins(tested.results)} if tested.results else {}

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
 
 from millstream.broker import stop_broker
 from millstream.byte_sizes import size_in_words
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, cli_command
+from millstream.cli.options import Changes, Common, SelectionRequest, cli_command
 from millstream.cli.output import confirmed, finish
 from millstream.cli.project import root_of, target_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
@@ -54,7 +54,7 @@ class Left(Struct, frozen=True):
 
     target: str
     what: str
-    place: str
+    location: str = field(name="place")
 
 
 @cli_command(
@@ -96,17 +96,17 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
         paths = [folder_of_target(common, root, common.target)]
     else:
         settings, problems = read_settings(root)
-        if errors := [each for each in problems if each.severity == "error"]:
+        if errors := [diagnostic for diagnostic in problems if diagnostic.severity == "error"]:
             raise MillstreamError(*errors)
         paths = [artifacts_folder(root, settings), *([] if artifacts else [root / OWN])]
     sizes = {path: measure(root, path) for path in paths if os.path.lexists(path)}
     removed = [*sizes.values()]
-    data = [each for each in removed if Path(each.path).parts[0] == OWN]
+    data = [removal for removal in removed if Path(removal.path).parts[0] == OWN]
     if data and not force:
         _check_idle(root, common.target)
     if data and not yes and not common.style.json:
-        listed = ", ".join(f"{each.path} ({size_in_words(each.bytes)})" for each in data)
-        if not confirmed(f"Remove {listed} with its topics and tables?"):
+        folders = ", ".join(f"{removal.path} ({size_in_words(removal.bytes)})" for removal in data)
+        if not confirmed(f"Remove {folders} with its topics and tables?"):
             return finish(common.style, text="nothing was removed")
     has_broker = data and not common.target and broker_folder(root).is_dir()
     if has_broker and stop_registry(root, force=force) == "in use":
@@ -116,31 +116,31 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
     for path in sizes:
         remove(path)
     left = [] if artifacts else stored_elsewhere(common, root)
-    result = {"removed": to_builtins(removed), "bytes": sum(each.bytes for each in removed)}
+    result = {"removed": to_builtins(removed), "bytes": sum(removal.bytes for removal in removed)}
     result |= {"left": to_builtins(left)}
     return finish(common.style, result=result, text=None if common.style.quiet else text_of(removed, left))
 
 
 def _remove_orphans(common: Common, *, yes: bool) -> int:
     root = root_of(common)
-    _, job, diagnostics = compiled_job(common, root, Choice(), Changes())
+    _, job, diagnostics = compiled_job(common, root, SelectionRequest(), Changes())
     from millstream.runner.commands.orphans import orphans
 
-    with fetching(common.style) as fetched, orphans(job, fetched) as found:
+    with fetching(common.style) as fetched, orphans(job, fetched) as orphaned:
         lines = [
-            *map(_orphan_line, found.checkpoints),
-            *(f"the consumer group {each}" for each in found.groups),
+            *map(_orphan_line, orphaned.checkpoints),
+            *(f"the consumer group {group}" for group in orphaned.groups),
         ]
         removed = yes
         if lines and not yes and not common.style.json:
             click.echo("\n".join(lines), err=True)
             removed = confirmed(f"Remove {'it' if len(lines) == 1 else 'them'}?", elsewhere=False)
         if removed:
-            found.remove()
-    result = {"checkpoints": to_builtins(found.checkpoints), "groups": found.groups}
-    result |= {"bytes": sum(each.bytes for each in found.checkpoints), "removed": removed}
+            orphaned.remove()
+    result = {"checkpoints": to_builtins(orphaned.checkpoints), "groups": orphaned.groups}
+    result |= {"bytes": sum(checkpoint.bytes for checkpoint in orphaned.checkpoints), "removed": removed}
     said = (
-        [f"removed {each}" for each in lines]
+        [f"removed {line}" for line in lines]
         if removed
         else ["nothing was removed; --yes removes it without asking"]
     )
@@ -149,7 +149,7 @@ def _remove_orphans(common: Common, *, yes: bool) -> int:
 
 
 def _orphan_line(orphan: Orphan) -> str:
-    names = ", ".join(each.partition(".")[2] for each in orphan.stored)
+    names = ", ".join(id_.partition(".")[2] for id_ in orphan.stored)
     what = f"the checkpoint {orphan.query}" if orphan.query else "what is recorded of dead letters"
     return f"{what}{f' of {names}' if names else ''}: {size_in_words(orphan.bytes)}"
 
@@ -167,9 +167,9 @@ def stored_elsewhere(common: Common, root: Path) -> list[Left]:
         checkpoints, stores = checkpoints_of(target, root), all_local_tables(target, root)
     except MillstreamError:
         return []
-    own = target_folder(root, target.production)
-    outside = [("checkpoints", checkpoints)] if is_outside(checkpoints, own) else []
-    outside += [("tables", location) for store in stores if (location := store.outside(own)) is not None]
+    folder = target_folder(root, target.production)
+    outside = [("checkpoints", checkpoints)] if is_outside(checkpoints, folder) else []
+    outside += [("tables", location) for store in stores if (location := store.outside(folder)) is not None]
     secrets = secrets_in(target.settings)
     return [Left(target.name, what, mask(location, secrets)) for what, location in outside]
 
@@ -180,7 +180,7 @@ def artifacts_folder(root: Path, settings: Settings) -> Path:
     real = folder.resolve()
     sources = [root, *(root / path for path in settings.folders)]
     if not real.is_relative_to(root.resolve()) or any(
-        each.resolve().is_relative_to(real) for each in sources
+        source.resolve().is_relative_to(real) for source in sources
     ):
         message = f"target-path is {settings.target_path}, which is not a separate folder in the project"
         remedy = "remove it by hand, or set another target-path in [tool.millstream]"
@@ -209,12 +209,12 @@ def measure(root: Path, path: Path) -> Removed:
     """Count files and their size on disk, in blocks: Kafka's index files are sparse."""
     files, total = 0, 0
     inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
-    for each in (path, *inside):
+    for file in (path, *inside):
         try:
-            status = each.lstat()
+            status = file.lstat()
         except OSError:
             continue  # another process has removed it meanwhile
-        files += not each.is_dir() or each.is_symlink()
+        files += not file.is_dir() or file.is_symlink()
         total += status.st_blocks * 512 if hasattr(status, "st_blocks") else status.st_size
     return Removed(path.relative_to(root).as_posix(), files, total)
 
@@ -233,8 +233,9 @@ def remove(path: Path) -> None:
 
 def text_of(removed: list[Removed], left: list[Left]) -> str:
     lines = [
-        f"removed {each.path}: {count(each.files, 'file')}, {size_in_words(each.bytes)}" for each in removed
+        f"removed {removal.path}: {count(removal.files, 'file')}, {size_in_words(removal.bytes)}"
+        for removal in removed
     ]
     lines = lines or ["there is nothing to remove"]
-    lines += [f"{each.what} of target '{each.target}' are left: {each.place}" for each in left]
+    lines += [f"{stored.what} of target '{stored.target}' are left: {stored.location}" for stored in left]
     return "\n".join(lines)

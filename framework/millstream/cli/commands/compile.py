@@ -10,7 +10,7 @@ import click
 from millstream.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
 from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, cli_command
+from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
 from millstream.cli.output import finish_despite_errors
 from millstream.cli.project import (
     compile_despite_errors,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @choosing
 @click.option("--no-cache", is_flag=True, help="Ignore cached results and check everything again.")
 @collector_paused()
-def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
+def command(common: Common, *, request: SelectionRequest, no_cache: bool) -> int:
     """Check the project and write its SQL and manifest.
 
     All errors are reported, each with its location and remedy. --select limits which SQL is written; the SQL
@@ -50,17 +50,17 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     start = time.perf_counter()
     root = root_of(common)
     compiled = compile_despite_errors(
-        common, root, choice, use_cache=not no_cache, check=_of_unit_tests, result={"models": []}
+        common, root, request, use_cache=not no_cache, check=_of_unit_tests, result={"models": []}
     )
-    selection = select_existing(common, compiled, choice)
+    selection = select_existing(common, compiled, request)
     diagnostics = [*compiled.diagnostics, *selection.diagnostics]
-    if choice.everything or concerned_by_errors(compiled, selection.ids):
+    if request.everything or concerned_by_errors(compiled, selection.ids):
         end_if_invalid(common, compiled, {"models": []})
     ids = [id_ for id_ in selection.ids if id_ in compiled.sql]
     settings, _ = read_settings(root)
-    written = write_artifacts(root, settings.target_path, compiled, None if choice.everything else ids)
+    written = write_artifacts(root, settings.target_path, compiled, None if request.everything else ids)
     text: str | None = None
-    if len(ids) == 1 and not choice.everything:
+    if len(ids) == 1 and not request.everything:
         text = compiled.sql[ids[0]].strip("\n")
     elif not common.style.quiet:
         text = _summary(compiled, len(ids), settings.target_path, written, time.perf_counter() - start)

@@ -104,7 +104,7 @@ def command(
             connected(project, fetched) as admin,
             asked_writers(project, fetched) as writers,
         ):
-            readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
+            readings = {reading.topic: reading for reading in readings_of(project, nodes, admin, names)}
             messages = _messages(admin, [*readings], from_beginning, last, follow)
             if deduplicate:
                 messages = first_sent.of(messages)
@@ -126,10 +126,10 @@ def command(
     return 0
 
 
-def _summary(found: FirstSent) -> str:
-    text = f"Left out {found.repeated:,} repeated record{'s' * (found.repeated != 1)}."
-    if found.unplaced:
-        text += f" {found.unplaced:,} have no position: repeats among them are shown."
+def _summary(first_sent: FirstSent) -> str:
+    text = f"Left out {first_sent.repeated:,} repeated record{'s' * (first_sent.repeated != 1)}."
+    if first_sent.unplaced:
+        text += f" {first_sent.unplaced:,} have no position: repeats among them are shown."
     return text
 
 
@@ -143,7 +143,7 @@ def _errors_as_lines(style: OutputStyle) -> Iterator[None]:
             raise
         from millstream.cli.diagnostics import as_data
 
-        document = {"diagnostics": [as_data(each, style.target) for each in error.diagnostics]}
+        document = {"diagnostics": [as_data(diagnostic, style.target) for diagnostic in error.diagnostics]}
         click.echo(msgspec.json.encode(document, enc_hook=str).decode())
         raise Exit(2) from None
 

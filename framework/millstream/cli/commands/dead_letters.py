@@ -58,7 +58,7 @@ class _Target(Struct, frozen=True, eq=False):
     project: Project
     nodes: dict[str, ManifestNode]
     admin: Admin
-    wanted: Wanted
+    letter_filter: Wanted
     zone: ZoneInfo
 
 
@@ -120,13 +120,13 @@ def command(
     get the record, also models that had no problem with it. `drop` marks letters as handled without sending
     anything. Both say what they would do; --yes does it.
     """
-    for given, allowed, name in (
+    for is_set, allowed, name in (
         (every, ("show",), "--all"),
         (force, ("replay",), "--force"),
         (delete, ("drop",), "--delete"),
         (yes, ("replay", "drop"), "--yes"),
     ):
-        if given and action not in allowed:
+        if is_set and action not in allowed:
             raise click.UsageError(f"{name} needs {' or '.join(allowed)}")
     with _opened(common, _Options(names, reason, since, until, offset)) as target:
         if action == "replay":
@@ -154,44 +154,46 @@ def _opened(common: Common, options: _Options) -> Iterator[_Target]:
     project = structs.replace(project, target=target)
     nodes = compiled.manifest.nodes
     zone = ZoneInfo(project.target.settings.get("timezone", "UTC"))
-    since, until = (_time(each, zone) if each else None for each in (options.since, options.until))
+    since, until = (_time(text, zone) if text else None for text in (options.since, options.until))
     ranges = tuple(map(_range, options.offset))
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
-        found = wanted(known_of(project, nodes), admin, options.names)
-        found = structs.replace(found, reason=options.reason, since=since, until=until, ranges=ranges)
-        yield _Target(common, project, nodes, admin, found, zone)
+        letter_filter = wanted(known_of(project, nodes), admin, options.names)
+        letter_filter = structs.replace(
+            letter_filter, reason=options.reason, since=since, until=until, ranges=ranges
+        )
+        yield _Target(common, project, nodes, admin, letter_filter, zone)
 
 
 def _time(text: str, zone: ZoneInfo) -> datetime:
     """Parse a time; without a zone, it is in that of the target."""
     try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        time = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         raise click.UsageError(
             f"'{text}' is not a time, such as 2026-03-01 or 2026-03-01T10:00:00Z"
         ) from None
-    return found if found.tzinfo else found.replace(tzinfo=zone)
+    return time if time.tzinfo else time.replace(tzinfo=zone)
 
 
 def _range(text: str) -> Range:
     from millstream.dead_letters.choosing import Range
 
-    found = _RANGE.fullmatch(text)
-    if found is None:
+    match = _RANGE.fullmatch(text)
+    if match is None:
         raise click.UsageError(f"'{text}' is not an offset, such as 0:17 or 0:17-42 (partition 0)")
-    return Range(int(found[1]), int(found[2]), int(found[3] or found[2]))
+    return Range(int(match[1]), int(match[2]), int(match[3] or match[2]))
 
 
 def _list(target: _Target) -> int:
     from millstream.dead_letters.counting import count_letters
 
     counts = [
-        each
-        for topic in target.wanted.topics
-        for each in count_letters(target.admin, topic, target.wanted.has)
+        count
+        for topic in target.letter_filter.topics
+        for count in count_letters(target.admin, topic, target.letter_filter.has)
     ]
     totals = {
-        name: sum(getattr(each, name) for each in counts)
+        name: sum(getattr(count, name) for count in counts)
         for name in ("letters", "replayed", "dropped", "remaining")
     }
     result = {"dead_letters": to_builtins(counts), **totals}
@@ -206,24 +208,24 @@ def _show(target: _Target, limit: int, *, every: bool) -> int:
     from millstream.registry.writers import asked_writers
 
     readings = known_readings(target.project, target.nodes)
-    found: list[dict[str, Any]] = []
+    letters: list[dict[str, Any]] = []
     lines: list[str] = []
     with asked_writers(target.project) as writers:
-        for topic in target.wanted.topics:
+        for topic in target.letter_filter.topics:
             handled = read_handled(target.admin, topic)
-            chosen = target.wanted.has if every else partial(_remains, target.wanted, handled)
+            chosen = target.letter_filter.has if every else partial(_remains, target.letter_filter, handled)
             for message, letter in newest_letters(target.admin, topic, limit, chosen):
                 origin = letter.origin.topic if letter.origin else topic.removesuffix(".dead_letter")
                 record = shown(message, readings.get(origin) or Reading(origin), writers)
                 status = handled.status(letter)
-                found.append(letter_data(letter, record, status))
+                letters.append(letter_data(letter, record, status))
                 lines.append(letter_text(letter, record, status))
     text = "\n\n".join(lines) or "no dead letters"
-    return finish(target.common.style, result={"dead_letters": found}, text=text)
+    return finish(target.common.style, result={"dead_letters": letters}, text=text)
 
 
-def _remains(wanted: Wanted, handled: Handled, letter: DeadLetter) -> bool:
-    return wanted.has(letter) and handled.status(letter) == "remaining"
+def _remains(letter_filter: Wanted, handled: Handled, letter: DeadLetter) -> bool:
+    return letter_filter.has(letter) and handled.status(letter) == "remaining"
 
 
 def _replay(target: _Target, *, force: bool, yes: bool) -> int:
@@ -231,18 +233,18 @@ def _replay(target: _Target, *, force: bool, yes: bool) -> int:
     from millstream.dead_letters.replaying import plan_replay, replay
 
     done: list[Replay] = []
-    for topic in target.wanted.topics:
-        plan = plan_replay(target.admin, topic, target.wanted.has, force=force)
+    for topic in target.letter_filter.topics:
+        plan = plan_replay(target.admin, topic, target.letter_filter.has, force=force)
         if yes and plan.letters.get("due"):
             with ending_well():
-                plan = replay(target.admin, topic, target.wanted.has, target.zone, force=force)
+                plan = replay(target.admin, topic, target.letter_filter.has, target.zone, force=force)
         done.append(plan)
     _refuse(done)
-    topics = {topic for each in done for topic in each.records}
+    topics = {topic for topic_replay in done for topic in topic_replay.records}
     readers = readers_of(target.project, target.nodes, topics)
     result = {
         "topics": to_builtins(done),
-        "records": sum(sum(each.records.values()) for each in done),
+        "records": sum(sum(topic_replay.records.values()) for topic_replay in done),
         "sent": yes,
         "readers": readers,
     }
@@ -253,8 +255,8 @@ def _replay(target: _Target, *, force: bool, yes: bool) -> int:
 def _refuse(done: Iterable[Replay]) -> None:
     """Raise an error if nothing can be sent, although there are letters."""
     letters: dict[str, int] = {}
-    for each in done:
-        for fate, count in each.letters.items():
+    for topic_replay in done:
+        for fate, count in topic_replay.letters.items():
             letters[fate] = letters.get(fate, 0) + count
     if not letters or letters.get("due"):
         return
@@ -277,6 +279,13 @@ def _drop(target: _Target, *, delete: bool, yes: bool) -> int:
 
     act = drop if yes else plan_drop
     with ending_well():
-        done = [act(target.admin, topic, target.wanted.has, delete=delete) for topic in target.wanted.topics]
-    result = {"topics": to_builtins(done), "letters": sum(each.letters for each in done), "done": yes}
+        done = [
+            act(target.admin, topic, target.letter_filter.has, delete=delete)
+            for topic in target.letter_filter.topics
+        ]
+    result = {
+        "topics": to_builtins(done),
+        "letters": sum(topic_drop.letters for topic_drop in done),
+        "done": yes,
+    }
     return finish(target.common.style, result=result, text=drop_text(done, delete=delete, applied=yes))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
 from rich.text import Text
 
 from millstream import __version__
@@ -43,7 +43,7 @@ class Check(Struct, frozen=True):
 
     name: str
     state: Literal["good", "warning", "bad"]
-    found: str
+    finding: str = field(name="found")
     remedy: str = ""
     details: tuple[str, ...] = ()
 
@@ -73,7 +73,9 @@ def command(common: Common, *, fetch: bool) -> int:
 
 def line(check: Check) -> Text:
     mark, color = _MARKS[check.state]
-    text = Text.assemble((mark, f"bold {color}"), " ", (f"{check.name:<10}", "bold"), " ", clean(check.found))
+    text = Text.assemble(
+        (mark, f"bold {color}"), " ", (f"{check.name:<10}", "bold"), " ", clean(check.finding)
+    )
     for detail in check.details:
         text.append(f"\n{_INDENT}{clean(detail)}", "dim")
     return text.append(f"\n{_INDENT}{clean(check.remedy)}", color) if check.remedy else text
@@ -88,11 +90,11 @@ def machine(common: Common, *, fetch: bool = False) -> Iterator[Check]:
 
 def java() -> Check:
     try:
-        found = find_java()
+        jvm = find_java()
     except MillstreamError as error:
         (diagnostic,) = error.diagnostics
         return Check("Java", "warning", diagnostic.message.removeprefix("Java: "), diagnostic.help)
-    return Check("Java", "good", f"{found.version} at {found.program}")
+    return Check("Java", "good", f"{jvm.version} at {jvm.program}")
 
 
 def jars(common: Common, *, fetch: bool) -> Check:
@@ -108,9 +110,9 @@ def jars(common: Common, *, fetch: bool) -> Check:
     if not lacking:
         return Check("jars", "good", f"all {len(everything)} in {folder}")
     size = sum(jar.size for jar in lacking)
-    found = f"{len(everything) - len(lacking)} of {len(everything)} in {folder}"
+    present = f"{len(everything) - len(lacking)} of {len(everything)} in {folder}"
     later = f"the others ({size_in_words(size)}) are downloaded when needed; --fetch downloads them now"
-    return Check("jars", "good", found, details=(later,))
+    return Check("jars", "good", present, details=(later,))
 
 
 def project(common: Common) -> Iterator[Check]:
@@ -120,10 +122,12 @@ def project(common: Common) -> Iterator[Check]:
         variables, more = merge_variables(settings.vars, common.vars)
         problems += more
     except MillstreamError as error:
-        yield from (Check("project", "bad", found.message, found.help) for found in error.diagnostics)
+        yield from (
+            Check("project", "bad", diagnostic.message, diagnostic.help) for diagnostic in error.diagnostics
+        )
         return
     yield Check("project", "bad" if problems else "good", f"{settings.name} in {root}")
-    yield from (_problem("project", found) for found in problems)
+    yield from (_diagnostic_check("project", diagnostic) for diagnostic in problems)
     yield from profile(common, root, settings, variables)
     yield files(root, settings)
     yield cache(root, settings)
@@ -134,14 +138,14 @@ def profile(common: Common, root: Path, settings: Settings, variables: dict[str,
     try:
         target, problems = read_target(root, settings, common.target, common.profiles_dir, variables)
     except MillstreamError as error:
-        yield from (_problem("target", found) for found in error.diagnostics)
+        yield from (_diagnostic_check("target", diagnostic) for diagnostic in error.diagnostics)
         return
-    bad = any(found.severity == "error" for found in problems)
+    bad = any(diagnostic.severity == "error" for diagnostic in problems)
     if not bad:
         details = tuple(f"{key}: {value}" for key, value in flat(target.settings))
         yield Check("target", "good", f"{target.name} of profile {target.profile}", details=details)
-    for found in problems:
-        yield _problem("target", found, warning=found.severity == "warning")
+    for diagnostic in problems:
+        yield _diagnostic_check("target", diagnostic, warning=diagnostic.severity == "warning")
     if not bad:
         yield from map(_tried, connections(target, root))
 
@@ -151,12 +155,12 @@ def _tried(connection: tuple[str, Attempt]) -> Check:
     try:
         return Check(name, "good", attempt())
     except MillstreamError as error:
-        return _problem(name, error.diagnostics[0])
+        return _diagnostic_check(name, error.diagnostics[0])
 
 
-def _problem(name: str, found: Diagnostic, *, warning: bool = False) -> Check:
-    text = f"{found.message} ({found.location})" if found.location else found.message
-    return Check(name, "warning" if warning else "bad", text, found.help)
+def _diagnostic_check(name: str, diagnostic: Diagnostic, *, warning: bool = False) -> Check:
+    text = f"{diagnostic.message} ({diagnostic.location})" if diagnostic.location else diagnostic.message
+    return Check(name, "warning" if warning else "bad", text, diagnostic.help)
 
 
 def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:

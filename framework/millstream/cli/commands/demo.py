@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from millstream.cli.options import Changes, Choice, Common, Page, cli_command, serving_page
+from millstream.cli.options import Changes, Common, Page, SelectionRequest, cli_command, serving_page
 from millstream.cli.project_templates import make_project, template_of
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.settings import FILE
@@ -83,7 +83,7 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
     from millstream.kafka.cluster import is_embedded
     from millstream.ops.seen import Watcher
 
-    compiled, job, diagnostics = compiled_job(common, root_of(common), Choice(), Changes())
+    compiled, job, diagnostics = compiled_job(common, root_of(common), SelectionRequest(), Changes())
     target = job.project.target
     if not is_embedded(target):
         message = f"target '{target.name}' has a Kafka cluster of its own, and a demo sends test traffic"
@@ -108,8 +108,8 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
         from millstream.runner.values import Told
 
         def failed(error: MillstreamError) -> None:
-            for each in error.diagnostics:
-                progress.handle(Told(each))
+            for diagnostic in error.diagnostics:
+                progress.handle(Told(diagnostic))
 
         root, target_path = Path(job.project.root), job.project.settings.target_path
         folder = root / target_path / "docs"

@@ -46,15 +46,15 @@ def command(common: Common, *, action: Literal["ls", "drop"], name: str | None, 
 
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
         if name is None:
-            found = [contents(project, admin, each) for each in names_of(project, admin)]
-            text = "\n".join(map(_line, found)) or "no environments"
-            return finish(common.style, result={"environments": to_builtins(found)}, text=text)
+            environments = [contents(project, admin, environment) for environment in names_of(project, admin)]
+            text = "\n".join(map(_line, environments)) or "no environments"
+            return finish(common.style, result={"environments": to_builtins(environments)}, text=text)
         all_of_it = contents(project, admin, name)
         if all_of_it.empty:
             raise missing(Environment(name, project.settings.name), project.target)
-        listed = _listed(all_of_it)
+        contents_text = _contents_text(all_of_it)
         if not (yes or common.style.json or common.style.quiet):
-            click.echo(listed, err=True)
+            click.echo(contents_text, err=True)
         if not yes and not common.style.json and not confirmed(f"Drop the environment '{name}'?"):
             return finish(common.style, text="nothing was removed")
         drop(project, admin, all_of_it)
@@ -63,28 +63,28 @@ def command(common: Common, *, action: Literal["ls", "drop"], name: str | None, 
     return finish(common.style, result=result, text=None if common.style.quiet else text)
 
 
-def _line(found: Contents) -> str:
-    made = f", built {found.recorded.made}" if found.recorded else ""
-    own = found.recorded.built if found.recorded else ()
-    models = ", ".join(id_.removeprefix("model.") for id_ in own) or "no models of its own"
-    return f"{found.environment}{made}: {models} ({_counts(found)})"
+def _line(contents: Contents) -> str:
+    built_at = f", built {contents.recorded.made}" if contents.recorded else ""
+    built = contents.recorded.built if contents.recorded else ()
+    models = ", ".join(id_.removeprefix("model.") for id_ in built) or "no models of its own"
+    return f"{contents.environment}{built_at}: {models} ({_counts(contents)})"
 
 
-def _counts(found: Contents) -> str:
+def _counts(contents: Contents) -> str:
     parts = [
-        (found.topics, "topic"),
-        (found.groups, "consumer group"),
-        (found.subjects, "schema subject"),
-        (found.tables, "table"),
-        (found.folders, "folder"),
+        (contents.topics, "topic"),
+        (contents.groups, "consumer group"),
+        (contents.subjects, "schema subject"),
+        (contents.tables, "table"),
+        (contents.folders, "folder"),
     ]
-    return ", ".join(count(len(each), what) for each, what in parts if each) or "empty"
+    return ", ".join(count(len(names), what) for names, what in parts if names) or "empty"
 
 
-def _listed(found: Contents) -> str:
-    lines = [f"topic           {each}" for each in found.topics]
-    lines += [f"consumer group  {each}" for each in found.groups]
-    lines += [f"schema subject  {each}" for each in found.subjects]
-    lines += [f"table           {each}" for each in found.tables]
-    lines += [f"folder          {each}" for each in found.folders]
+def _contents_text(contents: Contents) -> str:
+    lines = [f"topic           {topic}" for topic in contents.topics]
+    lines += [f"consumer group  {group}" for group in contents.groups]
+    lines += [f"schema subject  {subject}" for subject in contents.subjects]
+    lines += [f"table           {table}" for table in contents.tables]
+    lines += [f"folder          {folder}" for folder in contents.folders]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ import click
 
 from millstream.cli.complete import complete_model
 from millstream.cli.environments import decided
-from millstream.cli.options import Choice, Common, choosing, cli_command
+from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import (
     compile_valid,
@@ -54,7 +54,13 @@ if TYPE_CHECKING:
 @click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
 @collector_paused()
 def command(
-    common: Common, *, choice: Choice, rule: str | None, sql: bool, written: bool, models: tuple[str, ...]
+    common: Common,
+    *,
+    request: SelectionRequest,
+    rule: str | None,
+    sql: bool,
+    written: bool,
+    models: tuple[str, ...],
 ) -> int:
     """Show the plan as written and as optimized, and what each rule saved.
 
@@ -62,7 +68,7 @@ def command(
     changed, which models share a query and why others don't, how much memory states need, how each Python
     function runs, which SQL is opaque and what to write instead, and the cost of the plan per record.
     """
-    if models and not choice.everything:
+    if models and not request.everything:
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
     root = root_of(common)
     compiled = compile_valid(common, root)
@@ -74,7 +80,7 @@ def command(
     from millstream.results import read_results
     from millstream.topology import compiled_topology, physical_of
 
-    named = Choice(models, (), None) if models else choice
+    named = SelectionRequest(models, (), None) if models else request
     selection = select_nodes(common, compiled, named)
     target = target_of(common, root)
     if target.environment is not None:
@@ -94,7 +100,7 @@ def command(
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
     states = [state for query in about.queries for state in query.states]
     nodes = compiled.manifest.nodes
-    files = {each.model: _file(root, nodes[each.model].path) for each in states if each.model in nodes}
+    files = {state.model: _file(root, nodes[state.model].path) for state in states if state.model in nodes}
     warnings = memory_warnings(states, stores, machine, files)
     diagnostics = [*compiled.diagnostics, *selection.diagnostics, *warnings]
     return finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
@@ -118,7 +124,7 @@ def _steps(topology: Topology, rule: str) -> list[Step]:
     """Return what a rule did, step by step; raise if there is no such rule."""
     from millstream.optimizer.rules import RULES
 
-    names = [known.__name__ for known in RULES]
+    names = [function.__name__ for function in RULES]
     if rule not in names:
         remedy = did_you_mean(rule, names, f"rules: {', '.join(names)}")
         raise MillstreamError(Diagnostic("MS701", f"there is no rule '{rule}'", None, remedy))
@@ -132,11 +138,13 @@ def _shown(
     from millstream.explain.formats.json import as_data
 
     if output == "json":
-        listed = [as_data(each) for each in explained]
-        return ({"steps": listed} if rule else listed[0]), ""
+        documents = [as_data(explanation) for explanation in explained]
+        return ({"steps": documents} if rule else documents[0]), ""
     if output == "text":
         return {}, _text(explained, sql=sql)
-    return {}, "\n\n".join(_draw(output, each.written if written else each.optimized) for each in explained)
+    return {}, "\n\n".join(
+        _draw(output, explanation.written if written else explanation.optimized) for explanation in explained
+    )
 
 
 def _draw(output: str, drawing: Drawing) -> str:
@@ -161,7 +169,9 @@ def _text(explained: list[Explanation], *, sql: bool) -> Text:
         return Text("This rule changed nothing.")
     width = shutil.get_terminal_size((100, 24)).columns
     parts = [
-        Text("\n").join(Text(line.text, _STYLES.get(line.kind, "")) for line in lines(each, width, sql=sql))
-        for each in explained
+        Text("\n").join(
+            Text(line.text, _STYLES.get(line.kind, "")) for line in lines(explanation, width, sql=sql)
+        )
+        for explanation in explained
     ]
     return Text("\n\n").join(parts)

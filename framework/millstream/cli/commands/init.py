@@ -20,7 +20,7 @@ from millstream.project.references import IDENTIFIER
 
 _GIT = ("git", "-c", "core.hooksPath=/dev/null")
 """A template with hooks of the user's must not run in a folder that was just made."""
-_TEMPLATES = "; ".join(f"{each.name}: {each.help}" for each in TEMPLATES)
+_TEMPLATES = "; ".join(f"{template.name}: {template.help}" for template in TEMPLATES)
 
 
 @cli_command(

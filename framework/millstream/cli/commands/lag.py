@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from millstream.cli.jar_progress import fetching
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, choosing, cli_command
+from millstream.cli.options import Changes, Common, SelectionRequest, choosing, cli_command
 from millstream.cli.output import finish, say
 from millstream.cli.project import root_of
 from millstream.cli.signals import stopping_well
@@ -36,7 +36,7 @@ _SHOWN = 3
 @choosing
 @click.option("--partitions", is_flag=True, help="Show each partition of each topic.")
 @click.option("--watch", is_flag=True, help="Show it again every 2 seconds, until Ctrl-C.")
-def command(common: Common, choice: Choice, *, partitions: bool, watch: bool) -> int:
+def command(common: Common, request: SelectionRequest, *, partitions: bool, watch: bool) -> int:
     """Show how far queries are behind their topics.
 
     For each query and topic: the number of records that it has not processed yet, and the age of the
@@ -46,7 +46,7 @@ def command(common: Common, choice: Choice, *, partitions: bool, watch: bool) ->
     to read.
     """
     root = root_of(common)
-    _, job, _ = compiled_job(common, root, choice, Changes())
+    _, job, _ = compiled_job(common, root, request, Changes())
 
     from millstream.deployment.choosing import computing_queries
     from millstream.kafka.opening import connected
@@ -60,9 +60,11 @@ def command(common: Common, choice: Choice, *, partitions: bool, watch: bool) ->
     checkpoints = checkpoints_of(project.target, root)
     with stopping_well() as stopping, fetching(common.style) as fetched, connected(project, fetched) as admin:
         while True:
-            found = lags(admin, project.settings.name, queries, checkpoints, project.target.environment)
-            result = {"lag": to_builtins(found), "records": sum(each.records for each in found)}
-            text = text_table(_partition_rows(found) if partitions else _rows(found), right=(3, 4, 5, 6))
+            topic_lags = lags(admin, project.settings.name, queries, checkpoints, project.target.environment)
+            result = {"lag": to_builtins(topic_lags), "records": sum(lag.records for lag in topic_lags)}
+            text = text_table(
+                _partition_rows(topic_lags) if partitions else _rows(topic_lags), right=(3, 4, 5, 6)
+            )
             if not watch:
                 return finish(common.style, result=result, text=text or "no query reads a topic")
             _show(common, result, text)
@@ -83,24 +85,24 @@ def _show(common: Common, result: dict[str, object], text: str) -> None:
         sys.stdout.flush()
 
 
-def _rows(found: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
+def _rows(lags: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
     yield "QUERY", "MODELS", "TOPIC", "RECORDS", "SECONDS"
-    for each in found:
-        name = each.query if each.known else f"{each.query} (not started)"
-        yield name, _models(each), each.topic, f"{each.records:,}", _seconds(each.seconds)
+    for lag in lags:
+        name = lag.query if lag.known else f"{lag.query} (not started)"
+        yield name, _models(lag), lag.topic, f"{lag.records:,}", _seconds(lag.seconds)
 
 
-def _partition_rows(found: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
+def _partition_rows(lags: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
     yield "QUERY", "TOPIC", "PARTITION", "READ UP TO", "END", "RECORDS", "SECONDS"
-    for each in found:
-        for one in each.partitions:
+    for lag in lags:
+        for one in lag.partitions:
             numbers = (f"{one.read:,}", f"{one.end:,}", f"{one.records:,}", _seconds(one.seconds))
-            yield each.query, each.topic, str(one.partition), *numbers
+            yield lag.query, lag.topic, str(one.partition), *numbers
 
 
-def _models(each: TopicLag) -> str:
-    more = len(each.models) - _SHOWN
-    return ", ".join(each.models[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+def _models(lag: TopicLag) -> str:
+    more = len(lag.models) - _SHOWN
+    return ", ".join(lag.models[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _seconds(seconds: float | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.options import Choice, Common, choosing, cli_command
+from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
 from millstream.cli.output import finish_despite_errors
 from millstream.cli.project import (
     compile_despite_errors,
@@ -39,7 +39,13 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="[MODEL[.COLUMN]]", required=False, shell_complete=complete_model)
 @collector_paused()
 def command(
-    common: Common, *, choice: Choice, upstream: bool, downstream: bool, depth: int | None, name: str | None
+    common: Common,
+    *,
+    request: SelectionRequest,
+    upstream: bool,
+    downstream: bool,
+    depth: int | None,
+    name: str | None,
 ) -> int:
     """Show the lineage of models and columns.
 
@@ -50,9 +56,9 @@ def command(
     from millstream.lineage.draw import as_data
     from millstream.lineage.find import find_end, lineage_of, whole_graph
 
-    if name and not choice.everything:
+    if name and not request.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
-    compiled = compile_despite_errors(common, root_of(common), choice)
+    compiled = compile_despite_errors(common, root_of(common), request)
     diagnostics = compiled.diagnostics
     if name:
         both = upstream == downstream
@@ -61,7 +67,7 @@ def command(
             compiled.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
         )
     else:
-        selection = select_existing(common, compiled, choice)
+        selection = select_existing(common, compiled, request)
         lineage = whole_graph(compiled.manifest, selection.ids)
         diagnostics += selection.diagnostics
     return finish_despite_errors(

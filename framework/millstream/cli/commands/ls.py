@@ -9,7 +9,7 @@ import click
 from msgspec.structs import asdict
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, cli_command
+from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
 from millstream.cli.output import finish_despite_errors
 from millstream.cli.project import (
     compile_despite_errors,
@@ -52,7 +52,9 @@ MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*
     help="Only print these keys of the JSON: 'name tags columns'; may be repeated.",
 )
 @collector_paused()
-def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_keys: tuple[str, ...]) -> int:
+def command(
+    common: Common, *, request: SelectionRequest, kinds: tuple[str, ...], output_keys: tuple[str, ...]
+) -> int:
     """List the nodes of the project.
 
     One node per line, in the order of the graph: `project.folder.model`. --output chooses what is printed:
@@ -62,8 +64,8 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_ke
     if output_keys and not common.style.json:
         raise click.UsageError("--output-keys needs --output json")
     keys = keys_of(output_keys)
-    compiled = compile_despite_errors(common, root_of(common), choice, result={"nodes": []})
-    selection = select_existing(common, compiled, choice, with_tests=True)
+    compiled = compile_despite_errors(common, root_of(common), request, result={"nodes": []})
+    selection = select_existing(common, compiled, request, with_tests=True)
     nodes = [compiled.manifest.nodes[id_] for id_ in selection.ids]
     if kinds and "all" not in kinds:
         nodes = [node for node in nodes if node.kind in kinds]
@@ -78,15 +80,15 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_ke
     )
 
 
-def keys_of(given: Iterable[str]) -> tuple[str, ...]:
+def keys_of(texts: Iterable[str]) -> tuple[str, ...]:
     """Split the requested keys at blanks and commas; raise one error for each unknown key."""
-    keys = tuple(dict.fromkeys(key for text in given for key in text.replace(",", " ").split()))
-    known = (*KEYS, *MORE_KEYS)
-    listed = f"keys: {', '.join(known)}"
+    keys = tuple(dict.fromkeys(key for text in texts for key in text.replace(",", " ").split()))
+    valid_keys = (*KEYS, *MORE_KEYS)
+    remedy = f"keys: {', '.join(valid_keys)}"
     unknown = [
-        Diagnostic("MS701", f"a node has no key '{key}'", None, did_you_mean(key, known, listed))
+        Diagnostic("MS701", f"a node has no key '{key}'", None, did_you_mean(key, valid_keys, remedy))
         for key in keys
-        if key not in known
+        if key not in valid_keys
     ]
     if unknown:
         raise MillstreamError(*unknown)

@@ -51,17 +51,21 @@ def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int
     root = root_of(common)
     compiled = compile_valid(common, root)
     contents = _contents(common, root, compiled, include)
-    place = to or root / project_of(common, root).settings.target_path / "package"
+    destination = to or root / project_of(common, root).settings.target_path / "package"
 
     from millstream.package.write import write_package
 
-    with reporting_os_errors("MS702", f"{place} can't be written", _REMEDY), _progress(common) as progress:
-        found = write_package(contents, place, progress)
+    with (
+        reporting_os_errors("MS702", f"{destination} can't be written", _REMEDY),
+        _progress(common) as progress,
+    ):
+        package = write_package(contents, destination, progress)
     text = (
-        f"Packaged {contents.facts.project} for target {contents.facts.target}: {found.files:,} files, "
-        f"{found.packages} packages and {found.jars} jars ({size_in_words(found.bytes)}) in {found.path}."
+        f"Packaged {contents.facts.project} for target {contents.facts.target}: {package.files:,} files, "
+        f"{package.packages} packages and {package.jars} jars "
+        f"({size_in_words(package.bytes)}) in {package.path}."
     )
-    result = {"package": found}
+    result = {"package": package}
     return finish(common.style, compiled.diagnostics, result=result, text=text, models=models_in(compiled))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, accepting, cli_command
+from millstream.cli.options import Changes, Common, SelectionRequest, accepting, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import failing, shown
@@ -32,11 +32,11 @@ def command(common: Common, changes: Changes, *, fail_on: tuple[str, ...], ask_k
     they were last started. Nothing is run or changed.
     """
     root = root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, Choice(), changes)
+    compiled, job, diagnostics = compiled_job(common, root, SelectionRequest(), changes)
     deployment = plan_deployment(common, root, compiled, job, ask_kafka=ask_kafka)
     data, text = shown(deployment.review, common.output, common.style.target)
     if common.output == "json":
-        data |= {"rebuilds": [each.name for each in deployment.rebuilds]}
+        data |= {"rebuilds": [rebuild.name for rebuild in deployment.rebuilds]}
     elif common.output == "text":
         text = text + f"\n\n{summarize(deployment, common.style.target)}"
     code = finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))

@@ -85,7 +85,7 @@ def command(
             sent = send(admin, feeds, count, rate, progress)
     total = sum(sent.records.values())
     result = {
-        "topics": [_topic_data(each, sent, created) for each in generators],
+        "topics": [_topic_data(generator, sent, created) for generator in generators],
         "records": total,
         "seconds": round(sent.seconds, 3),
         "seed": seed,

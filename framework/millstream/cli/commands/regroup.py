@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.cli.commands.build import build_models
-from millstream.cli.options import Changes, Choice, Common, TestChoice, cli_command, waits
+from millstream.cli.options import Changes, Common, SelectionRequest, TestOptions, cli_command, waits
 
 
 @cli_command("regroup", "millstream regroup", "millstream regroup --target production", environments=True)
@@ -17,4 +17,6 @@ def command(common: Common, *, wait: bool) -> int:
     sources, alongside the running version, and swapped when all rebuilds have finished. The project must not
     run meanwhile.
     """
-    return build_models(common, Choice(), Changes(regroup=True, wait=wait), TestChoice(no_tests=True))
+    return build_models(
+        common, SelectionRequest(), Changes(regroup=True, wait=wait), TestOptions(no_tests=True)
+    )

@@ -68,11 +68,11 @@ def command(
 
     old, warnings = older_version(common, root, against, against_manifest, merge_base=merge_base)
     now = version_of("the working tree", new, root)
-    found = _cached_review(root, old, now, statistics_of(common, root, now, ask_kafka=ask_kafka))
-    data, text = shown(found, common.output, common.style.target)
+    review = _cached_review(root, old, now, statistics_of(common, root, now, ask_kafka=ask_kafka))
+    data, text = shown(review, common.output, common.style.target)
     diagnostics = [*new.diagnostics, *warnings]
     code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
-    return code or (1 if set(fail_on) & set(found.levels) else 0)
+    return code or (1 if set(fail_on) & set(review.levels) else 0)
 
 
 def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> None:
@@ -84,18 +84,18 @@ def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> N
         raise click.UsageError("--merge-base needs --against REF")
 
 
-def _cached_review(root: Path, old: Version, now: Version, known: Statistics) -> Review:
+def _cached_review(root: Path, old: Version, now: Version, statistics: Statistics) -> Review:
     """Return the review of two versions; the last one is reused if nothing has changed since."""
     from millstream.review.last_review import key_of, load_review, save_review
 
     target = root / read_settings(root)[0].target_path
-    key = key_of(old, now, known)
-    if (found := load_review(target, key)) is None:
+    key = key_of(old, now, statistics)
+    if (version_review := load_review(target, key)) is None:
         from msgspec.structs import replace
 
         from millstream.review.compare import review
 
         cache = target / "cache"
-        found = review(replace(old, cache=old.cache or cache), replace(now, cache=cache), known)
-        save_review(target, key, found)
-    return found
+        version_review = review(replace(old, cache=old.cache or cache), replace(now, cache=cache), statistics)
+        save_review(target, key, version_review)
+    return version_review

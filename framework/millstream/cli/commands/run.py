@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
+from millstream.cli.options import Changes, Common, SelectionRequest, changing, choosing, cli_command
 from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
 from millstream.errors import MillstreamError
@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     help="The port for them; 0 turns them off.",
 )
 @click.option("--shared", is_flag=True, help="Let other runs with --shared run other models of the target.")
-def command(common: Common, choice: Choice, changes: Changes, host: str, port: int, *, shared: bool) -> int:
+def command(
+    common: Common, request: SelectionRequest, changes: Changes, host: str, port: int, *, shared: bool
+) -> int:
     """Run every model continuously.
 
     A query that fails is restarted with increasing delay; the others continue. On SIGTERM or Ctrl-C, running
@@ -50,8 +52,10 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     committed to one consumer group per query, so that Kafka's tools show the lag.
     """
     root = root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, choice, changes)
-    if views_alone := [replace(each, severity="error") for each in diagnostics if each.code == "MS613"]:
+    compiled, job, diagnostics = compiled_job(common, root, request, changes)
+    if views_alone := [
+        replace(diagnostic, severity="error") for diagnostic in diagnostics if diagnostic.code == "MS613"
+    ]:
         raise MillstreamError(*views_alone)
     job = replace(job, shared=shared)
     if not common.style.json:

@@ -32,8 +32,8 @@ def command(common: Common, *, name: str | None, folder: Path | None) -> int:
     Editors use them to complete and check YAML; `millstream init` configures VS Code to use them.
     `manifest` describes target/manifest.json, `review` what `millstream review --output json` prints.
     """
-    known = schemas()
-    selected = {name: known[name]} if name else known
+    json_schemas = schemas()
+    selected = {name: json_schemas[name]} if name else json_schemas
     if folder is None:
         if common.style.json:
             return finish(common.style, result={"schemas": selected})

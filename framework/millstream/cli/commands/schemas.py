@@ -72,20 +72,20 @@ def command(
             "show needs the id of a schema" if action == "show" else "only show takes an id"
         )
     root = root_of(common)
-    found = topic_schemas(common, root)
-    if any(each.severity == "error" for each in found.diagnostics):
-        raise Exit(finish(common.style, found.diagnostics))
+    schemas = topic_schemas(common, root)
+    if any(diagnostic.severity == "error" for diagnostic in schemas.diagnostics):
+        raise Exit(finish(common.style, schemas.diagnostics))
     try:
         match action:
             case "pull":
-                return pull(common, root, found, check=check)
+                return pull(common, root, schemas, check=check)
             case "check":
-                return compare(common, root, found)
+                return compare(common, root, schemas)
             case "ls":
-                return ls(common, found)
+                return ls(common, schemas)
             case "show":
                 assert schema_id is not None
-                return show(common, root, found, schema_id)
+                return show(common, root, schemas, schema_id)
     except MillstreamError as error:
         raise MillstreamError(*with_lines(error.diagnostics, root)) from None
 
@@ -95,21 +95,21 @@ def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> i
     from millstream.registry.opening import connected
     from millstream.registry.pull import changes, fetch_subjects, subjects_of, write
 
-    pinned = {each.subject: each.location for each in schemas.sinks if each.pinned}
-    wanted = pinned | subjects_of(schemas.topics.values())
-    written = {each.subject: each.location for each in schemas.sinks}
-    found = {}
-    if wanted or written:
+    pinned = {sink.subject: sink.location for sink in schemas.sinks if sink.pinned}
+    subjects = pinned | subjects_of(schemas.topics.values())
+    written = {sink.subject: sink.location for sink in schemas.sinks}
+    fetched = {}
+    if subjects or written:
         with (
             fetching(common.style) as progress,
             connected(schemas.target, root, schemas.pins, progress) as registry,
         ):
-            found = fetch_subjects(registry, wanted, written)
-    changed = changes(pins_folder(schemas.settings), schemas.files, schemas.pins, found)
+            fetched = fetch_subjects(registry, subjects, written)
+    changed = changes(pins_folder(schemas.settings), schemas.files, schemas.pins, fetched)
     if not check:
-        write(root, found, changed)
-    result = {"subjects": list(found), "changes": to_builtins(changed), "written": not check}
-    text = None if common.style.quiet and not check else pulled(len(found), changed, check=check)
+        write(root, fetched, changed)
+    result = {"subjects": list(fetched), "changes": to_builtins(changed), "written": not check}
+    text = None if common.style.quiet and not check else pulled(len(fetched), changed, check=check)
     code = finish(common.style, schemas.diagnostics, result=result, text=text)
     return code or int(check and bool(changed))
 
@@ -119,26 +119,30 @@ def compare(common: Common, root: Path, schemas: TopicSchemas) -> int:
     from millstream.registry.opening import connected
     from millstream.registry.pull import fetch_subjects, subjects_of
 
-    wanted = subjects_of(schemas.topics.values())
+    subjects = subjects_of(schemas.topics.values())
     newer: list[Newer] = []
-    if wanted:
+    if subjects:
         with (
             fetching(common.style) as progress,
             connected(schemas.target, root, schemas.pins, progress) as registry,
         ):
-            found = fetch_subjects(registry, wanted)
-        newer = newer_versions(schemas.uses, schemas.pins, found)
+            fetched = fetch_subjects(registry, subjects)
+        newer = newer_versions(schemas.uses, schemas.pins, fetched)
     result = {
         "subjects": [
-            {**to_builtins(each), "findings": [{**to_builtins(f), "text": f.text} for f in each.findings]}
-            for each in newer
+            {
+                **to_builtins(subject),
+                "findings": [{**to_builtins(f), "text": f.text} for f in subject.findings],
+            }
+            for subject in newer
         ]
     }
     text = (
-        "\n".join(line for each in newer for line in compared(each)) or "no topic has a schema of a registry"
+        "\n".join(line for subject in newer for line in compared(subject))
+        or "no topic has a schema of a registry"
     )
     code = finish(common.style, schemas.diagnostics, result=result, text=text)
-    return code or int(any(each.unreadable for each in newer))
+    return code or int(any(subject.unreadable for subject in newer))
 
 
 def compared(newer: Newer) -> list[str]:
@@ -146,15 +150,15 @@ def compared(newer: Newer) -> list[str]:
     if newer.newest == newer.pinned:
         return [f"{newer.subject}: version {newer.pinned} is pinned, and the newest"]
     lines = [f"{newer.subject}: version {newer.pinned} is pinned, version {newer.newest} is the newest"]
-    texts = dict.fromkeys(each.text for each in newer.findings)
+    texts = dict.fromkeys(finding.text for finding in newer.findings)
     return lines + ([f"  {text}" for text in texts] or ["  compatible in both directions"])
 
 
 def pulled(subjects: int, changed: Iterable[PinChange], *, check: bool) -> str:
     verbs = {"new": "add", "changed": "change", "unused": "remove"}
     lines = [
-        f"{verbs[each.state]} {each.path}{_versions(each.versions) if each.state == 'changed' else ''}"
-        for each in changed
+        f"{verbs[pin.state]} {pin.path}{_versions(pin.versions) if pin.state == 'changed' else ''}"
+        for pin in changed
     ]
     count = f"{subjects} subject{'' if subjects == 1 else 's'}"
     if not lines:
@@ -177,18 +181,18 @@ def ls(common: Common, schemas: TopicSchemas) -> int:
 
 
 def rows_of(schemas: TopicSchemas) -> list[Row]:
-    found: list[Row | None] = []
+    rows: list[Row | None] = []
     for topic in schemas.topics.values():
-        found.append(_row(topic, topic.schema, topic.format, schemas))
+        rows.append(_row(topic, topic.schema, topic.format, schemas))
         if topic.key is not None:
-            found.append(_row(topic, topic.key.schema, topic.key.format, schemas))
-    found += [_of_sink(each, schemas) for each in schemas.sinks]
-    return [row for row in found if row is not None]
+            rows.append(_row(topic, topic.key.schema, topic.key.format, schemas))
+    rows += [_of_sink(sink, schemas) for sink in schemas.sinks]
+    return [row for row in rows if row is not None]
 
 
 def _of_sink(sink: SinkSchema, schemas: TopicSchemas) -> Row:
     versions = schemas.pins[sink.subject].versions if sink.subject in schemas.pins else ()
-    live = [each for each in versions if not each.deleted]
+    live = [version for version in versions if not version.deleted]
     version, number = (live[-1].version, live[-1].id) if live else (None, None)
     path = sink.file or None
     return Row(sink.model, sink.topic, sink.format, path, sink.subject, version, number, len(versions))
@@ -240,6 +244,6 @@ def show(common: Common, root: Path, schemas: TopicSchemas, schema_id: int) -> i
         fetching(common.style) as progress,
         connected(schemas.target, root, schemas.pins, progress) as registry,
     ):
-        found = registry.schema(schema_id)
-    result: dict[str, Any] = {"id": schema_id, "type": found.type, "schema": found.text}
-    return finish(common.style, schemas.diagnostics, result=result, text=found.text)
+        schema = registry.schema(schema_id)
+    result: dict[str, Any] = {"id": schema_id, "type": schema.type, "schema": schema.text}
+    return finish(common.style, schemas.diagnostics, result=result, text=schema.text)

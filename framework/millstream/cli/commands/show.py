@@ -56,9 +56,9 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     """
     root = root_of(common)
     compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
-    known = known_in(compiled.manifest.nodes.values())
-    relation = resolve(name, known)
-    stored = StoredProject(root, target, known, lambda: project_of(common, root).seeds)
+    relations = known_in(compiled.manifest.nodes.values())
+    relation = resolve(name, relations)
+    stored = StoredProject(root, target, relations, lambda: project_of(common, root).seeds)
     if compute and not relation.id.startswith("model."):
         kind = "seed" if relation.kind == "seed" else "source"
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
@@ -73,18 +73,20 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     return query.show(common, rows, ZoneInfo(stored.zone))
 
 
-def resolve(name: str, known: dict[str, Known]) -> Known:
+def resolve(name: str, relations: dict[str, Known]) -> Known:
     """Find a relation by its name in SQL, or a source by the last part of its name."""
     folded = name.lower()
-    if folded in known:
-        return known[folded]
-    sources = [each for full, each in known.items() if full.endswith(f".{folded}")]
+    if folded in relations:
+        return relations[folded]
+    sources = [relation for full, relation in relations.items() if full.endswith(f".{folded}")]
     if len(sources) == 1:
         return sources[0]
     if sources:
-        remedy = f"name one of {', '.join(each.name for each in sources)}"
+        remedy = f"name one of {', '.join(source.name for source in sources)}"
         raise MillstreamError(Diagnostic("MS705", f"several sources are called '{name}'", None, remedy))
-    remedy = did_you_mean(name, [each.name for each in known.values()], "`millstream ls` lists all names")
+    remedy = did_you_mean(
+        name, [relation.name for relation in relations.values()], "`millstream ls` lists all names"
+    )
     raise MillstreamError(Diagnostic("MS705", f"there is no model, source or seed '{name}'", None, remedy))
 
 

@@ -14,7 +14,7 @@ from millstream.byte_sizes import size_in_words
 from millstream.cli import result_values
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Choice, Common, choosing, cli_command
+from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
 from millstream.cli.output import finish, print_json, say_parts, terminal_width
 from millstream.cli.project import compile_for, empty_selection_errors, root_of, select_nodes, target_of
 from millstream.cli.text_tables import text_table
@@ -48,7 +48,13 @@ _SHOWN = 100
 @choosing
 @click.option("--count", "counted", is_flag=True, help="With ls: read the states, and count their keys.")
 def command(
-    common: Common, choice: Choice, *, action: Action, model: str | None, key: tuple[str, ...], counted: bool
+    common: Common,
+    request: SelectionRequest,
+    *,
+    action: Action,
+    model: str | None,
+    key: tuple[str, ...],
+    counted: bool,
 ) -> int:
     """Show how large the state of queries is, or what it holds.
 
@@ -72,41 +78,43 @@ def command(
     root = root_of(common)
     target = target_of(common, root)
     if action == "ls":
-        return _list(common, choice, root, target, counted=counted)
+        return _list(common, request, root, target, counted=counted)
     assert model is not None
     with _reader(common, root, target) as reader:
-        found = reader.rows(model, key, _SHOWN if action == "export" and common.output == "text" else None)
-        if not found:
-            known = sorted({each for size in reader.sizes() for each in size.models})
+        state_rows = reader.rows(
+            model, key, _SHOWN if action == "export" and common.output == "text" else None
+        )
+        if not state_rows:
+            models = sorted({name for size in reader.sizes() for name in size.models})
             remedy = did_you_mean(
-                model, known, f"models with state: {', '.join(known) or 'none has been built'}"
+                model, models, f"models with state: {', '.join(models) or 'none has been built'}"
             )
             message = f"'{model}' has no state on target '{target.name}'"
             raise MillstreamError(Diagnostic("MS899", message, None, remedy))
-    return _show_rows(common, found, ZoneInfo(target.settings.get("timezone", "UTC")))
+    return _show_rows(common, state_rows, ZoneInfo(target.settings.get("timezone", "UTC")))
 
 
-def _list(common: Common, choice: Choice, root: Path, target: Target, *, counted: bool) -> int:
+def _list(common: Common, request: SelectionRequest, root: Path, target: Target, *, counted: bool) -> int:
     from millstream.project.folders import checkpoints_of
     from millstream.runner.samples.state_sizes import local_files, sizes
 
     models = None
-    if not choice.everything:
+    if not request.everything:
         compiled = compile_for(common, root)
-        selection = select_nodes(common, compiled, choice)
-        if not selection.ids and (problems := empty_selection_errors(choice, selection)):
+        selection = select_nodes(common, compiled, request)
+        if not selection.ids and (problems := empty_selection_errors(request, selection)):
             raise MillstreamError(*problems)
-        models = {each.partition(".")[2] for each in selection.ids if each.startswith("model.")}
+        models = {id_.partition(".")[2] for id_ in selection.ids if id_.startswith("model.")}
     checkpoints = checkpoints_of(target, root)
     files = local_files(checkpoints)
     if files is not None and not counted:
-        found = [each for each in sizes(files, checkpoints) if _is_in(each, models)]
+        states = [size for size in sizes(files, checkpoints) if _is_in(size, models)]
     else:
         with _reader(common, root, target) as reader:
-            found = [each for each in reader.sizes() if _is_in(each, models)]
-            found = [reader.counted(each) for each in found] if counted else found
-    text = text_table(_lines(found, counted=counted), right=range(3, 8 if counted else 7))
-    return finish(common.style, result={"states": to_builtins(found)}, text=text or "no query has state yet")
+            states = [size for size in reader.sizes() if _is_in(size, models)]
+            states = [reader.counted(size) for size in states] if counted else states
+    text = text_table(_lines(states, counted=counted), right=range(3, 8 if counted else 7))
+    return finish(common.style, result={"states": to_builtins(states)}, text=text or "no query has state yet")
 
 
 def _is_in(size: OperatorSize, models: set[str] | None) -> bool:
@@ -126,18 +134,18 @@ def _reader(common: Common, root: Path, target: Target) -> Iterator[StateReader]
         yield reader
 
 
-def _lines(found: Sequence[OperatorSize], *, counted: bool) -> Iterator[tuple[str, ...]]:
+def _lines(states: Sequence[OperatorSize], *, counted: bool) -> Iterator[tuple[str, ...]]:
     more = ("KEYS",) if counted else ()
     yield ("QUERY", "STEP", "MODELS", *more, "ROWS", "MEMORY", "DISK", "RESTORE", "WATERMARK", "MEASURED") + (
         ("OLDEST",) if counted else ()
     )
-    for each in found:
-        keys = (f"{each.keys:,}",) if counted else ()
+    for state in states:
+        keys = (f"{state.keys:,}",) if counted else ()
         yield (
-            *(each.query, each.operator, ", ".join(each.models), *keys),
-            *("?" if each.rows is None else f"{each.rows:,}", _size(each.memory), _size(each.disk)),
-            *(_time(each.restore_seconds), each.watermark, each.measured),
-            *((each.oldest,) if counted else ()),
+            *(state.query, state.operator, ", ".join(state.models), *keys),
+            *("?" if state.rows is None else f"{state.rows:,}", _size(state.memory), _size(state.disk)),
+            *(_time(state.restore_seconds), state.watermark, state.measured),
+            *((state.oldest,) if counted else ()),
         )
 
 
@@ -149,16 +157,16 @@ def _time(seconds: float | None) -> str:
     return "?" if seconds is None else f"{seconds:,.1f} s"
 
 
-def _show_rows(common: Common, found: Sequence[tuple[OperatorSize, Answer]], zone: ZoneInfo) -> int:
+def _show_rows(common: Common, state_rows: Sequence[tuple[OperatorSize, Answer]], zone: ZoneInfo) -> int:
     if common.style.json:
         states = [
             {"query": size.query, "step": size.operator, "columns": rows.columns}
             | {"rows": result_values.records(rows.columns, rows.rows, zone)}
-            for size, rows in found
+            for size, rows in state_rows
         ]
         print_json({"diagnostics": [], "states": states})
         return 0
-    for size, rows in found:
+    for size, rows in state_rows:
         if common.output == "csv":
             click.echo(result_values.csv(rows.columns, rows.rows, zone))
             continue

@@ -7,7 +7,7 @@ import time
 import click
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, cli_command
+from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import compile_valid, root_of
 from millstream.cli.testing import run_tests, selected
@@ -33,7 +33,14 @@ from millstream.errors import Diagnostic
 @click.option("--update", is_flag=True, help="Write the actual rows into failing unit tests.")
 @click.option("--fail-fast", "-x", is_flag=True, help="Stop at the first failure.")
 def command(
-    common: Common, *, choice: Choice, unit: bool, data: bool, coverage: bool, update: bool, fail_fast: bool
+    common: Common,
+    *,
+    request: SelectionRequest,
+    unit: bool,
+    data: bool,
+    coverage: bool,
+    update: bool,
+    fail_fast: bool,
 ) -> int:
     """Run unit tests of models and data tests of stored rows.
 
@@ -45,7 +52,7 @@ def command(
     began = time.monotonic()
     root = root_of(common)
     compiled = compile_valid(common, root)
-    ids, warnings = selected(common, compiled, choice, unit=unit, data=data)
+    ids, warnings = selected(common, compiled, request, unit=unit, data=data)
     if not common.style.json:
         show(common.style, [*compiled.diagnostics, *warnings])
     if ids is not None and not ids:
@@ -61,6 +68,6 @@ def command(
 
         from millstream.cli.diagnostics import as_data
 
-        listed = [as_data(each, common.style.target) for each in compiled.diagnostics]
-        print_json({"diagnostics": listed} | msgspec.to_builtins(results))
+        diagnostics = [as_data(diagnostic, common.style.target) for diagnostic in compiled.diagnostics]
+        print_json({"diagnostics": diagnostics} | msgspec.to_builtins(results))
     return code
