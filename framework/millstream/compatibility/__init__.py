@@ -19,7 +19,7 @@ _Compare = Callable[["SchemaFiles", "SchemaFiles", Sides], list[Difference]]
 
 def level_of(name: str) -> Level:
     """Return a level by its name; a registry's own levels count as the strictest that is known."""
-    return next((each for each in LEVELS if each == name), "FULL_TRANSITIVE")
+    return next((level for level in LEVELS if level == name), "FULL_TRANSITIVE")
 
 
 def incompatibilities(
@@ -32,15 +32,15 @@ def incompatibilities(
     numbers = sorted(old)
     if not level.endswith("_TRANSITIVE"):
         numbers = numbers[-1:]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for number in reversed(numbers):
         for direction in directions(level):
-            found += [
-                Finding(each.path, each.what, direction, number, each.rule)
-                for each in differences(format_, new, old[number], direction)
-                if each.breaks
+            findings += [
+                Finding(difference.path, difference.what, direction, number, difference.rule)
+                for difference in differences(format_, new, old[number], direction)
+                if difference.breaks
             ]
-    return tuple(found)
+    return tuple(findings)
 
 
 def directions(level: Level) -> Iterator[Direction]:

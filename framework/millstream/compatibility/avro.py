@@ -40,14 +40,14 @@ def _schema(files: SchemaFiles) -> Schema:
 class _Comparison:
     def __init__(self, writer: Schema, reader: Schema, sides: Sides) -> None:
         self.writer, self.reader, self.sides = writer, reader, sides
-        self.known: dict[tuple[str, str], list[Difference]] = {}
+        self.compared: dict[tuple[str, str], list[Difference]] = {}
         """By the names of two records, with paths within them."""
 
-    def types(self, written: AvroType, wanted: AvroType, path: str) -> list[Difference]:
-        one, other = self.writer.resolved(written), self.reader.resolved(wanted)
+    def types(self, written: AvroType, expected: AvroType, path: str) -> list[Difference]:
+        one, other = self.writer.resolved(written), self.reader.resolved(expected)
         match one, other:
             case Union(types=types), _:
-                return [each for type_ in types for each in self.types(type_, other, path)]
+                return [difference for type_ in types for difference in self.types(type_, other, path)]
             case _, Union():
                 return self.union(one, other, path)
             case Primitive(), Primitive():
@@ -66,30 +66,30 @@ class _Comparison:
             case _:
                 return [self.mismatch(one, other, path)]
 
-    def union(self, written: Resolved, wanted: Union, path: str) -> list[Difference]:
-        found = [self.types(written, each, path) for each in wanted.types]
-        if not all(found):
+    def union(self, written: Resolved, expected: Union, path: str) -> list[Difference]:
+        by_branch = [self.types(written, type_, path) for type_ in expected.types]
+        if not all(by_branch):
             return []
         # The differences to the only type of the same kind say more than that no type fits.
         same = [
             differences
-            for each, differences in zip(wanted.types, found, strict=True)
-            if self.reader.resolved(each).type == written.type
+            for type_, differences in zip(expected.types, by_branch, strict=True)
+            if self.reader.resolved(type_).type == written.type
         ]
         if len(same) == 1:
             return same[0]
         what = f"{self.sides.writer} records can have {described(written)}, which the {self.sides.reader} "
         return [Difference(path, "missing_union_branch", f"{what}schema does not allow")]
 
-    def records(self, written: Record, wanted: Record, path: str) -> list[Difference]:
-        pair = (written.name, wanted.name)
-        if pair not in self.known:
-            self.known[pair] = []  # a record within itself
-            self.known[pair] = list(self.fields(written, wanted))
-        return [replace(each, path=joined(path, each.path)) for each in self.known[pair]]
+    def records(self, written: Record, expected: Record, path: str) -> list[Difference]:
+        pair = (written.name, expected.name)
+        if pair not in self.compared:
+            self.compared[pair] = []  # a record within itself
+            self.compared[pair] = list(self.fields(written, expected))
+        return [replace(difference, path=joined(path, difference.path)) for difference in self.compared[pair]]
 
-    def fields(self, written: Record, wanted: Record) -> Iterable[Difference]:
-        for field in wanted.fields:
+    def fields(self, written: Record, expected: Record) -> Iterable[Difference]:
+        for field in expected.fields:
             match _written(written, field):
                 case None if not field.has_default:
                     what = f"{self.sides.writer} records lack it, and the {self.sides.reader} schema has no "
@@ -98,33 +98,37 @@ class _Comparison:
                     yield from self.types(source.of, field.of, field.name)
 
     def name(
-        self, written: Enum | Fixed | Record, wanted: Enum | Fixed | Record, path: str
+        self, written: Enum | Fixed | Record, expected: Enum | Fixed | Record, path: str
     ) -> Iterable[Difference]:
-        if not named_alike(written, wanted):
-            what = f"its type is called {wanted.name} in the {self.sides.reader} schema, but "
+        if not named_alike(written, expected):
+            what = f"its type is called {expected.name} in the {self.sides.reader} schema, but "
             yield Difference(path, "name_mismatch", f"{what}{written.name} in the {self.sides.writer} one")
 
-    def size(self, written: Fixed, wanted: Fixed, path: str) -> Iterable[Difference]:
-        if written.size != wanted.size:
-            what = f"it has {wanted.size} bytes in the {self.sides.reader} schema, but {written.size} in the "
+    def size(self, written: Fixed, expected: Fixed, path: str) -> Iterable[Difference]:
+        if written.size != expected.size:
+            what = (
+                f"it has {expected.size} bytes in the {self.sides.reader} schema, but {written.size} in the "
+            )
             yield Difference(path, "fixed_size_mismatch", f"{what}{self.sides.writer} one")
 
-    def symbols(self, written: Enum, wanted: Enum, path: str) -> Iterable[Difference]:
-        missing = [each for each in written.symbols if each not in wanted.symbols]
-        if missing and not wanted.default:
+    def symbols(self, written: Enum, expected: Enum, path: str) -> Iterable[Difference]:
+        missing = [symbol for symbol in written.symbols if symbol not in expected.symbols]
+        if missing and not expected.default:
             what = f"the {self.sides.reader} schema lacks {', '.join(missing)}, and has no default symbol"
             yield Difference(path, "missing_enum_symbols", what)
 
-    def mismatch(self, written: Resolved, wanted: Resolved, path: str) -> Difference:
+    def mismatch(self, written: Resolved, expected: Resolved, path: str) -> Difference:
         what = (
-            f"it is {described(wanted)} in the {self.sides.reader} schema, but {described(written)} in the "
+            f"it is {described(expected)} in the {self.sides.reader} schema, but {described(written)} in the "
         )
         return Difference(path, "type_mismatch", f"{what}{self.sides.writer} one")
 
 
 def _written(written: Record, field: RecordField) -> RecordField | None:
     names = [field.name, *field.aliases]
-    found = [each for name in dict.fromkeys(names) for each in written.fields if each.name == name]
-    if len(found) > 1:
-        raise SchemaError(field.name, f"it and its aliases match {', '.join(each.name for each in found)}")
-    return found[0] if found else None
+    fields = [source for name in dict.fromkeys(names) for source in written.fields if source.name == name]
+    if len(fields) > 1:
+        raise SchemaError(
+            field.name, f"it and its aliases match {', '.join(source.name for source in fields)}"
+        )
+    return fields[0] if fields else None

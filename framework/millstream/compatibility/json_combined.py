@@ -9,10 +9,10 @@ from millstream.compatibility.json_types import Node
 from millstream.compatibility.values import Difference, Sides, compatible
 from millstream.matching import largest_matching
 
-Found = list[Difference]
+Differences = list[Difference]
 
 
-def criteria(was: Node, now: Node, sides: Sides) -> Found:
+def criteria(was: Node, now: Node, sides: Sides) -> Differences:
     """Compare the keywords of combinations."""
     if was.kind == now.kind:
         return []
@@ -24,35 +24,39 @@ def criteria(was: Node, now: Node, sides: Sides) -> Found:
     return [Difference("", rule, what, breaks=not extended)]
 
 
-def combined(was: Node, now: Node, sides: Sides, nodes: Callable[[Node, Node, str], Found]) -> Found:
+def combined(
+    was: Node, now: Node, sides: Sides, nodes: Callable[[Node, Node, str], Differences]
+) -> Differences:
     """Compare the schemas of combinations: each needs one of its own to fit."""
     before, after = _distinct(was), _distinct(now)
-    found: Found = []
+    differences: Differences = []
     if len(before) < len(after) and now.kind == "allOf":
         what = f"values must fit more schemas in the {sides.reader} one"
-        found.append(Difference("", "product_type_extended", what))
+        differences.append(Difference("", "product_type_extended", what))
     if len(before) > len(after) and was.kind != "allOf":
         what = f"the {sides.reader} schema has fewer choices than the {sides.writer} one"
-        found.append(Difference("", "sum_type_narrowed", what))
-    edges: list[dict[int, Found]] = []
-    failed: list[Found] = []
+        differences.append(Difference("", "sum_type_narrowed", what))
+    edges: list[dict[int, Differences]] = []
+    failed: list[Differences] = []
     for one in before:
         results = {j: nodes(one, other, "") for j, other in enumerate(after)}
-        edges.append({j: each for j, each in results.items() if compatible(each)})
+        edges.append({j: comparison for j, comparison in results.items() if compatible(comparison)})
         if not edges[-1]:
             alike = [results[j] for j, other in enumerate(after) if other.kind == one.kind]
             failed += alike if len(alike) == 1 else []
     matching = largest_matching(edges)
     for j, i in matching.items():
-        found += edges[i][j]
+        differences += edges[i][j]
     if len(matching) < min(len(before), len(after)):
         # The differences to the only schema of the same kind say more than that none fits.
         if failed:
-            return [*found, *(each for differences in failed for each in differences)]
+            return [*differences, *(difference for unmatched in failed for difference in unmatched)]
         what = f"a choice of the {sides.writer} schema fits none of the {sides.reader} one"
-        found.append(Difference("", "combined_type_subschemas_changed", what))
-    return found
+        differences.append(Difference("", "combined_type_subschemas_changed", what))
+    return differences
 
 
 def _distinct(node: Node) -> list[Node]:
-    return list({(each.kind, json.dumps(each.given, sort_keys=True)): each for each in node.parts}.values())
+    return list(
+        {(part.kind, json.dumps(part.keywords, sort_keys=True)): part for part in node.parts}.values()
+    )

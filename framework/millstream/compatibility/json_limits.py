@@ -9,10 +9,10 @@ from typing import Any
 
 from millstream.compatibility.values import Difference, Sides, differs
 
-Given = Mapping[str, Any]
+Keywords = Mapping[str, Any]
 
 
-def string_limits(was: Given, now: Given, sides: Sides) -> Iterator[Difference]:
+def string_limits(was: Keywords, now: Keywords, sides: Sides) -> Iterator[Difference]:
     yield from _limits(("minLength", "maxLength"), was, now, sides)
     before, after = was.get("pattern"), now.get("pattern")
     if after is not None and before != after:
@@ -20,19 +20,19 @@ def string_limits(was: Given, now: Given, sides: Sides) -> Iterator[Difference]:
         yield differs(sides, "", rule, "its pattern", after, "missing" if before is None else before)
 
 
-def number_limits(was: Given, now: Given, sides: Sides) -> Iterator[Difference]:
+def number_limits(was: Keywords, now: Keywords, sides: Sides) -> Iterator[Difference]:
     words = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
     yield from _limits(words, was, now, sides)
     yield from _multiples(was.get("multipleOf"), now.get("multipleOf"), sides)
-    integers = [_is_integer(each) for each in (was, now)]
+    integers = [_is_integer(keywords) for keywords in (was, now)]
     if integers == [False, True]:
         yield differs(sides, "", "type_narrowed", "it", "an integer", "any number")
     elif integers == [True, False]:
         yield differs(sides, "", "type_extended", "it", "any number", "an integer", breaks=False)
 
 
-def _is_integer(given: Given) -> bool:
-    types = given.get("type")
+def _is_integer(keywords: Keywords) -> bool:
+    types = keywords.get("type")
     return types == "integer" or (isinstance(types, list) and "integer" in types and "number" not in types)
 
 
@@ -48,18 +48,18 @@ def _multiples(before: Any, after: Any, sides: Sides) -> Iterator[Difference]:
         yield differs(sides, "", rule, "its multipleOf", after, before)
 
 
-def object_limits(was: Given, now: Given, sides: Sides) -> Iterator[Difference]:
+def object_limits(was: Keywords, now: Keywords, sides: Sides) -> Iterator[Difference]:
     yield from _limits(("minProperties", "maxProperties"), was, now, sides)
 
 
-def array_limits(was: Given, now: Given, sides: Sides) -> Iterator[Difference]:
+def array_limits(was: Keywords, now: Keywords, sides: Sides) -> Iterator[Difference]:
     yield from _limits(("minItems", "maxItems", "minContains", "maxContains"), was, now, sides)
     if now.get("uniqueItems") and not was.get("uniqueItems"):
         what = f"its items must be unique in the {sides.reader} schema only"
         yield Difference("", "unique_items_added", what)
 
 
-def _limits(words: tuple[str, ...], was: Given, now: Given, sides: Sides) -> Iterator[Difference]:
+def _limits(words: tuple[str, ...], was: Keywords, now: Keywords, sides: Sides) -> Iterator[Difference]:
     for word in words:
         before, after = _number(was.get(word)), _number(now.get(word))
         if before == after:
@@ -73,10 +73,10 @@ def _limits(words: tuple[str, ...], was: Given, now: Given, sides: Sides) -> Ite
         else:
             how = "increased" if after > before else "decreased"
             breaks = lower == (after > before)
-        shown = ["missing" if each is None else each for each in (after, before)]
+        shown = ["missing" if limit is None else limit for limit in (after, before)]
         yield differs(sides, "", f"{name}_{how}", f"its {word}", *shown, breaks=breaks)
 
 
-def _number(given: Any) -> int | float | None:
+def _number(limit: Any) -> int | float | None:
     """Return a limit; `exclusiveMinimum` was a boolean in draft 4, which is not compared."""
-    return None if isinstance(given, bool) or not isinstance(given, int | float) else given
+    return None if isinstance(limit, bool) or not isinstance(limit, int | float) else limit

@@ -19,35 +19,35 @@ from millstream.compatibility.values import Difference, Sides, compatible, diffe
 from millstream.formats.format import SchemaFiles
 
 Pair = tuple[Node, Node]
-Found = list[Difference]
+Differences = list[Difference]
 
 
-def compare(writer: SchemaFiles, reader: SchemaFiles, sides: Sides) -> Found:
+def compare(writer: SchemaFiles, reader: SchemaFiles, sides: Sides) -> Differences:
     one, other = JsonSchema(writer), JsonSchema(reader)
-    known: dict[Pair, Found] = {}
+    incompatible: dict[Pair, Differences] = {}
     while True:
         # A schema within itself is compatible, unless the comparison proves otherwise: then it is repeated.
-        comparison = _Comparison(one, other, sides, known)
-        found = comparison.nodes(one.root, other.root, "")
-        broken = {pair: each for pair, each in comparison.memo.items() if not compatible(each)}
-        if not comparison.assumed or broken.keys() == known.keys():
-            return list(dict.fromkeys(found))
-        known = broken
+        comparison = _Comparison(one, other, sides, incompatible)
+        differences = comparison.nodes(one.root, other.root, "")
+        broken = {pair: compared for pair, compared in comparison.memo.items() if not compatible(compared)}
+        if not comparison.assumed or broken.keys() == incompatible.keys():
+            return list(dict.fromkeys(differences))
+        incompatible = broken
 
 
 class _Comparison:
     def __init__(
-        self, writer: JsonSchema, reader: JsonSchema, sides: Sides, broken: dict[Pair, Found]
+        self, writer: JsonSchema, reader: JsonSchema, sides: Sides, broken: dict[Pair, Differences]
     ) -> None:
         self.writer, self.reader, self.sides = writer, reader, sides
         self.broken = broken
         """Pairs that are known to be incompatible."""
-        self.memo: dict[Pair, Found] = {}
+        self.memo: dict[Pair, Differences] = {}
         self.open: set[Pair] = set()
         self.assumed = False
         """A pair was taken as compatible because it is being compared."""
 
-    def nodes(self, was: Node | None, now: Node | None, path: str) -> Found:
+    def nodes(self, was: Node | None, now: Node | None, path: str) -> Differences:
         if was is None or now is None:
             return list(self.missing(was, now, path))
         pair = (self.followed(was, self.writer), self.followed(now, self.reader))
@@ -64,8 +64,8 @@ class _Comparison:
     def followed(self, node: Node, schema: JsonSchema) -> Node:
         return schema.resolved(node.target) if node.kind == "reference" else node
 
-    def placed(self, found: Found, path: str) -> Found:
-        return [replace(each, path=joined(path, each.path)) for each in found]
+    def placed(self, differences: Differences, path: str) -> Differences:
+        return [replace(difference, path=joined(path, difference.path)) for difference in differences]
 
     def missing(self, was: Node | None, now: Node | None, path: str) -> Iterator[Difference]:
         if now is not None:
@@ -74,21 +74,21 @@ class _Comparison:
             what = f"only the {self.sides.writer} schema restricts it"
             yield Difference(path, "schema_removed", what, breaks=False)
 
-    def kinds(self, was: Node, now: Node) -> Found:
-        if (found := self.one_of_several(was, now)) is not None:
-            return found
+    def kinds(self, was: Node, now: Node) -> Differences:
+        if (differences := self.one_of_several(was, now)) is not None:
+            return differences
         same = was.kind == now.kind or {was.kind, now.kind} <= {*COMBINED}
         if not same:
             if was.kind == "never" or now.is_any:
                 return []
-            if was.given.get("connect.type") == now.given.get("connect.type") == "bytes":
+            if was.keywords.get("connect.type") == now.keywords.get("connect.type") == "bytes":
                 return []
             return [differs(self.sides, "", "type_changed", "it", _shown(now), _shown(was))]
         match was.kind:
             case "string":
-                return list(string_limits(was.given, now.given, self.sides))
+                return list(string_limits(was.keywords, now.keywords, self.sides))
             case "number":
-                return list(number_limits(was.given, now.given, self.sides))
+                return list(number_limits(was.keywords, now.keywords, self.sides))
             case "object":
                 return list(self.objects(was, now))
             case "array":
@@ -98,13 +98,13 @@ class _Comparison:
             case "not":
                 return self.negated(was, now)
             case "allOf" | "anyOf" | "oneOf":
-                found = criteria(was, now, self.sides)
-                if compatible(found):
-                    found += combined(was, now, self.sides, self.nodes)
-                return found
+                differences = criteria(was, now, self.sides)
+                if compatible(differences):
+                    differences += combined(was, now, self.sides, self.nodes)
+                return differences
         return []
 
-    def one_of_several(self, was: Node, now: Node) -> Found | None:
+    def one_of_several(self, was: Node, now: Node) -> Differences | None:
         """Compare a single schema with a combination; None if that alone decides nothing."""
         several, single = (now, was) if now.kind in COMBINED else (was, now)
         if several.kind not in COMBINED or single.kind in COMBINED:
@@ -113,34 +113,34 @@ class _Comparison:
         products = several is was and several.kind == "allOf"
         if len(several.parts) == 1 or sums or products:
             for part in several.parts:
-                found = self.nodes(was, part, "") if several is now else self.nodes(part, now, "")
-                if compatible(found):
+                differences = self.nodes(was, part, "") if several is now else self.nodes(part, now, "")
+                if compatible(differences):
                     if len(several.parts) > 1 and sums:
                         what = f"the {self.sides.reader} schema allows other values, too"
-                        found.append(Difference("", "sum_type_extended", what, breaks=False))
-                    return found
+                        differences.append(Difference("", "sum_type_extended", what, breaks=False))
+                    return differences
         return None
 
-    def negated(self, was: Node, now: Node) -> Found:
+    def negated(self, was: Node, now: Node) -> Differences:
         # What the reader forbids must be forbidden by the writer: the roles are exchanged.
         self.writer, self.reader = self.reader, self.writer
-        found = self.nodes(now.parts[0], was.parts[0], "")
+        differences = self.nodes(now.parts[0], was.parts[0], "")
         self.writer, self.reader = self.reader, self.writer
-        if compatible(found):
+        if compatible(differences):
             return []
         return [Difference("", "not_type_extended", f"the {self.sides.reader} schema forbids more values")]
 
     def values(self, was: Node, now: Node) -> Iterator[Difference]:
         if was.kind == "const":
-            before, after = [was.given["const"]], [now.given["const"]]
+            before, after = [was.keywords["const"]], [now.keywords["const"]]
         else:
-            before, after = was.given["enum"], now.given["enum"]
-        gone = [each for each in before if each not in after]
+            before, after = was.keywords["enum"], now.keywords["enum"]
+        gone = [value for value in before if value not in after]
         if gone:
-            listed = ", ".join(map(str, gone))
-            what = f"the {self.sides.reader} schema does not allow {listed}"
+            missing = ", ".join(map(str, gone))
+            what = f"the {self.sides.reader} schema does not allow {missing}"
             rule = (
-                "enum_array_changed" if any(each not in before for each in after) else "enum_array_narrowed"
+                "enum_array_changed" if any(value not in before for value in after) else "enum_array_narrowed"
             )
             yield Difference("", rule, what)
         elif len(after) > len(before):
@@ -160,7 +160,7 @@ class _Comparison:
                 yield from self.nodes(before, after, name)
         yield from self.dependencies(was, now)
         yield from self.content(was, now, "properties", self.nodes)
-        yield from object_limits(was.given, now.given, self.sides)
+        yield from object_limits(was.keywords, now.keywords, self.sides)
 
     def required(self, was: Node, now: Node, name: str) -> Iterator[Difference]:
         if name in now.required and name not in was.required:
@@ -214,20 +214,20 @@ class _Comparison:
                 yield from self.nodes(was.dependent[name], schema, "")
 
     def content(
-        self, was: Node, now: Node, what: str, nodes: Callable[[Node, Node, str], Found]
+        self, was: Node, now: Node, what: str, nodes: Callable[[Node, Node, str], Differences]
     ) -> Iterator[Difference]:
         """Compare what is said about undeclared properties, or items."""
         none = f"additional {what} are allowed by the {self.sides.writer} schema only"
         less = f"only the {self.sides.reader} schema restricts additional {what}"
         rule = f"additional_{what}"
-        place = "{}" if what == "properties" else "[]"
+        path = "{}" if what == "properties" else "[]"
         if was.closed != now.closed:
             if now.closed:
                 yield Difference("", f"{rule}_removed", none)
         elif was.others is None and now.others is not None:
-            yield Difference(place, f"{rule}_narrowed", less)
+            yield Difference(path, f"{rule}_narrowed", less)
         elif was.others is not None and now.others is not None:
-            yield from nodes(was.others, now.others, place)
+            yield from nodes(was.others, now.others, path)
         before, after = was.unevaluated, now.unevaluated
         if after is None or (before and before.kind == "never" and after.kind != "never"):
             return
@@ -235,9 +235,9 @@ class _Comparison:
             if before is None or before.kind != "never":
                 yield Difference("", f"unevaluated_{what}_removed", none)
         elif before is None or (before.is_any and not after.is_any):
-            yield Difference(place, f"unevaluated_{what}_narrowed", less)
+            yield Difference(path, f"unevaluated_{what}_narrowed", less)
         elif not after.is_any:
-            yield from nodes(before, after, place)
+            yield from nodes(before, after, path)
 
     def arrays(self, was: Node, now: Node) -> Iterator[Difference]:
         yield from self.nodes(was.items, now.items, "[]")
@@ -245,26 +245,26 @@ class _Comparison:
         for index in range(common):
             yield from self.nodes(was.parts[index], now.parts[index], f"[{index}]")
         for index, before in enumerate(was.parts[common:], common):
-            place = f"[{index}]"
+            path = f"[{index}]"
             if now.is_open:
                 continue
             if covering := now.other_schema:
-                yield from self.nodes(before, covering, place)
+                yield from self.nodes(before, covering, path)
             elif before.kind != "never":
                 what = f"the {self.sides.reader} schema lacks it and allows no additional items"
-                yield Difference(place, "item_removed_from_closed_content_model", what)
+                yield Difference(path, "item_removed_from_closed_content_model", what)
         for index, after in enumerate(now.parts[common:], common):
-            place = f"[{index}]"
+            path = f"[{index}]"
             if was.is_open:
                 if not after.is_any:
                     what = (
                         f"the {self.sides.writer} schema allows any value for it, as for all additional items"
                     )
-                    yield Difference(place, "item_added_to_open_content_model", what)
+                    yield Difference(path, "item_added_to_open_content_model", what)
             elif covering := was.other_schema:
-                yield from self.nodes(covering, after, place)
+                yield from self.nodes(covering, after, path)
         yield from self.content(was, now, "items", self.nodes)
-        yield from array_limits(was.given, now.given, self.sides)
+        yield from array_limits(was.keywords, now.keywords, self.sides)
 
 
 def _covering(node: Node, name: str) -> Node | None:
@@ -282,13 +282,13 @@ def _shown(node: Node) -> str:
         case "never":
             return "no value"
         case "enum":
-            return "one of " + ", ".join(map(str, node.given["enum"]))
+            return "one of " + ", ".join(map(str, node.keywords["enum"]))
         case "const":
-            return f"always {node.given['const']}"
+            return f"always {node.keywords['const']}"
         case "allOf" | "anyOf" | "oneOf":
-            listed = ", ".join(_shown(each) for each in node.parts)
-            return f"{'all' if node.kind == 'allOf' else 'one'} of ({listed})"
-        case "number" if "integer" in str(node.given.get("type")):
+            parts = ", ".join(_shown(part) for part in node.parts)
+            return f"{'all' if node.kind == 'allOf' else 'one'} of ({parts})"
+        case "number" if "integer" in str(node.keywords.get("type")):
             return "an integer"
         case "reference":
             return node.target

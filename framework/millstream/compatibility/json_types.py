@@ -37,7 +37,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True):
 
     kind: str
     """any, never, reference, enum, const, not, conditional, allOf, anyOf, oneOf, or the name of a type."""
-    given: Mapping[str, Any] = {}
+    keywords: Mapping[str, Any] = {}
     parts: tuple[Node, ...] = ()
     """Of a combination; what `not` forbids; the items of a tuple."""
     target: str = ""
@@ -62,11 +62,11 @@ class Node(Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def required(self) -> frozenset[str]:
-        return frozenset(self.given.get("required") or ())
+        return frozenset(self.keywords.get("required") or ())
 
     @property
     def has_default(self) -> bool:
-        return "default" in self.given
+        return "default" in self.keywords
 
     @property
     def is_open(self) -> bool:
@@ -96,25 +96,25 @@ class JsonSchema:
         """Return the schema that a reference names."""
         if target not in self.nodes:
             name, _, pointer = target.partition("#")
-            self.nodes[target] = _Reading(name, modern=self.modern(name)).node(self.found(name, pointer))
+            self.nodes[target] = _Reading(name, modern=self.modern(name)).node(self.part_at(name, pointer))
         return self.nodes[target]
 
     def modern(self, name: str) -> bool:
         document = self.document(name)
         named = document.get("$schema") if isinstance(document, Mapping) else None
-        return isinstance(named, str) and any(each in named for each in _MODERN)
+        return isinstance(named, str) and any(draft in named for draft in _MODERN)
 
     def document(self, name: str) -> Any:
         if name not in self.documents:
-            own = self.documents[""]
-            if isinstance(own, Mapping) and name == str(own.get("$id", "")).partition("#")[0]:
-                return own
+            root = self.documents[""]
+            if isinstance(root, Mapping) and name == str(root.get("$id", "")).partition("#")[0]:
+                return root
             if name not in self.texts:
                 raise SchemaError("", f"'{name}' is not a schema that it may refer to")
             self.documents[name] = _decoded(self.texts[name])
         return self.documents[name]
 
-    def found(self, name: str, pointer: str) -> Any:
+    def part_at(self, name: str, pointer: str) -> Any:
         part = self.document(name)
         if pointer and not pointer.startswith("/"):
             return _anchored(part, pointer, f"{name}#{pointer}")
@@ -154,100 +154,110 @@ class _Reading(Struct, frozen=True):
     """The document that references without a name are in."""
     modern: bool
 
-    def node(self, given: Any) -> Node:
-        match given:
+    def node(self, schema: Any) -> Node:
+        match schema:
             case bool():
-                return Node(kind="any" if given else "never")
+                return Node(kind="any" if schema else "never")
             case {"$ref": str(target)}:
-                own = f"{self.name}{target}" if target.startswith("#") else target
-                return Node(kind="reference", given=given, target=own if "#" in own else f"{own}#")
+                reference = f"{self.name}{target}" if target.startswith("#") else target
+                return Node(
+                    kind="reference",
+                    keywords=schema,
+                    target=reference if "#" in reference else f"{reference}#",
+                )
             case Mapping():
-                parts = list(self.parts(given))
+                parts = list(self.parts(schema))
             case _:
-                raise SchemaError("", f"{json.dumps(given)} is not a schema")
+                raise SchemaError("", f"{json.dumps(schema)} is not a schema")
         if not parts:
-            return Node(kind="any", given=given)
-        return parts[0] if len(parts) == 1 else Node(kind="allOf", given=given, parts=tuple(parts))
+            return Node(kind="any", keywords=schema)
+        return parts[0] if len(parts) == 1 else Node(kind="allOf", keywords=schema, parts=tuple(parts))
 
-    def parts(self, given: Mapping[str, Any]) -> Iterator[Node]:
+    def parts(self, keywords: Mapping[str, Any]) -> Iterator[Node]:
         """Yield the nodes of a schema's keywords; a value must fit all of them."""
         for word in ("enum", "const"):
-            if word in given:
-                yield Node(kind=word, given=given)
+            if word in keywords:
+                yield Node(kind=word, keywords=keywords)
         for word in COMBINED:
-            if word in given:
-                yield Node(kind=word, given=given, parts=self.nodes(given[word]))
-        if "not" in given:
-            yield Node(kind="not", given=given, parts=(self.node(given["not"]),))
-        types = given.get("type", [])
+            if word in keywords:
+                yield Node(kind=word, keywords=keywords, parts=self.nodes(keywords[word]))
+        if "not" in keywords:
+            yield Node(kind="not", keywords=keywords, parts=(self.node(keywords["not"]),))
+        types = keywords.get("type", [])
         names = [types] if isinstance(types, str) else list(types)
-        named = [self.typed(each, given) for each in names]
+        named = [self.typed(type_name, keywords) for type_name in names]
         if isinstance(types, str):
             yield from named
         elif named:
-            yield Node(kind="anyOf", given=given, parts=tuple(named))
-        handled = {_kind(each) for each in names}
+            yield Node(kind="anyOf", keywords=keywords, parts=tuple(named))
+        handled = {_kind(name) for name in names}
         for kind, words in _WORDS.items():
-            known = [each for each in words if not (self.modern and each == "format")]
-            if kind not in handled and any(word in given for word in known):
-                yield self.typed(kind, given)
-        if "if" in given:
-            yield Node(kind="conditional", given=given)
+            applicable = [word for word in words if not (self.modern and word == "format")]
+            if kind not in handled and any(word in keywords for word in applicable):
+                yield self.typed(kind, keywords)
+        if "if" in keywords:
+            yield Node(kind="conditional", keywords=keywords)
 
-    def nodes(self, given: Iterable[Any]) -> tuple[Node, ...]:
-        return tuple(self.node(each) for each in given)
+    def nodes(self, schemas: Iterable[Any]) -> tuple[Node, ...]:
+        return tuple(self.node(schema) for schema in schemas)
 
-    def named(self, given: Mapping[str, Any] | None) -> dict[str, Node]:
-        return {name: self.node(each) for name, each in (given or {}).items()}
+    def named(self, schemas: Mapping[str, Any] | None) -> dict[str, Node]:
+        return {name: self.node(schema) for name, schema in (schemas or {}).items()}
 
-    def typed(self, name: str, given: Mapping[str, Any]) -> Node:
+    def typed(self, name: str, keywords: Mapping[str, Any]) -> Node:
         match _kind(name):
             case "object":
-                return self.object(given)
+                return self.object(keywords)
             case "array":
-                return self.array(given)
+                return self.array(keywords)
             case kind if kind in _WORDS:
-                return Node(kind=kind, given=given)
+                return Node(kind=kind, keywords=keywords)
         raise SchemaError("", f"'{name}' is not a type of JSON Schema")
 
-    def object(self, given: Mapping[str, Any]) -> Node:
-        dependencies = {**given.get("dependencies", {}), **given.get("dependentRequired", {})}
-        lists = {name: frozenset(each) for name, each in dependencies.items() if isinstance(each, list)}
-        schemas = {name: each for name, each in dependencies.items() if not isinstance(each, list)}
-        others = given.get("additionalProperties", True)
+    def object(self, keywords: Mapping[str, Any]) -> Node:
+        dependencies = {**keywords.get("dependencies", {}), **keywords.get("dependentRequired", {})}
+        lists = {
+            name: frozenset(dependency)
+            for name, dependency in dependencies.items()
+            if isinstance(dependency, list)
+        }
+        schemas = {
+            name: dependency for name, dependency in dependencies.items() if not isinstance(dependency, list)
+        }
+        others = keywords.get("additionalProperties", True)
         return Node(
             kind="object",
-            given=given,
-            properties=self.named(given.get("properties")),
-            patterns=self.named(given.get("patternProperties")),
-            dependent=self.named({**schemas, **given.get("dependentSchemas", {})}),
+            keywords=keywords,
+            properties=self.named(keywords.get("properties")),
+            patterns=self.named(keywords.get("patternProperties")),
+            dependent=self.named({**schemas, **keywords.get("dependentSchemas", {})}),
             needs=lists,
             closed=others is False,
             others=None if isinstance(others, bool) else self.node(others),
-            unevaluated=self.unevaluated(given, "unevaluatedProperties"),
+            unevaluated=self.unevaluated(keywords, "unevaluatedProperties"),
         )
 
-    def array(self, given: Mapping[str, Any]) -> Node:
-        items, others = given.get("items"), given.get("additionalItems", True)
+    def array(self, keywords: Mapping[str, Any]) -> Node:
+        items, others = keywords.get("items"), keywords.get("additionalItems", True)
         parts: Any = items if isinstance(items, list) else ()
         if self.modern and not isinstance(items, list):
-            parts = given.get("prefixItems", ())
+            parts = keywords.get("prefixItems", ())
             others = True if items is None else items
             # Without a tuple, all items are others; a schema of them is the schema of all.
             items = None if parts or isinstance(others, bool) else items
             others = others if parts or isinstance(others, bool) else True
         return Node(
             kind="array",
-            given=given,
+            keywords=keywords,
             parts=self.nodes(parts),
             items=None if items is None or isinstance(items, list) else self.node(items),
             closed=others is False,
             others=None if isinstance(others, bool) else self.node(others),
-            unevaluated=self.unevaluated(given, "unevaluatedItems"),
+            unevaluated=self.unevaluated(keywords, "unevaluatedItems"),
         )
 
-    def unevaluated(self, given: Mapping[str, Any], word: str) -> Node | None:
-        return self.node(given[word]) if self.modern and word in given else None
+    def unevaluated(self, keywords: Mapping[str, Any], word: str) -> Node | None:
+        return self.node(keywords[word]) if self.modern and word in keywords else None
 
 
 def _kind(name: str) -> str:

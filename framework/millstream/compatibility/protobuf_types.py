@@ -85,64 +85,69 @@ def read_file(files: SchemaFiles) -> ProtoFile:
 @lru_cache(maxsize=256)
 def _read(path: str, texts: tuple[tuple[str, str], ...], folders: tuple[str, ...]) -> ProtoFile:
     """Compile a file once: each comparison in each direction needs it, and compiling starts a process."""
-    *imports, own = files_of(compiled(SchemaFiles(path, dict(texts), folders)))
-    messages = {each.name: _message(each, own.package, "", own) for each in own.message_type}
-    known = dict(_all(messages.values()))
+    *imports, main = files_of(compiled(SchemaFiles(path, dict(texts), folders)))
+    messages = {message.name: _message(message, main.package, "", main) for message in main.message_type}
+    types = dict(_all(messages.values()))
     for file in imports:
-        others = [_message(each, file.package, "", file, imported=True) for each in file.message_type]
-        known |= dict(_all(others))
-    return ProtoFile(own.package, messages, _enums(own), known)
+        others = [_message(message, file.package, "", file, imported=True) for message in file.message_type]
+        types |= dict(_all(others))
+    return ProtoFile(main.package, messages, _enums(main), types)
 
 
 def _all(messages: Iterable[Message]) -> Iterator[tuple[str, Message]]:
-    for each in messages:
-        yield each.name, each
-        yield from _all(each.messages.values())
+    for message in messages:
+        yield message.name, message
+        yield from _all(message.messages.values())
 
 
-def _message(given: Any, package: str, around: str, file: Any, *, imported: bool = False) -> Message:
-    local = f"{around}.{given.name}" if around else given.name
-    entries = {each.name: each for each in given.nested_type if each.options.map_entry}
-    nested = [each for each in given.nested_type if not each.options.map_entry]
+def _message(descriptor: Any, package: str, around: str, file: Any, *, imported: bool = False) -> Message:
+    local = f"{around}.{descriptor.name}" if around else descriptor.name
+    entries = {message.name: message for message in descriptor.nested_type if message.options.map_entry}
+    nested = [message for message in descriptor.nested_type if not message.options.map_entry]
     return Message(
         name=f"{package}.{local}" if package else local,
         local_name=local,
-        fields={each.number: _field(each, given, entries, file) for each in given.field},
-        messages={each.name: _message(each, package, local, file, imported=imported) for each in nested},
-        enums=_enums(given),
+        fields={field.number: _field(field, descriptor, entries, file) for field in descriptor.field},
+        messages={
+            message.name: _message(message, package, local, file, imported=imported) for message in nested
+        },
+        enums=_enums(descriptor),
         imported=imported,
     )
 
 
-def _field(given: Any, message: Any, entries: dict[str, Any], file: Any) -> Field:
+def _field(field: Any, message: Any, entries: dict[str, Any], file: Any) -> Field:
     # An optional field of proto3 is in a oneof that the file does not have.
-    grouped = given.HasField("oneof_index") and not given.proto3_optional
-    group = message.oneof_decl[given.oneof_index].name if grouped else ""
-    entry = entries.get(given.type_name.rpartition(".")[2]) if _NAMES[given.type] == "message" else None
+    grouped = field.HasField("oneof_index") and not field.proto3_optional
+    group = message.oneof_decl[field.oneof_index].name if grouped else ""
+    entry = entries.get(field.type_name.rpartition(".")[2]) if _NAMES[field.type] == "message" else None
     label = ""
     if entry is None and not grouped:
-        label = _label(given, file)
-    return Field(given.number, given.name, _type(given, entry), label, group)
+        label = _label(field, file)
+    return Field(field.number, field.name, _type(field, entry), label, group)
 
 
-def _label(given: Any, file: Any) -> str:
-    if given.label == given.LABEL_REPEATED:
+def _label(field: Any, file: Any) -> str:
+    if field.label == field.LABEL_REPEATED:
         return "repeated"
-    if given.label == given.LABEL_REQUIRED:
+    if field.label == field.LABEL_REQUIRED:
         return "required"
-    return "optional" if given.proto3_optional or file.syntax in {"", "proto2"} else ""
+    return "optional" if field.proto3_optional or file.syntax in {"", "proto2"} else ""
 
 
-def _type(given: Any, entry: Any) -> FieldType:
+def _type(field: Any, entry: Any) -> FieldType:
     if entry is not None:
-        key, value = (_type(each, None) for each in entry.field)
+        key, value = (_type(entry_field, None) for entry_field in entry.field)
         return FieldType("map", f"map<{key.shown}, {value.shown}>", key=key, value=value)
-    name = _NAMES[given.type]
-    full = given.type_name.removeprefix(".")
+    name = _NAMES[field.type]
+    full = field.type_name.removeprefix(".")
     if name in {"message", "group"}:
         return FieldType("message", full, message=full)
     return FieldType("scalar", full or name, _ENCODINGS.get(name, name))
 
 
-def _enums(given: Any) -> dict[str, dict[int, str]]:
-    return {enum.name: {each.number: each.name for each in reversed(enum.value)} for enum in given.enum_type}
+def _enums(descriptor: Any) -> dict[str, dict[int, str]]:
+    return {
+        enum.name: {symbol.number: symbol.name for symbol in reversed(enum.value)}
+        for enum in descriptor.enum_type
+    }

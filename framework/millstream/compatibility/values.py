@@ -63,5 +63,5 @@ def differs(
     return Difference(path, rule, text, breaks)
 
 
-def compatible(found: Iterable[Difference]) -> bool:
-    return not any(each.breaks for each in found)
+def compatible(differences: Iterable[Difference]) -> bool:
+    return not any(difference.breaks for difference in differences)

@@ -16,7 +16,7 @@ def table_places(target: Target) -> dict[str, str]:
     settings: Mapping[str, Any] = target.settings.get("tables") or {}
     found: dict[str, str] = {}
     for store in configured(settings):
-        given = repr([_text(settings.get(key)) for key in declaration(store).place])
+        given = repr([_text(settings.get(key)) for key in declaration(store).location])
         found[store] = f"{store} {blake2b(given.encode(), digest_size=8).hexdigest()}"
     default = _text(settings.get("store")) or DEFAULT
     return found | {"": found.get(default, default)}

@@ -14,7 +14,7 @@ class Declaration(Struct, frozen=True):
     """Keys of `tables:` in profiles.yml. All stores share that mapping, so each key belongs to one store."""
     required: Mapping[str, str] = {}
     """Options without which a target can't use the store, each with an example."""
-    place: tuple[str, ...] = ()
+    location: tuple[str, ...] = ()
     """The options that say where tables are."""
     words: Mapping[str, str] = {}
     """Keys that users may know from other tools, with the correct ones."""

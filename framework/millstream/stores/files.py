@@ -72,7 +72,7 @@ class LocalFiles:
 
     def names(self, folder: str) -> list[str]:
         path = _path(folder)
-        return [each.name for each in path.iterdir()] if path.is_dir() else []
+        return [file.name for file in path.iterdir()] if path.is_dir() else []
 
     def size(self, folder: str) -> int:
         total = 0
@@ -87,6 +87,6 @@ class LocalFiles:
 
 
 def _path(path: str) -> Path:
-    found = local_path(path)
-    assert found is not None
-    return found
+    file_path = local_path(path)
+    assert file_path is not None
+    return file_path

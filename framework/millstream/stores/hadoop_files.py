@@ -77,7 +77,7 @@ class HadoopFiles:
         hadoop_path, system = self._open(folder)
         if not system.exists(hadoop_path):
             return []
-        return [each.getPath().getName() for each in system.listStatus(hadoop_path)]
+        return [status.getPath().getName() for status in system.listStatus(hadoop_path)]
 
     def size(self, folder: str) -> int:
         hadoop_path, system = self._open(folder)

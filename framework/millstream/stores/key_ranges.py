@@ -24,18 +24,18 @@ def key_ranges(rows: DataFrame, names: Mapping[str, str], types: Mapping[str, Da
 
     `names` are the columns of the keys by how the other rows call them, and `types` the other rows' types.
     """
-    own = {field.name.lower(): field.dataType for field in rows.schema}
-    known = {
+    row_types = {field.name.lower(): field.dataType for field in rows.schema}
+    keys = {
         name: key.lower()
         for name, key in names.items()
-        if own[key.lower()] == types[name] and own[key.lower()] in _TYPES
+        if row_types[key.lower()] == types[name] and row_types[key.lower()] in _TYPES
     }
-    if not known:
+    if not keys:
         return []
-    found = rows.selectExpr(*(_comparable(quoted(key), own[key]) for key in known.values())).collect()
-    columns = {name: [row[index] for row in found] for index, name in enumerate(known)}
+    key_rows = rows.selectExpr(*(_comparable(quoted(key), row_types[key]) for key in keys.values())).collect()
+    columns = {name: [row[index] for row in key_rows] for index, name in enumerate(keys)}
     return [
-        _range(name, own[known[name]], values)
+        _range(name, row_types[keys[name]], values)
         for name, values in columns.items()
         if not any(isinstance(value, str) and _UNKNOWN in value for value in values)
     ]
@@ -46,14 +46,14 @@ def _comparable(key: str, kind: DataType) -> str:
     return f"unix_date({key})" if kind == DateType() else key
 
 
-def _range(name: str, kind: DataType, found: Sequence[str | int | None]) -> str:
-    values = [value for value in found if value is not None]
+def _range(name: str, kind: DataType, key_values: Sequence[str | int | None]) -> str:
+    values = [value for value in key_values if value is not None]
     is_null = f"{name} is null"
     if not values:
-        return is_null if found else "false"
+        return is_null if key_values else "false"
     least, greatest = (_literal(choose(values), kind) for choose in (min, max))
     between = f"{name} between {least} and {greatest}"
-    return f"({between} or {is_null})" if len(values) < len(found) else between
+    return f"({between} or {is_null})" if len(values) < len(key_values) else between
 
 
 def _literal(value: str | int, kind: DataType) -> str:

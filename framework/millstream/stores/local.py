@@ -20,7 +20,7 @@ class LocalTables(Protocol):
     """The tables of one store on one target. Two are equal if they store tables in the same location."""
 
     def answer(
-        self, sql: str, known: Mapping[str, Known], /, *, zone: str, limit: int | None
+        self, sql: str, relations: Mapping[str, Known], /, *, zone: str, limit: int | None
     ) -> Answer | None:
         """Run a query that only reads tables of this store; None leaves it to DataFusion."""
 
@@ -49,30 +49,30 @@ class LocalTables(Protocol):
     def reached(self) -> str:
         """Connect, and return what was found."""
 
-    def outside(self, own: Path) -> str | None:
-        """Return where tables are that `clean` keeps, for messages; `clean` only removes `own`."""
+    def outside(self, removed_folder: Path) -> str | None:
+        """Return where tables are that `clean` keeps, for messages; `clean` only removes `removed_folder`."""
 
 
-def store_of(relation: str, own: str | None, target: Target) -> str:
-    """Return the store of a model's table or of a reference topic; a model's `own` takes precedence."""
+def store_of(relation: str, model_store: str | None, target: Target) -> str:
+    """Return the store of a model's table or of a reference topic; a `model_store` takes precedence."""
     settings = target.settings.get("tables") or {}
-    store: str = own or settings.get("store") or DEFAULT
+    store: str = model_store or settings.get("store") or DEFAULT
     if relation.startswith("source."):
         return DEFAULT
     if store in configured(settings):
         return store
-    found, name = declaration(store), relation.partition(".")[2]
+    declared, name = declaration(store), relation.partition(".")[2]
     message = (
-        f"the table '{name}' is stored in {found.title}, which target '{target.name}' does not configure"
+        f"the table '{name}' is stored in {declared.title}, which target '{target.name}' does not configure"
     )
-    needed = ", ".join(f"{key}: {example}" for key, example in found.required.items())
+    needed = ", ".join(f"{key}: {example}" for key, example in declared.required.items())
     remedy = f"add tables: {{{needed}, …}} to the target, or remove store: {store}"
     raise MillstreamError(Diagnostic("MS841", message, target.location, remedy))
 
 
 def local_tables(store: str, target: Target, root: Path) -> LocalTables:
-    found: LocalTables = part(store, "local").locate(target, root)
-    return found
+    tables: LocalTables = part(store, "local").locate(target, root)
+    return tables
 
 
 def all_local_tables(target: Target, root: Path) -> list[LocalTables]:

@@ -25,7 +25,7 @@ class StoredProject(Struct, frozen=True):
 
     root: Path
     target: Target
-    known: Mapping[str, Known]
+    relations: Mapping[str, Known]
     seeds: Callable[[], Mapping[str, Seed]]
     """Reads the project's files; only called if a query names a seed."""
 
@@ -34,26 +34,26 @@ class StoredProject(Struct, frozen=True):
         zone = self.target.settings.get("timezone", "UTC")
         return zone.reveal() if isinstance(zone, Secret) else str(zone)
 
-    def tables(self, known: Known) -> LocalTables | None:
+    def tables(self, relation: Known) -> LocalTables | None:
         """Return the store of a table; None for a seed, which is a file of the project."""
-        if known.kind == "seed":
+        if relation.kind == "seed":
             return None
         return local_tables(
-            store_of(known.id, known.options.get("store"), self.target), self.target, self.root
+            store_of(relation.id, relation.options.get("store"), self.target), self.target, self.root
         )
 
 
 def answer(sql: str, project: StoredProject, limit: int | None = None) -> Answer:
     """Run a query; only the tables that it names are opened."""
-    if (described := description(sql, project.known)) is not None:
+    if (described := description(sql, project.relations)) is not None:
         return described
     _check(sql)
-    tables = [(table, project.tables(table)) for table in named_tables(sql, project.known)]
+    tables = [(table, project.tables(table)) for table in named_tables(sql, project.relations)]
     store = tables[0][1] if tables else None
     if store is not None and all(other == store for _, other in tables):
-        found = store.answer(sql, project.known, zone=project.zone, limit=limit)
-        if found is not None:
-            return found
+        from_store = store.answer(sql, project.relations, zone=project.zone, limit=limit)
+        if from_store is not None:
+            return from_store
     return _run_in_datafusion(sql, project, tables, limit)
 
 
@@ -89,4 +89,4 @@ def _run_in_datafusion(
             seed = project.seeds()[table.name]
             typed = [(column.name, column.type or STRING) for column in seed.columns]
             opened.add_rows(table, typed, typed_rows(project.root, seed, project.zone))
-        return opened.answer(sql, project.known, limit)
+        return opened.answer(sql, project.relations, limit)

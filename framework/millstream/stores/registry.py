@@ -30,8 +30,8 @@ def part(store: str, module: str) -> Any:
 
 @cache
 def declaration(store: str) -> Declaration:
-    found: Declaration = part(store, "declaration").DECLARATION
-    return found
+    declared: Declaration = part(store, "declaration").DECLARATION
+    return declared
 
 
 def configured(settings: Mapping[str, Any]) -> list[str]:
@@ -41,7 +41,7 @@ def configured(settings: Mapping[str, Any]) -> list[str]:
 
 def choices_with_change_feed() -> str:
     """Return the options by which a table gets a store with a change feed, for remedies."""
-    return " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
+    return " or ".join(f"store: {store}" for store in STORES if declaration(store).change_feed)
 
 
 def jar_files() -> dict[str, Path]:

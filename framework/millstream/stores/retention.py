@@ -43,11 +43,11 @@ class Limit(Struct, frozen=True):
 
 @contextmanager
 def with_retention(
-    rows: DataFrame, table: TableOutput, known: Callable[[], Newest | None], *, local: bool
+    rows: DataFrame, table: TableOutput, newest: Callable[[], Newest | None], *, local: bool
 ) -> Iterator[tuple[DataFrame, Limit | None]]:
     """Yield the rows of a batch that are not too old, and the limit for rows of the table.
 
-    `known` returns the newest time before the batch, if the table has one. Rows that are `local` are not
+    `newest` returns the newest time before the batch, if the table has one. Rows that are `local` are not
     cached: there is nothing to compute again, and Delta refuses a MERGE whose source gets cached meanwhile.
     """
     if not table.options.get("retention"):
@@ -56,7 +56,7 @@ def with_retention(
     if not local:
         rows.persist()
     try:
-        limit = _limit(rows, table, known())
+        limit = _limit(rows, table, newest())
         yield (rows if limit is None else rows.where(f"not {limit.expired()}")), limit
     finally:
         if not local:
@@ -65,24 +65,24 @@ def with_retention(
 
 def newest_time(rows: DataFrame, table: TableOutput) -> Newest | None:
     name, kind = _time(table)
-    found = rows.agg(f.max(quoted(name)).alias("newest")).select(_text(f.col("newest"), kind)).first()
-    return Newest(name, found[0]) if found and found[0] is not None else None
+    row = rows.agg(f.max(quoted(name)).alias("newest")).select(_text(f.col("newest"), kind)).first()
+    return Newest(name, row[0]) if row and row[0] is not None else None
 
 
-def _limit(rows: DataFrame, table: TableOutput, known: Newest | None) -> Limit | None:
+def _limit(rows: DataFrame, table: TableOutput, stored: Newest | None) -> Limit | None:
     name, kind = _time(table)
     newest = f.max(quoted(name))
-    if known is not None:
-        newest = f.greatest(newest, f.lit(known.time).cast(str(kind)))
+    if stored is not None:
+        newest = f.greatest(newest, f.lit(stored.time).cast(str(kind)))
     months, micros = parts(str(table.options["retention"]))
     ago = f.expr(f"make_interval(0, {months}, 0, 0, 0, 0, {micros} / 1000000)")
     time = f.col("newest")
     # An interval with a time can't be subtracted from a date.
     oldest = (time.cast("timestamp_ntz") - ago).cast("date") if kind == DATE else time - ago
-    found = rows.agg(newest.alias("newest")).select(_text(time, kind), _text(oldest, kind)).first()
-    if found is None or found[0] is None:
+    row = rows.agg(newest.alias("newest")).select(_text(time, kind), _text(oldest, kind)).first()
+    if row is None or row[0] is None:
         return None
-    return Limit(Newest(name, found[0]), found[1], kind)
+    return Limit(Newest(name, row[0]), row[1], kind)
 
 
 def _time(table: TableOutput) -> tuple[str, Type]:

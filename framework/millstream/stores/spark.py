@@ -97,10 +97,10 @@ class SparkTables(Protocol):
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         """Return the current rows of a table; each batch that scans them sees the newest version."""
 
-    def copied(self, relation: str, known: Version | None) -> Copied | None:
+    def copied(self, relation: str, cached_version: Version | None) -> Copied | None:
         """Return the rows of a table of few rows, if they are the same as those that Spark would read.
 
-        Without Spark's jobs; the rows of a `known` version are not read again.
+        Without Spark's jobs; the rows of a `cached_version` are not read again.
         """
 
     def size(self, session: SparkSession, relation: str) -> int:
@@ -146,8 +146,8 @@ class StreamedTables(SparkTables, Protocol):
 
 
 def spark_tables(store: str, target: Target, root: Path, session: SparkSession) -> SparkTables:
-    found: SparkTables = part(store, "spark").connect(target, root, session)
-    return found
+    tables: SparkTables = part(store, "spark").connect(target, root, session)
+    return tables
 
 
 def streamed_tables(
@@ -155,8 +155,8 @@ def streamed_tables(
 ) -> StreamedTables:
     """Return a store's tables, or refuse if the store has no change feed for `relation`."""
     if declaration(store).change_feed:
-        found: StreamedTables = part(store, "spark").connect(target, root, session)
-        return found
+        tables: StreamedTables = part(store, "spark").connect(target, root, session)
+        return tables
     name = relation.partition(".")[2]
     message = f"'{name}' is stored in {declaration(store).title}, which has no change feed"
     remedy = f"give '{name}' {choices_with_change_feed()}, or look it up in a join"

@@ -112,9 +112,9 @@ def test_a_reference_topic_that_is_not_built(rest, tmp_path):
 def test_a_reference_topic_whose_versions_only_a_stream_joins(rest, tmp_path):
     project = rest()
     shutil.rmtree(tmp_path / ".millstream/local/tables/_sources")
-    known = project.known["shop.products"]
+    known = project.relations["shop.products"]
     versioned = replace(known, options={**known.options, "versions": "30 days"})
-    project = replace(project, known={**project.known, "shop.products": versioned})
+    project = replace(project, relations={**project.relations, "shop.products": versioned})
     found = refused("select * from shop.products", project)
     assert "a stream that joins it FOR SYSTEM_TIME AS OF keeps the versions in its state" in found.message
 

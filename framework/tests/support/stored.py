@@ -76,7 +76,7 @@ class Store:
             tuple((column.name, str(column.type)) for column in self.table.columns),
         )
         return sorted(
-            answer(f"select {columns} from latest", replace(self.rest, known={"latest": known})).rows
+            answer(f"select {columns} from latest", replace(self.rest, relations={"latest": known})).rows
         )
 
     def users(self):

@@ -31,7 +31,7 @@ class Options(Struct):
 DECLARATION = Declaration(
     title="Delta",
     options=Options,
-    place=("path",),
+    location=("path",),
     change_feed=True,
     unstored=frozenset(("interval",)),
     unstored_within=frozenset(("void",)),

@@ -36,8 +36,8 @@ def _in(folder: str, relation: str) -> str:
 
 
 def delta_folder(target: Target, root: Path) -> DeltaFolder:
-    given = (target.settings.get("tables") or {}).get("path")
-    own = place_of(target, root, given, "tables")
+    path = (target.settings.get("tables") or {}).get("path")
+    folder = place_of(target, root, path, "tables")
     if target.environment is None:
-        return DeltaFolder(own)
-    return DeltaFolder(own, target.environment, place_of(target.production, root, given, "tables"))
+        return DeltaFolder(folder)
+    return DeltaFolder(folder, target.environment, place_of(target.production, root, path, "tables"))

@@ -37,7 +37,7 @@ class LocalDelta(Struct, frozen=True):
         raise NotImplementedError("tables are folders")
 
     def answer(
-        self, _sql: str, _known: Mapping[str, Known], *, zone: str, limit: int | None
+        self, _sql: str, _relations: Mapping[str, Known], *, zone: str, limit: int | None
     ) -> Answer | None:
         """Return None, since DataFusion runs all queries of Delta tables."""
 
@@ -65,19 +65,20 @@ class LocalDelta(Struct, frozen=True):
             return False
         try:
             id_, newest = version
-            (offset,) = (each for each in offsets if each.get("reservoirId") == id_)
-            at, index = offset["reservoirVersion"], offset["index"]
+            (offset,) = (offset for offset in offsets if offset.get("reservoirId") == id_)
+            read_version, index = offset["reservoirVersion"], offset["index"]
             # Of the version that it is at, it has read the files up to the index.
             left = (
-                _changes(folder, version) - (index + 1) * (version == at) for version in range(at, newest + 1)
+                _changes(folder, version) - (index + 1) * (version == read_version)
+                for version in range(read_version, newest + 1)
             )
-            return not offset["isStartingVersion"] and all(each <= 0 for each in left)
+            return not offset["isStartingVersion"] and all(count <= 0 for count in left)
         except (OSError, ValueError, KeyError):
             return False  # a build says what is wrong
 
     def version(self, relation: str) -> str | None:
-        found = self._version(relation)
-        return None if found is None else "{} {}".format(*found)
+        version = self._version(relation)
+        return None if version is None else "{} {}".format(*version)
 
     def _version(self, relation: str) -> tuple[str, int] | None:
         """Return the id and the version of a table in a folder; None if there is none that can be read."""
@@ -97,9 +98,9 @@ class LocalDelta(Struct, frozen=True):
 
     def reached(self) -> str:
         """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
-        if (own := local_path(self.folder)) is None:
+        if (local_folder := local_path(self.folder)) is None:
             return f"{self.folder}: known when a command starts Spark"
-        folder = next(path for path in (own, *own.parents) if path.exists())
+        folder = next(path for path in (local_folder, *local_folder.parents) if path.exists())
         try:
             with tempfile.TemporaryFile(dir=folder):
                 return self.folder
@@ -108,20 +109,20 @@ class LocalDelta(Struct, frozen=True):
             remedy = "make it writable, or set another path under `tables:`"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
-    def outside(self, own: Path) -> str | None:
-        return self.folder if is_outside(self.folder, own) else None
+    def outside(self, removed_folder: Path) -> str | None:
+        return self.folder if is_outside(self.folder, removed_folder) else None
 
 
 def _changes(folder: Path, version: int) -> int:
     """Return how many files a version's changes are in, as Delta's change feed reads them."""
     lines = (folder / "_delta_log" / f"{version:020}.json").read_bytes().splitlines()
-    found = Counter(
+    counts = Counter(
         kind
         for line in lines
         for kind, action in msgspec.json.decode(line).items()
         if kind == "cdc" or (kind in {"add", "remove"} and action["dataChange"])
     )
-    return found["cdc"] or found["add"] + found["remove"]
+    return counts["cdc"] or counts["add"] + counts["remove"]
 
 
 def locate(target: Target, root: Path) -> LocalDelta:

@@ -21,7 +21,7 @@ DECLARATION = Declaration(
     sends_rows=True,
     unstored=frozenset(("interval",)),
     options=Options,
-    place=("url", "database_schema"),
+    location=("url", "database_schema"),
     required={"url": "postgresql://host:5432/name"},
     words={"schema": "write database_schema: …", "user": "write username: …"},
 )

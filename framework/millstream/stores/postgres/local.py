@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 class LocalPostgres(Struct, frozen=True):
     schema: PostgresSchema
 
-    def answer(self, sql: str, known: Mapping[str, Known], *, zone: str, limit: int | None) -> Answer:
+    def answer(self, sql: str, relations: Mapping[str, Known], *, zone: str, limit: int | None) -> Answer:
         from millstream.stores.postgres import query
 
-        return query.answer(sql, self.schema, known, zone=zone, limit=limit)
+        return query.answer(sql, self.schema, relations, zone=zone, limit=limit)
 
     def open(self, table: Known, opened: OpenedTables) -> None:
         from millstream.stores.postgres.query import read_table
@@ -61,7 +61,7 @@ class LocalPostgres(Struct, frozen=True):
             version = connection.info.server_version // 10_000
         return f"version {version} at {self.schema.url}, schema {self.schema.schema}"
 
-    def outside(self, _own: Path) -> str:
+    def outside(self, _removed_folder: Path) -> str:
         return f"{self.schema.url}, schema {self.schema.schema}"
 
 

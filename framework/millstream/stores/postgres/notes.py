@@ -18,8 +18,8 @@ def noted(schema: PostgresSchema, table: TableOutput, writer: str) -> tuple[int,
     )
     with connected(schema) as connection:
         create_notes(connection)
-        found = connection.execute(sql.SQL(text).format(BATCHES, NOTES), (writer, table.model)).fetchone()
-    return (-1, None) if found is None else (int(found[0]), found[1])
+        row = connection.execute(sql.SQL(text).format(BATCHES, NOTES), (writer, table.model)).fetchone()
+    return (-1, None) if row is None else (int(row[0]), row[1])
 
 
 def note(schema: PostgresSchema, table: TableOutput, number: int, content: bytes) -> None:
@@ -38,6 +38,6 @@ def size(schema: PostgresSchema, table: TableOutput) -> int:
     """Return the bytes of a table's rows."""
     with connected(schema) as connection:
         name = table_name(table).as_string(connection)
-        found = connection.execute("select pg_table_size(%s::regclass)", (name,)).fetchone()
-    assert found is not None
-    return int(found[0])
+        row = connection.execute("select pg_table_size(%s::regclass)", (name,)).fetchone()
+    assert row is not None
+    return int(row[0])

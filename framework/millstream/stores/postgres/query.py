@@ -20,7 +20,7 @@ _DECLARE = "declare millstream_query no scroll cursor for "
 
 
 def answer(
-    query: str, schema: PostgresSchema, known: Mapping[str, Known], *, zone: str, limit: int | None
+    query: str, schema: PostgresSchema, relations: Mapping[str, Known], *, zone: str, limit: int | None
 ) -> Answer:
     """Run a query in the database. A cursor only allows queries, and a prepared one a single statement."""
     with connected(schema, zone=zone, read_only=True) as connection:
@@ -28,15 +28,15 @@ def answer(
             # The user's own text, in a transaction that can't write.
             connection.execute(_DECLARE + query, prepare=True)
             forward = sql.SQL("all") if limit is None else sql.SQL("forward {}").format(limit + 1)
-            found = connection.execute(sql.SQL("fetch {} from millstream_query").format(forward))
-            rows = found.fetchall()
+            cursor = connection.execute(sql.SQL("fetch {} from millstream_query").format(forward))
+            rows = cursor.fetchall()
         except psycopg.errors.UndefinedTable as error:
             message = error.diag.message_primary or ""
             name = message.split('"')[1] if message.count('"') >= 2 else message
-            raise query_error(query, missing_table(name, known), _start(error)) from None
+            raise query_error(query, missing_table(name, relations), _start(error)) from None
         except psycopg.Error as error:
             raise _wrong(error, query) from None
-        columns = tuple(column.name for column in found.description or ())
+        columns = tuple(column.name for column in cursor.description or ())
     more = limit is not None and len(rows) > limit
     return Answer(columns, rows[:limit], more)
 

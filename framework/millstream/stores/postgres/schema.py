@@ -45,13 +45,13 @@ class PostgresSchema(Struct, frozen=True):
     @property
     def search_path(self) -> str:
         """The schemas in which queries look for tables, the environment's own first."""
-        return ", ".join(f'"{each}"' for each in (self.schema, self.production) if each)
+        return ", ".join(f'"{name}"' for name in (self.schema, self.production) if name)
 
     @property
     def options(self) -> dict[str, Any]:
         """The options of a connection besides the address, with the password in clear text."""
-        given = {"user": self.username, "password": self.clear_password, "application_name": "millstream"}
-        options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        settings = {"user": self.username, "password": self.clear_password, "application_name": "millstream"}
+        options: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         return options if "connect_timeout" in self.url else options | {"connect_timeout": _TIMEOUT}
 
     @property
@@ -91,8 +91,8 @@ def _without_credentials(address: str) -> tuple[str, str | None, str | None]:
     rest = parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(query))
     # `urlunsplit` drops the empty host of `postgresql:///name`.
     url = urlunsplit(rest) if rest.netloc else f"{rest.scheme}://{urlunsplit(rest._replace(scheme=''))}"
-    given = (unquote(part) if part else None for part in (parts.username, parts.password))
-    in_user, in_password = given
+    decoded = (unquote(part) if part else None for part in (parts.username, parts.password))
+    in_user, in_password = decoded
     return url, in_user or user, in_password or password
 
 

@@ -113,11 +113,11 @@ def drop(schema: PostgresSchema, table: TableOutput) -> None:
 def forget_records(connection: Connection, relation: str) -> list[sql.Identifier]:
     """Delete what is recorded about a relation; return the tables of records that exist."""
     exists = "select to_regclass(%s) is not null"
-    names = ((each, each.as_string(connection)) for each in (BATCHES, NEWEST, NOTES))
-    found = [each for each, name in names if connection.execute(exists, (name,)).fetchone() == (True,)]
-    for each in found:
-        connection.execute(sql.SQL("delete from {} where relation = %s").format(each), (relation,))
-    return found
+    names = ((table, table.as_string(connection)) for table in (BATCHES, NEWEST, NOTES))
+    existing = [table for table, name in names if connection.execute(exists, (name,)).fetchone() == (True,)]
+    for table in existing:
+        connection.execute(sql.SQL("delete from {} where relation = %s").format(table), (relation,))
+    return existing
 
 
 def exists(schema: PostgresSchema, table: TableOutput) -> bool:
@@ -130,8 +130,8 @@ def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:
         if not _columns(connection, table):
             return False
         exists = sql.SQL("select exists (select from {})").format(table_name(table))
-        found = connection.execute(exists).fetchone()
-        return found == (True,)
+        row = connection.execute(exists).fetchone()
+        return row == (True,)
 
 
 def shape(connection: Connection, table: TableOutput) -> tuple[dict[str, str], list[list[str]]]:
@@ -153,17 +153,17 @@ def column_type(table: TableOutput, column: Column) -> str:
         return "jsonb"
     if isinstance(column.type, Decimal):
         return f"numeric({column.type.precision},{column.type.scale})"
-    if (found := _TYPES.get(column.type)) is None:
+    if (type_name := _TYPES.get(column.type)) is None:
         message = f"PostgreSQL has no type for column '{column.name}' of '{_model(table)}': {column.type}"
         remedy = f"cast it in the model, for example cast({column.name} as string)"
         raise MillstreamError(Diagnostic("MS851", message, None, remedy))
-    return found
+    return type_name
 
 
 def _create_schema(connection: Connection, schema: PostgresSchema) -> None:
     # `create schema if not exists` needs the permission to create schemas even if the schema exists.
-    found = connection.execute("select 1 from pg_namespace where nspname = %s", (schema.schema,)).fetchone()
-    if found is None:
+    row = connection.execute("select 1 from pg_namespace where nspname = %s", (schema.schema,)).fetchone()
+    if row is None:
         connection.execute(sql.SQL("create schema {}").format(sql.Identifier(schema.schema)))
     connection.execute(
         sql.SQL(
@@ -217,12 +217,12 @@ def _keys(connection: Connection, table: TableOutput) -> list[tuple[list[str], b
 
 def _check_key(connection: Connection, table: TableOutput) -> None:
     """Refuse a table without a unique index over exactly the keys, which upserts need."""
-    found = _keys(connection, table)
+    indexes = _keys(connection, table)
     keys = sorted(stored_name(key) for key in table.keys)
-    same = [row for row in found if sorted(row[0]) == keys]
+    same = [row for row in indexes if sorted(row[0]) == keys]
     if same and (not _has_null_keys(connection, table) or any(row[1] for row in same)):
         return
-    was = ", ".join(next((row[0] for row in found if row[1] or row[2]), [])) or "none"
+    was = ", ".join(next((row[0] for row in indexes if row[1] or row[2]), [])) or "none"
     if same:
         message = f"the key of the table '{_model(table)}' can be NULL in the model, but not in PostgreSQL"
     else:

@@ -38,7 +38,7 @@ _MOST = 250_000
 class DeltaTables(Struct, frozen=True):
     folder: DeltaFolder
     spark: SparkSession
-    kept: str | None = None
+    old_files: str | None = None
     """For how long files of old versions are kept; None for the default."""
     marks: bool = True
     """Batches may mark rows of large tables as deleted."""
@@ -49,12 +49,12 @@ class DeltaTables(Struct, frozen=True):
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
         self._merge(rows, output, batch)
         if batch.number > 0 and batch.number % old_files.EVERY == 0:
-            old_files.tend(rows.sparkSession, output, self.folder.written(output.model), self.kept)
+            old_files.tend(rows.sparkSession, output, self.folder.written(output.model), self.old_files)
 
     def _merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
         path, session = self.folder.written(output.model), rows.sparkSession
-        if batch.local and (found := small.opened(session, output, path)) is not None:
-            small.merge(found, rows.toArrow(), output, batch)
+        if batch.local and (delta_table := small.opened(session, output, path)) is not None:
+            small.merge(delta_table, rows.toArrow(), output, batch)
             return
 
         def newest() -> Newest | None:
@@ -113,8 +113,8 @@ class DeltaTables(Struct, frozen=True):
     def newest(self, session: SparkSession, relation: str) -> Version:
         return versions.newest(session, self.folder.read(relation))
 
-    def copied(self, relation: str, known: Version | None) -> Copied | None:
-        return small.copied(self.folder.read(relation), known)
+    def copied(self, relation: str, cached_version: Version | None) -> Copied | None:
+        return small.copied(self.folder.read(relation), cached_version)
 
     def size(self, session: SparkSession, relation: str) -> int:
         return versions.size(session, self.folder.read(relation))
@@ -139,6 +139,6 @@ class DeltaTables(Struct, frozen=True):
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:
-    given = target.settings.get("tables") or {}
-    marks = given.get("deletion_vectors") is not False
-    return DeltaTables(delta_folder(target, root), session, given.get("old_files"), marks)
+    settings = target.settings.get("tables") or {}
+    marks = settings.get("deletion_vectors") is not False
+    return DeltaTables(delta_folder(target, root), session, settings.get("old_files"), marks)

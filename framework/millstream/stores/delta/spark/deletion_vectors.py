@@ -16,10 +16,10 @@ _ENABLED = "delta.enableDeletionVectors"
 
 def settle(session: SparkSession, path: str, *, allowed: bool) -> None:
     """Let batches mark rows from now on if the table is large, or no longer if that is not allowed."""
-    found = snapshot(session, path)
-    enabled = is_true(found, _ENABLED)
-    wanted = allowed and (enabled or int(found.sizeInBytes()) > small.LARGEST)
-    if wanted != enabled:
+    table_snapshot = snapshot(session, path)
+    enabled = is_true(table_snapshot, _ENABLED)
+    should_mark = allowed and (enabled or int(table_snapshot.sizeInBytes()) > small.LARGEST)
+    if should_mark != enabled:
         session.sql(
-            f"alter table {table_at(path)} set tblproperties ('{_ENABLED}' = '{str(wanted).lower()}')"
+            f"alter table {table_at(path)} set tblproperties ('{_ENABLED}' = '{str(should_mark).lower()}')"
         )

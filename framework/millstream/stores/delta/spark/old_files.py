@@ -21,7 +21,7 @@ from millstream.stores.session_settings import using
 EVERY = 50
 """The number of batches between two times."""
 _HOUR = 3_600_000
-_KEPT, _KEPT_FOLLOWED = "1 hour", "1 day"
+_RETENTION, _RETENTION_FOLLOWED = "1 hour", "1 day"
 """By default; a query that follows a table reads them later, if it was stopped."""
 _MANY = 20
 """More files than that, if they are small, are combined."""
@@ -36,13 +36,13 @@ _VACUUM = {
 }
 
 
-def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None) -> None:
+def tend(session: SparkSession, table: TableOutput, path: str, retention: str | None) -> None:
     """Combine small files of a table, and remove old ones; nothing else may write it meanwhile."""
-    if (found := small.shared(session, table, path)) is not None:
-        _tend_here(found, table, kept)
+    if (delta_table := small.shared(session, table, path)) is not None:
+        _tend_here(delta_table, table, retention)
         return
     feed = session.sql(f"show tblproperties {table_at(path)} ('{small.FEED}')").collect()
-    hours = _hours(kept, followed=bool(feed) and feed[0].value == "true")
+    hours = _hours(retention, followed=bool(feed) and feed[0].value == "true")
     large = _large(session.sql(f"describe detail {table_at(path)}").collect()[0].sizeInBytes)
     sizes = {f"{_SIZES}.maxFileSize": str(large), f"{_SIZES}.minFileSize": str(large // 2)}
     with using(session, sizes | _VACUUM):
@@ -50,16 +50,16 @@ def tend(session: SparkSession, table: TableOutput, path: str, kept: str | None)
         session.sql(f"vacuum {table_at(path)} retain {hours} hours")
 
 
-def _tend_here(found: DeltaTable, table: TableOutput, kept: str | None) -> None:
-    sizes = small.sizes(found)
+def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | None) -> None:
+    sizes = small.sizes(delta_table)
     large = _large(sum(sizes))
     if sum(size < large // 2 for size in sizes) > _MANY:
         # If another writer was first, there is a next time.
         with suppress(CommitFailedError):
-            found.optimize.compact(target_size=large, writer_properties=small.written(table))
-    hours = _hours(kept, followed=found.metadata().configuration.get(small.FEED) == "true")
+            delta_table.optimize.compact(target_size=large, writer_properties=small.written(table))
+    hours = _hours(retention, followed=delta_table.metadata().configuration.get(small.FEED) == "true")
     # `full` finds the files of the change feed, too.
-    found.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+    delta_table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
 
 
 def _large(total: int) -> int:
@@ -67,6 +67,6 @@ def _large(total: int) -> int:
     return max(_LEAST, total // _PARTS)
 
 
-def _hours(kept: str | None, *, followed: bool) -> int:
+def _hours(retention: str | None, *, followed: bool) -> int:
     """Return whole hours, rounded up."""
-    return -(-milliseconds(kept or (_KEPT_FOLLOWED if followed else _KEPT)) // _HOUR)
+    return -(-milliseconds(retention or (_RETENTION_FOLLOWED if followed else _RETENTION)) // _HOUR)

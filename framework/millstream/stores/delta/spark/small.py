@@ -66,7 +66,7 @@ def properties(session: SparkSession, table: TableOutput, path: str) -> dict[str
     """Return the properties by which a new table can have its small batches stored here."""
     if not _is_possible(session, table, path):
         return {}
-    keys = [quoted(each.name) for each in _compared(table) if each.type in _COUNTED]
+    keys = [quoted(column.name) for column in _compared(table) if column.type in _COUNTED]
     statistics = {_COLUMNS: ",".join(keys)} if keys else {_FIRST: "0"}
     return {_MARK: _MICROS} | statistics
 
@@ -78,55 +78,55 @@ def writes_other_timestamps(session: SparkSession) -> bool:
 
 def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
     """Return a table that can have a small batch stored here; None if that is up to Spark."""
-    found = shared(session, table, path)
-    return found if found is not None and sum(sizes(found)) <= LARGEST else None
+    delta_table = shared(session, table, path)
+    return delta_table if delta_table is not None and sum(sizes(delta_table)) <= LARGEST else None
 
 
 def shared(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
     """Return a table that both engines write alike, of any size; None if it is up to Spark."""
     if not _is_possible(session, table, path):
         return None
-    found = DeltaTable(str(local_path(path)))
-    names = {field.name for field in found.schema().fields}
+    delta_table = DeltaTable(str(local_path(path)))
+    names = {field.name for field in delta_table.schema().fields}
     if not names.issuperset(column.name for column in table.columns):
         return None  # Spark finds them in another case
-    return found if _is_shared(found) else None
+    return delta_table if _is_shared(delta_table) else None
 
 
-def copied(path: str, known: Version | None) -> Copied | None:
+def copied(path: str, cached_version: Version | None) -> Copied | None:
     """Return the rows of a table that is small, and that can be read here."""
-    place = local_path(path)
-    if place is None:
+    folder = local_path(path)
+    if folder is None:
         return None
-    found = DeltaTable(str(place))
-    version = Version(str(found.metadata().id), found.version())
-    if version == known:
+    delta_table = DeltaTable(str(folder))
+    version = Version(str(delta_table.metadata().id), delta_table.version())
+    if version == cached_version:
         return Copied(version, None)
-    few = _is_shared(found) and sum(sizes(found)) <= _FEW
-    return Copied(version, found.to_pyarrow_table()) if few else None
+    few = _is_shared(delta_table) and sum(sizes(delta_table)) <= _FEW
+    return Copied(version, delta_table.to_pyarrow_table()) if few else None
 
 
-def _is_shared(found: DeltaTable) -> bool:
+def _is_shared(delta_table: DeltaTable) -> bool:
     """Whether both engines read and write a table alike."""
-    if found.metadata().configuration.get(_MARK) != _MICROS:
+    if delta_table.metadata().configuration.get(_MARK) != _MICROS:
         return False
-    return _FEATURES.issuperset(found.protocol().writer_features or ())
+    return _FEATURES.issuperset(delta_table.protocol().writer_features or ())
 
 
-def sizes(found: DeltaTable) -> list[int]:
+def sizes(delta_table: DeltaTable) -> list[int]:
     """Return the bytes of each file of a table."""
-    listed: list[int] = pa.table(found.get_add_actions())["size_bytes"].to_pylist()
-    return listed
+    file_sizes: list[int] = pa.table(delta_table.get_add_actions())["size_bytes"].to_pylist()
+    return file_sizes
 
 
-def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -> None:
+def merge(delta_table: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -> None:
     """Store the rows of a batch, unless the table already has them."""
-    stored = found.transaction_version(batch.writer)
+    stored = delta_table.transaction_version(batch.writer)
     if stored is not None and stored >= batch.number:
         return
     on = " and ".join(_equal(column.name, rows) for column in _compared(table) if _is_key(table, column))
     committed = CommitProperties(app_transactions=[Transaction(batch.writer, batch.number)])
-    merged = found.merge(
+    merged = delta_table.merge(
         rows,
         on,
         source_alias="new",
@@ -143,14 +143,14 @@ def merge(found: DeltaTable, rows: pa.Table, table: TableOutput, batch: Batch) -
     merged.when_not_matched_insert(values, _all(*alive)).execute()
 
 
-def swap(found: DeltaTable, new: DeltaTable, table: TableOutput, *, app: str) -> None:
+def swap(old: DeltaTable, new: DeltaTable, table: TableOutput, *, app: str) -> None:
     """Replace the rows of a table by those of another, unless it was done; equal rows stay untouched."""
-    if found.transaction_version(app) is not None:
+    if old.transaction_version(app) is not None:
         return
-    on = " and ".join(f"(old.{each} is not distinct from new.{each})" for each in _names(table, keys=True))
-    differs = " or ".join(f"(old.{each} is distinct from new.{each})" for each in _names(table))
-    values = {each: f"new.{each}" for each in _names(table)}
-    merged = found.merge(
+    on = " and ".join(f"(old.{name} is not distinct from new.{name})" for name in _names(table, keys=True))
+    differs = " or ".join(f"(old.{name} is distinct from new.{name})" for name in _names(table))
+    values = {name: f"new.{name}" for name in _names(table)}
+    merged = old.merge(
         new.to_pyarrow_table(),
         on,
         source_alias="new",
@@ -162,30 +162,32 @@ def swap(found: DeltaTable, new: DeltaTable, table: TableOutput, *, app: str) ->
     merged.when_not_matched_by_source_delete().execute()
 
 
-def copy(found: DeltaTable, table: TableOutput, to: str) -> None:
+def copy(delta_table: DeltaTable, table: TableOutput, to: str) -> None:
     """Copy a table to a place that has none."""
-    own = {name: value for name, value in found.metadata().configuration.items() if name in PROPERTIES}
-    made = DeltaTable.create(
-        str(local_path(to)), found.schema(), configuration=own, raise_if_key_not_exists=False
+    configuration = {
+        name: value for name, value in delta_table.metadata().configuration.items() if name in PROPERTIES
+    }
+    new = DeltaTable.create(
+        str(local_path(to)), delta_table.schema(), configuration=configuration, raise_if_key_not_exists=False
     )
-    write_deltalake(made, found.to_pyarrow_table(), mode="append", writer_properties=written(table))
+    write_deltalake(new, delta_table.to_pyarrow_table(), mode="append", writer_properties=written(table))
 
 
-def can_swap(found: DeltaTable, new: DeltaTable, table: TableOutput, *, changes: bool) -> bool:
+def can_swap(old: DeltaTable, new: DeltaTable, table: TableOutput, *, changes: bool) -> bool:
     """Whether a swap needs nothing but other rows, which can be compared here."""
-    feed = found.metadata().configuration.get(FEED) == "true"
-    columns, made = ({each.name: each.type for each in t.schema().fields} for t in (found, new))
+    feed = old.metadata().configuration.get(FEED) == "true"
+    columns, new_columns = ({field.name: field.type for field in t.schema().fields} for t in (old, new))
     comparable = (*_COMPARED, FLOAT, DOUBLE)
     return (
-        columns == made
+        columns == new_columns
         and columns.keys() == {column.name for column in table.columns}
         and feed >= changes
-        and all(isinstance(each.type, Decimal) or each.type in comparable for each in table.columns)
+        and all(isinstance(column.type, Decimal) or column.type in comparable for column in table.columns)
     )
 
 
 def _names(table: TableOutput, *, keys: bool = False) -> list[str]:
-    return [standard(each.name) for each in table.columns if not keys or _is_key(table, each)]
+    return [standard(column.name) for column in table.columns if not keys or _is_key(table, column)]
 
 
 def _is_possible(session: SparkSession, table: TableOutput, path: str) -> bool:
@@ -195,7 +197,7 @@ def _is_possible(session: SparkSession, table: TableOutput, path: str) -> bool:
         and local_path(path) is not None
         and not writes_other_timestamps(session)
         and all(_is_stored(column.type) for column in table.columns)
-        and all(isinstance(each.type, Decimal) or each.type in _COMPARED for each in _compared(table))
+        and all(isinstance(column.type, Decimal) or column.type in _COMPARED for column in _compared(table))
     )
 
 
@@ -219,7 +221,7 @@ def _compared(table: TableOutput) -> list[Column]:
 
 
 def written(table: TableOutput) -> WriterProperties:
-    counted = {each.name: _SOME for each in _compared(table) if each.type in _COUNTED}
+    counted = {column.name: _SOME for column in _compared(table) if column.type in _COUNTED}
     return WriterProperties(compression="SNAPPY", default_column_properties=_NONE, column_properties=counted)
 
 
@@ -235,8 +237,8 @@ def _equal(name: str, rows: pa.Table) -> str:
 
 def _newer(table: TableOutput) -> list[str]:
     order_by = str(table.options.get("order_by") or "").lower()
-    found = [standard(column.name) for column in table.columns if column.name.lower() == order_by]
-    return [f"(old.{each} is null or new.{each} >= old.{each})" for each in found]
+    columns = [standard(column.name) for column in table.columns if column.name.lower() == order_by]
+    return [f"(old.{name} is null or new.{name} >= old.{name})" for name in columns]
 
 
 def _all(*conditions: str) -> str | None:

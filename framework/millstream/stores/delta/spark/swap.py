@@ -27,12 +27,12 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
         return  # removed after an earlier attempt
     app = f"{app}/swap"
     if exists(session, path):
-        old, made = small.opened(session, table, path), small.opened(session, table, new)
-        if old is not None and made is not None and small.can_swap(old, made, table, changes=changes):
-            small.swap(old, made, table, app=app)
+        old, rebuilt = small.opened(session, table, path), small.opened(session, table, new)
+        if old is not None and rebuilt is not None and small.can_swap(old, rebuilt, table, changes=changes):
+            small.swap(old, rebuilt, table, app=app)
             return
-    if table.options.get("retention") and (found := newest(session, table, new)) is not None:
-        write_newest(session, path, found)
+    if table.options.get("retention") and (newest_time := newest(session, table, new)) is not None:
+        write_newest(session, path, newest_time)
     if _can_merge(session, table, path, changes=changes):
         create(session, table, path, changes=changes)
         with once(session, app, 0):
@@ -48,11 +48,11 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
 def copy(session: SparkSession, table: TableOutput, path: str, to: str) -> None:
     if not exists(session, path):
         return
-    if not exists(session, to) and (found := small.opened(session, table, path)) is not None:
-        small.copy(found, table, to)
+    if not exists(session, to) and (delta_table := small.opened(session, table, path)) is not None:
+        small.copy(delta_table, table, to)
         return
-    made = rows(session, path).write.format("delta").mode("overwrite")
-    made.option("overwriteSchema", "true").save(to)
+    writer = rows(session, path).write.format("delta").mode("overwrite")
+    writer.option("overwriteSchema", "true").save(to)
 
 
 def swap_sql(table: TableOutput, new: str, path: str) -> str:

@@ -76,8 +76,8 @@ def leave(session: SparkSession, path: str) -> None:
 
 def share(session: SparkSession, table: TableOutput, path: str) -> None:
     """Let small batches be stored without Spark, if possible; all rows of the table were written just now."""
-    if found := small.properties(session, table, path):
-        session.sql(f"alter table {table_at(path)} set tblproperties ({_written(found)})")
+    if properties := small.properties(session, table, path):
+        session.sql(f"alter table {table_at(path)} set tblproperties ({_written(properties)})")
 
 
 def _written(properties: Mapping[str, str]) -> str:
@@ -91,9 +91,9 @@ def exists(session: SparkSession, path: str) -> bool:
 
 def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
     """Return the newest time in a table; it is computed if the table had no retention before."""
-    found = read_json(files_of(path, session), f"{path}/{_NEWEST}", Newest)
-    if found is not None and found.column.lower() == str(table.options["order_by"]).lower():
-        return found
+    stored = read_json(files_of(path, session), f"{path}/{_NEWEST}", Newest)
+    if stored is not None and stored.column.lower() == str(table.options["order_by"]).lower():
+        return stored
     return newest_time(rows(session, path), table)
 
 
@@ -106,11 +106,11 @@ def rows(session: SparkSession, path: str) -> DataFrame:
     return session.read.format("delta").load(path)
 
 
-def near_sql(session: SparkSession, given: DataFrame, table: TableOutput, path: str) -> Sequence[str]:
-    """Return conditions that rows with one of the given keys meet; what is given is in the driver."""
-    found = {field.name.lower(): field.dataType for field in rows(session, path).schema}
+def near_sql(session: SparkSession, new_rows: DataFrame, table: TableOutput, path: str) -> Sequence[str]:
+    """Return conditions that rows with one of the keys of `new_rows` meet; those are in the driver."""
+    types = {field.name.lower(): field.dataType for field in rows(session, path).schema}
     names = {f"old.{quoted(key)}": key for key in table.keys}
-    return key_ranges(given, names, {f"old.{quoted(key)}": found[key.lower()] for key in table.keys})
+    return key_ranges(new_rows, names, {f"old.{quoted(key)}": types[key.lower()] for key in table.keys})
 
 
 def merge_sql(

@@ -13,8 +13,8 @@ from millstream.stores.spark import MAINTAINED, Noted, Version
 
 
 def newest(session: SparkSession, path: str) -> Version:
-    found = snapshot(session, path)
-    return Version(str(found.metadata().id()), int(found.version()))
+    table_snapshot = snapshot(session, path)
+    return Version(str(table_snapshot.metadata().id()), int(table_snapshot.version()))
 
 
 def size(session: SparkSession, path: str) -> int:
@@ -38,10 +38,10 @@ def changes(session: SparkSession, path: str, after: int, until: int) -> DataFra
 
 def noted(session: SparkSession, path: str) -> Noted:
     """Return the note of the last committed transaction; a note without its commit does not count."""
-    found = snapshot(session, path).transactions().get(MAINTAINED)
-    if not found.isDefined():
+    transaction = snapshot(session, path).transactions().get(MAINTAINED)
+    if not transaction.isDefined():
         return Noted(-1, None)
-    number = int(found.get())
+    number = int(transaction.get())
     return Noted(number, files_of(path, session).read(_note(path, number)))
 
 
@@ -63,6 +63,6 @@ def snapshot(session: SparkSession, path: str) -> Any:
     return table.deltaLog().update(False, none, none)
 
 
-def is_true(found: Any, name: str) -> bool:
+def is_true(table_snapshot: Any, name: str) -> bool:
     """Whether a property of the table was set to true in a snapshot."""
-    return str(found.metadata().configuration().get(name)) == "Some(true)"
+    return str(table_snapshot.metadata().configuration().get(name)) == "Some(true)"

@@ -24,8 +24,8 @@ class PostgresTables(Struct, frozen=True):
         table.create(self.schema, output)
         return False
 
-    def merge(self, given: DataFrame, output: TableOutput, batch: Batch) -> None:
-        merge.merge(given, output, self.schema, batch)
+    def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
+        merge.merge(rows, output, self.schema, batch)
 
     def swap(self, new: TableOutput, output: TableOutput, _id: str, *, changes: bool) -> None:  # noqa: ARG002
         swap.swap(self.schema, new, output)
@@ -45,7 +45,7 @@ class PostgresTables(Struct, frozen=True):
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         return rows.rows(session, self.schema.of(relation), relation, columns)
 
-    def copied(self, _relation: str, _known: Version | None) -> Copied | None:
+    def copied(self, _relation: str, _cached_version: Version | None) -> Copied | None:
         return None
 
     def size(self, _session: SparkSession, relation: str) -> int:

@@ -34,7 +34,7 @@ _COPIED = "attempt string, rows bigint, failed string"
 Connection = psycopg.Connection[Any]
 
 
-def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
+def merge(batch_rows: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
     """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
     digest = blake2b(f"{batch.writer} {table.model}".encode(), digest_size=8).hexdigest()
     staging = sql.Identifier(f"millstream_{digest}")
@@ -43,8 +43,8 @@ def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: B
             if _is_stored(connection, table, batch):
                 return
             _create_staging(connection, staging, table)
-        kept = with_retention(given, table, lambda: newest(schema, table), local=batch.local)
-        with kept as (rows, limit):
+        retained = with_retention(batch_rows, table, lambda: newest(schema, table), local=batch.local)
+        with retained as (rows, limit):
             attempts = _copy(rows, table, schema, staging, deletes=batch.deletes)
         with connected(schema) as connection:
             if _record(connection, table, batch):
@@ -58,8 +58,8 @@ def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: B
 
 def _is_stored(connection: Connection, table: TableOutput, batch: Batch) -> bool:
     text = sql.SQL("select 1 from {} where query = %s and relation = %s and batch >= %s")
-    found = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
-    return found.fetchone() is not None
+    cursor = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
+    return cursor.fetchone() is not None
 
 
 def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
@@ -69,8 +69,8 @@ def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
         " on conflict (query, relation) do update set batch = excluded.batch, stored_at = now()"
         " where old.batch < excluded.batch returning 1"
     )
-    found = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
-    return found.fetchone() is not None
+    cursor = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
+    return cursor.fetchone() is not None
 
 
 def _create_staging(connection: Connection, staging: sql.Identifier, table: TableOutput) -> None:
@@ -162,8 +162,8 @@ def _merge(
 ) -> None:
     ids = [attempt for attempt, _ in attempts]
     counted = sql.SQL("select count(*) from {} where {} = any(%s)").format(staging, sql.Identifier(_ATTEMPT))
-    found = connection.execute(counted, (ids,)).fetchone()
-    if found is None or found[0] != sum(rows for _, rows in attempts):
+    row = connection.execute(counted, (ids,)).fetchone()
+    if row is None or row[0] != sum(rows for _, rows in attempts):
         raise _refused(table, "another run of the same query is storing this batch")
     if deletes:
         for text in _delete_sql(table, staging):

@@ -22,13 +22,13 @@ def newest(schema: PostgresSchema, table: TableOutput) -> Newest | None:
     with connected(schema) as connection:
         create = "create table if not exists {} (relation text primary key, by_column text, newest text)"
         connection.execute(sql.SQL(create).format(NEWEST))
-        known = sql.SQL("select newest from {} where relation = %s and by_column = %s").format(NEWEST)
-        found = connection.execute(known, (table.model, stored_name(column))).fetchone()
-        if found is None:
+        select = sql.SQL("select newest from {} where relation = %s and by_column = %s").format(NEWEST)
+        row = connection.execute(select, (table.model, stored_name(column))).fetchone()
+        if row is None:
             name = sql.Identifier(stored_name(column))
             of_rows = sql.SQL("select max({})::text from {}").format(name, table_name(table))
-            found = connection.execute(of_rows).fetchone()
-    return Newest(column, found[0]) if found is not None and found[0] is not None else None
+            row = connection.execute(of_rows).fetchone()
+    return Newest(column, row[0]) if row is not None and row[0] is not None else None
 
 
 def expire(connection: Connection, table: TableOutput, limit: Limit) -> None:

@@ -22,10 +22,10 @@ def rows(
         "dbtable": f'"{schema.schema}"."{stored_name(relation.partition(".")[2])}"',
         "driver": "org.postgresql.Driver",
     }
-    given = {"user": schema.username, "password": schema.clear_password}
-    options |= {name: value for name, value in given.items() if value is not None}
-    found = session.read.format("jdbc").options(**options).load()
-    return found.select(*(_read(column) for column in columns))
+    credentials = {"user": schema.username, "password": schema.clear_password}
+    options |= {name: value for name, value in credentials.items() if value is not None}
+    stored_rows = session.read.format("jdbc").options(**options).load()
+    return stored_rows.select(*(_read(column) for column in columns))
 
 
 def _read(column: Column) -> SparkColumn:
