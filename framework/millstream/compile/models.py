@@ -40,7 +40,7 @@ from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import THROUGH, Rendered, Renderer
 from millstream.project.values import Metric, Project, Reference, SqlFile, Uses
 from millstream.sql.query import Query
-from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
+from millstream.sql.values import Analysis, InputRelation, RelationColumn, SqlDiagnostic
 from millstream.text import Location
 from millstream.types import UNKNOWN
 
@@ -305,7 +305,7 @@ class Models:
         rendered = model.rendered
         severity: Severity = "warning" if problem.warning else "error"
         if not problem.option and rendered is not None and problem.stop > problem.start:
-            found = Problem(problem.code, problem.message, problem.start, problem.stop, problem.remedy)
+            found = SqlDiagnostic(problem.code, problem.message, problem.start, problem.stop, problem.remedy)
             return msgspec.structs.replace(self.diagnostic(rendered, found), severity=severity)
         properties = self.project.properties.get(model.file.name)
         location, line = None, ""
@@ -365,9 +365,9 @@ class Models:
         # Imports sqlglot, which an unchanged project does not need.
         from millstream.sql.analyze import analyze
 
-        return analyze(sql, find, names, self.project.functions, own=own, text=text)
+        return analyze(sql, find, names, self.project.functions, model=own, text=text)
 
-    def diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
+    def diagnostic(self, rendered: Rendered, problem: SqlDiagnostic) -> Diagnostic:
         location, line, notes = self.renderer.locate(
             rendered, problem.start, problem.stop, problem.needle, problem.before
         )

@@ -13,7 +13,7 @@ from millstream.errors import Diagnostic
 from millstream.expressions import Expression
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
 from millstream.project.values import Column, Project, Topic
-from millstream.sql.values import InputRelation, Problem, RelationColumn
+from millstream.sql.values import InputRelation, RelationColumn, SqlDiagnostic
 from millstream.text import Location
 from millstream.types import NULL, UNKNOWN
 
@@ -81,7 +81,7 @@ def _wrong_type(column: Column, found: str) -> Diagnostic:
     return Diagnostic("MS407", message, column.expression_location, remedy)
 
 
-def _located(column: Column, problem: Problem) -> Diagnostic:
+def _located(column: Column, problem: SqlDiagnostic) -> Diagnostic:
     """Convert an error in the generated query to one at the YAML value."""
     location = column.expression_location
     if location is not None and not column.templated:

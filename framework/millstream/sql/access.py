@@ -20,20 +20,20 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
     value = walk.value(node.this)
     index = walk.values(node.expressions)
     _check_index(walk, node, value, index)
-    found: Type = UNKNOWN
+    type_: Type = UNKNOWN
     if not isinstance(value.type, Map | Row) or implicit_cast_raises(
         index, getattr(value.type, "key", UNKNOWN)
     ):
         walk.findings.marks.raises(node)
     match value.type:
         case Array(element=of) | Map(value=of):
-            found = of
+            type_ = of
         case Row() if index and isinstance(index[0].literal, str):
             return field(walk, value, exp.to_identifier(index[0].literal))
         case other if other not in {UNKNOWN, VARIANT, NULL}:
             message = f"a {other} has no elements"
             walk.findings.report(node, "MS407", message, "remove the […]: only arrays and maps have elements")
-    return computed(found, [value, *index], nullable=True)
+    return computed(type_, [value, *index], nullable=True)
 
 
 def _check_index(walk: Expressions, node: exp.Bracket, value: Value, index: list[Value]) -> None:

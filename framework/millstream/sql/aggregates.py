@@ -51,12 +51,12 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
     within = name == "mode" and isinstance(node.parent, exp.WithinGroup)
     if not (with_star or within) and not check_arguments(walk, node, signature, pairs):
         return computed(UNKNOWN, values, nullable=True, aggregate=not over)
-    found = result_type(signature.result, name, types, [value.literal for value in values] or [None])
-    result = computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
+    type_ = result_type(signature.result, name, types, [value.literal for value in values] or [None])
+    result = computed(type_, values, nullable=signature.nullable != "never", aggregate=not over)
     if not over:
         walk.findings.marks.aggregate(node, walk.scope, name, result)
-    check_call(walk.findings, signature, values, found)
-    if call_raises(signature, values, found):
+    check_call(walk.findings, signature, values, type_)
+    if call_raises(signature, values, type_):
         walk.findings.marks.raises(node)
     return result
 
@@ -67,12 +67,12 @@ def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list
     allowed, walk.no_aggregates = walk.no_aggregates, "another aggregate"
     inside, walk.inside_aggregate = walk.inside_aggregate, True
     with walk.without_aliases("an aggregate"):
-        values = _listed(walk, node, starred=starred)
+        values = _evaluated(walk, node, starred=starred)
     walk.keys, walk.no_aggregates, walk.inside_aggregate = keys, allowed, inside
     return values
 
 
-def _listed(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Argument]:
+def _evaluated(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Argument]:
     values: list[Argument] = []
     for argument in node.expressions:
         for inner in argument.expressions if isinstance(argument, exp.Distinct) else [argument]:

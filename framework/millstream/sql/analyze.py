@@ -15,7 +15,7 @@ from millstream.sql.query import OpaqueBody, PythonCall, Query
 from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
 from millstream.sql.system_time import unwritten
-from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
+from millstream.sql.values import Analysis, InputRelation, ResultColumn, SqlDiagnostic, Watermark
 from millstream.sql.whole import opaque_pieces
 
 _WORD = re.compile(r"[\w`]+")
@@ -27,22 +27,22 @@ def analyze(
     known_relations: Callable[[], list[str]],
     functions: Mapping[str, Function],
     *,
-    own: str = "",
+    model: str = "",
     text: bool = False,
 ) -> Analysis:
     """Analyze rendered SQL; `relation` returns what `models.x`, `seeds.x` or `sources.s.t` means.
 
-    `own` is the name of the model itself, which it can't read. With `text`, the whole SQL is part of the
+    `model` is the name of the model itself, which it can't read. With `text`, the whole SQL is part of the
     result.
     """
     parsed = parse(sql)
     if not isinstance(parsed, Parsed):
         return Analysis(open=True, problems=parsed)
-    binder = Binder(parsed, sql, Inputs(relation, known_relations, own), functions)
+    binder = Binder(parsed, sql, Inputs(relation, known_relations, model), functions)
     try:
         result = binder.query(parsed.tree)
     except RecursionError:
-        deep = Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
+        deep = SqlDiagnostic("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
         return Analysis(open=True, problems=(deep,))
     findings = binder.findings
     more = foreign_clauses(parsed.tree, parsed.tokens.tokens, sql)
@@ -72,11 +72,11 @@ def _query(binder: Binder, result: Result, *, text: bool) -> Query:
     called = tuple(sorted(findings.called)) if text else ()
     changing = _changing(binder) if text else ()
     if result.body is not None and not reasons:
-        whole = opaque_pieces(tokens.source, findings.marks) if text else ()
+        full_text = opaque_pieces(tokens.source, findings.marks) if text else ()
         split = query(result.body, binder.bodies)
         calls = _python_calls(binder) if text else ()
         return replace(
-            split, forms=findings.forms, text=whole, called=called, changing=changing, python_calls=calls
+            split, forms=findings.forms, text=full_text, called=called, changing=changing, python_calls=calls
         )
     pieces = opaque_pieces(tokens.source, findings.marks)
     reasons = reasons or ("a query that is not analyzed",)
@@ -113,26 +113,28 @@ def _changing(binder: Binder) -> tuple[str, ...]:
     for name in sorted(findings.called):
         if reason := findings.functions[name].changing:
             return f"{name}()", f"which calls {reason}"
-    return tuple(f"'{each}'" for each in sorted(findings.marks.changing)[:1])
+    return tuple(f"'{function}'" for function in sorted(findings.marks.changing)[:1])
 
 
 def _word(sql: str, start: int) -> str:
-    found = _WORD.match(sql, start)
-    return found.group().strip("`") if found else ""
+    word = _WORD.match(sql, start)
+    return word.group().strip("`") if word else ""
 
 
-def _names(result: Result, sql: str) -> list[Problem]:
+def _names(result: Result, sql: str) -> list[SqlDiagnostic]:
     """Report columns without a unique name."""
-    problems: list[Problem] = []
+    problems: list[SqlDiagnostic] = []
     seen: set[str] = set()
     for index, column in enumerate(result.columns):
         start, stop = name_span(result.origins[index], sql) if index < len(result.origins) else (0, 1)
         if not column.name:
             message = f"column {index + 1} has no name"
-            problems.append(Problem("MS409", message, start, stop, "add a name: … as name", sql[start:stop]))
+            problems.append(
+                SqlDiagnostic("MS409", message, start, stop, "add a name: … as name", sql[start:stop])
+            )
         elif column.name.lower() in seen:
             message = f"two columns are named '{column.name}'"
             remedy = "rename one, or exclude it: * except (…)"
-            problems.append(Problem("MS408", message, start, stop, remedy, sql[start:stop]))
+            problems.append(SqlDiagnostic("MS408", message, start, stop, remedy, sql[start:stop]))
         seen.add(column.name.lower())
     return problems

@@ -147,13 +147,13 @@ def cast_to(word: str, type_: Type) -> Type:
     """Return the type that an argument has after Spark's implicit cast."""
     if word.startswith("array<"):
         word = "array"
-    found = _words().get(word)
-    if found is None or found.target is None:
+    accepted = _words().get(word)
+    if accepted is None or accepted.target is None:
         return type_
     if type_ == UNKNOWN:
-        return type_ if found.target == STRING else found.target
-    concrete = bool(found.casts) or len(found.plain) == 1
-    return found.target if kind(type_) in found.casts or (concrete and type_ == NULL) else type_
+        return type_ if accepted.target == STRING else accepted.target
+    concrete = bool(accepted.casts) or len(accepted.plain) == 1
+    return accepted.target if kind(type_) in accepted.casts or (concrete and type_ == NULL) else type_
 
 
 def takes(word: str, type_: Type) -> bool:
@@ -219,8 +219,8 @@ def noun(word: str) -> str:
 
 def cast_for(word: str, type_: Type) -> Type | None:
     """Return the type that a cast can convert an argument to, so that it fits; None if there is none."""
-    found = _words().get(word)
-    target = parse_type(word) if word == "array<string>" else found.target if found else None
+    accepted = _words().get(word)
+    target = parse_type(word) if word == "array<string>" else accepted.target if accepted else None
     if target == Array(NULL):
         return None
     return target if target is not None and can_cast(type_, target) and takes(word, target) else None

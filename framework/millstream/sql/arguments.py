@@ -71,10 +71,10 @@ def check_arguments(
             _report(
                 walk, node, index, message, "write a literal: Spark needs the value before it reads any row"
             )
-        elif problem := wrong_value(_by_type(parameter, types[0]), signature.name, argument[1]):
-            _report(walk, node, index, *problem)
-        elif parameter.word == "timed" and (problem := wrong_part(arguments[0][1].literal, argument[1])):
-            _report(walk, node, 0, *problem)
+        elif complaint := wrong_value(_by_type(parameter, types[0]), signature.name, argument[1]):
+            _report(walk, node, index, *complaint)
+        elif parameter.word == "timed" and (complaint := wrong_part(arguments[0][1].literal, argument[1])):
+            _report(walk, node, 0, *complaint)
         elif not agrees(parameter.word, types[0], types[index]):
             message = f"{signature.name}() of {types[0]} does not take {types[index]}"
             _report(walk, node, index, message, _agreeing(walk, node, index, types[0], argument[1]))
@@ -148,10 +148,10 @@ def _cast_remedy(
     walk: Expressions, node: exp.Expr, parameter: Parameter, index: int, argument: Argument
 ) -> str:
     type_ = argument[1].type
-    wanted = cast_for(parameter.word, type_)
-    if wanted is not None and argument[1].literal is None:
+    target = cast_for(parameter.word, type_)
+    if target is not None and argument[1].literal is None:
         start, stop = argument_span(walk, node, index)
-        return f"write cast({walk.findings.sql[start:stop]} as {wanted})"
+        return f"write cast({walk.findings.sql[start:stop]} as {target})"
     if isinstance(type_, Array | Map | Row):
         return f"use {noun(parameter.word)}, such as an element or a field of the {type_}"
     return f"use {noun(parameter.word)}"
@@ -162,11 +162,11 @@ def _agreeing(walk: Expressions, node: exp.Expr, index: int, first: Type, value:
     element = first.element if isinstance(first, Array) else first.key if isinstance(first, Map) else None
     if element is None or literal is not None or type_ == NULL or isinstance(type_, Array):
         return f"write a value of type {element}" if element is not None else "cast one to the other's type"
-    wanted: object = (
+    target: object = (
         "int" if function_name(node).endswith("element_at") and isinstance(first, Array) else element
     )
     start, stop = argument_span(walk, node, index)
-    return f"write cast({walk.findings.sql[start:stop]} as {wanted})"
+    return f"write cast({walk.findings.sql[start:stop]} as {target})"
 
 
 def _report(walk: Expressions, node: exp.Expr, index: int, message: str, remedy: str) -> None:
@@ -182,7 +182,7 @@ def argument_span(walk: Expressions, node: exp.Expr, index: int) -> tuple[int, i
     source, start = walk.findings.source, node.meta.get("start")
     if start is None or not isinstance(node, exp.Anonymous):
         return span_of(node, walk.findings.sql)
-    name = source.at(start)
+    name = source.index_at(start)
     spans: list[tuple[int, int]] = []
     depth, first = 0, name + 2
     for position in range(name + 1, len(source.tokens)):

@@ -74,18 +74,18 @@ def bits(left: Value, right: Value) -> Result | None:
     return common_number(first, second), nullable_as(left, first) or nullable_as(right, second)
 
 
-def decimal_of(value: Value, found: Type) -> Decimal:
+def decimal_of(value: Value, type_: Type) -> Decimal:
     """Return an operand's type next to a decimal: a literal has exactly its digits."""
     if isinstance(value.literal, int) and not isinstance(value.literal, bool):
         return Decimal(len(str(abs(value.literal))), 0)
-    return as_decimal(found)
+    return as_decimal(type_)
 
 
-def _number(found: Type, other: Type) -> Type | None:
-    if found == NULL:
+def _number(type_: Type, other: Type) -> Type | None:
+    if type_ == NULL:
         return other if is_numeric(other) else DOUBLE if other == NULL else None
-    if found != STRING:
-        return found if is_numeric(found) else None
+    if type_ != STRING:
+        return type_ if is_numeric(type_) else None
     return BIGINT if other in INTEGERS else DOUBLE if is_numeric(other) else None
 
 

@@ -65,7 +65,7 @@ class Binder:
                     return sets.values(expressions(self.findings, Scope(parent)), node)
                 case exp.Table():
                     walk = expressions(self.findings, Scope(parent))
-                    return Relations(walk, self.inputs, self.ctes).whole(node)
+                    return Relations(walk, self.inputs, self.ctes).all_columns(node)
                 case _:
                     self.findings.mark_opaque(node, f"{type(node).__name__} is not supported")
                     return Result([], open="?")
@@ -141,11 +141,11 @@ class Binder:
     def _check_windows(self, node: exp.Select, walk: Expressions) -> None:
         parts = [*node.expressions, node.args.get("where"), node.args.get("group")]
         calls = [
-            found
+            call
             for part in parts
             if isinstance(part, exp.Expr)
-            for found in part.walk(prune=lambda each: isinstance(each, exp.Query))
-            if isinstance(found, exp.Anonymous) and function_name(found) in {"window", "session_window"}
+            for call in part.walk(prune=lambda inner: isinstance(inner, exp.Query))
+            if isinstance(call, exp.Anonymous) and function_name(call) in {"window", "session_window"}
         ]
         if len(calls) > 1 and len({quiet_shape(walk, call) for call in calls}) > 1:
             message = "a SELECT has two windows, which Spark can't combine"
@@ -264,8 +264,8 @@ def _reads_itself(cte: exp.Expr) -> bool:
 
 def _is_no_limit(node: exp.Expr) -> bool:
     """Return whether this is `LIMIT ALL`, which has no effect."""
-    given = node.args.get("expression")
-    return isinstance(node, exp.Limit) and given is not None and given.name.lower() == "all"
+    limit = node.args.get("expression")
+    return isinstance(node, exp.Limit) and limit is not None and limit.name.lower() == "all"
 
 
 def _is_all(key: exp.Expr) -> bool:

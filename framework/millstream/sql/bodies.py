@@ -77,21 +77,21 @@ def query(body: Body, ctes: dict[str, Body]) -> Query:
             if name not in read:
                 read.add(name)
                 pending.append(ctes[name])
-    return Query(body, {name: each for name, each in ctes.items() if name in read})
+    return Query(body, {name: body for name, body in ctes.items() if name in read})
 
 
 def _ctes(body: Body) -> list[str]:
     match body:
         case Select():
             names: list[str] = []
-            for each in body.relations:
-                match each.input:
+            for joined in body.relations:
+                match joined.input:
                     case Cte(name=name):
                         names.append(name)
                     case Derived(query=inner):
                         names += _ctes(inner)
-            inside = [each.body for each in body.subqueries if each.body is not None]
-            return names + [name for each in inside for name in _ctes(each)]
+            inside = [subquery.body for subquery in body.subqueries if subquery.body is not None]
+            return names + [name for inner in inside for name in _ctes(inner)]
         case Union():
             return [name for side in body.sides for name in _ctes(side)]
         case _:

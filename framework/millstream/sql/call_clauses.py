@@ -34,12 +34,12 @@ def filtered(walk: Expressions, node: exp.Filter) -> Value:
     inside, walk.inside_aggregate = walk.inside_aggregate, True
     inner = node.expression.this
     with walk.without_aliases("FILTER"):
-        found = condition(walk, inner)
+        predicate = condition(walk, inner)
     if has_aggregate(inner) or inner.find(exp.Window) is not None:
         remedy = "compute it in a subquery, and use its column"
         _wrong(walk, inner, "FILTER can't contain an aggregate or a window function", remedy)
     walk.keys, walk.inside_aggregate = keys, inside
-    sources = value.sources | as_kind(found.sources, "filter")
+    sources = value.sources | as_kind(predicate.sources, "filter")
     return Value(value.type, value.nullable, sources, None, aggregate=True)
 
 
@@ -63,12 +63,12 @@ def within_group(walk: Expressions, node: exp.WithinGroup) -> Value:
         check_ordered(walk, part, value.type, "ORDER BY")
     value = walk.value(node.this)
     _check_within_group(walk, node, name)
-    found = value.type
+    type_ = value.type
     if name in NEEDS_WITHIN_GROUP:
-        found = INTERVAL if ordered and ordered[0].type == INTERVAL else DOUBLE
+        type_ = INTERVAL if ordered and ordered[0].type == INTERVAL else DOUBLE
     elif name == "mode" and ordered:
-        found = ordered[0].type
-    result = computed(found, [value, *ordered], nullable=True, aggregate=True)
+        type_ = ordered[0].type
+    result = computed(type_, [value, *ordered], nullable=True, aggregate=True)
     if isinstance(node.this, exp.Anonymous):
         walk.findings.marks.aggregate(node.this, walk.scope, name, result)
     return result

@@ -75,10 +75,14 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
 
 def _unknown(walk: Expressions, node: exp.Anonymous) -> Value:
     name = written(walk, node)
-    known = [*walk.findings.functions, *signatures()]
-    own = f"define `def {name.lower()}(…)` in a file of macros/"
-    near = did_you_mean(name, known)
-    hint = f"{near} A function of your own: {own}" if near and not walk.findings.functions else near or own
+    functions = [*walk.findings.functions, *signatures()]
+    definition = f"define `def {name.lower()}(…)` in a file of macros/"
+    near = did_you_mean(name, functions)
+    hint = (
+        f"{near} A function of your own: {definition}"
+        if near and not walk.findings.functions
+        else near or definition
+    )
     walk.findings.report(node, "MS405", f"function '{name}' does not exist", hint, name)
     # It may be an aggregate, whose arguments need no GROUP BY.
     return _unknown_result(walk, node, aggregate=True)
@@ -153,13 +157,13 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
     if signature.result == "cast" and not can_cast(types[0], parse_type(name)):
         message = f"a {types[0]} can't be cast to {name}"
         walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
-    found = result_type(signature.result, name, types, literals)
-    check_call(walk.findings, signature, values, found)
-    if call_raises(signature, values, found):
+    type_ = result_type(signature.result, name, types, literals)
+    check_call(walk.findings, signature, values, type_)
+    if call_raises(signature, values, type_):
         walk.findings.marks.raises(node)
     elif name.startswith("try_to_") and walk.findings.marks.special_times:
         walk.findings.marks.casts_time(node)
-    value = computed(found, values, nullable=call_nullable(signature, values, found))
+    value = computed(type_, values, nullable=call_nullable(signature, values, type_))
     value.literal = _KINDS.get(name)
     if signature.result in {"common", "branches"}:
         value.texts = all_texts(values[signature.result == "branches" :])

@@ -46,80 +46,80 @@ _TO_DECIMAL = frozenset({*_NUMBERS, BOOLEAN, STRING, TIMESTAMP, INTERVAL})
 _FROM_DECIMAL = _NUMBERS | {BOOLEAN, TIMESTAMP, INTERVAL, VARIANT}
 
 
-def can_cast(given: Type, wanted: Type) -> bool:
+def can_cast(source: Type, target: Type) -> bool:
     """Return whether a value of one type can be cast to another."""
-    if given == wanted or given in {NULL, UNKNOWN} or wanted in {STRING, UNKNOWN}:
+    if source == target or source in {NULL, UNKNOWN} or target in {STRING, UNKNOWN}:
         return True
-    if given == VARIANT:
-        return wanted != INTERVAL
-    match given, wanted:
+    if source == VARIANT:
+        return target != INTERVAL
+    match source, target:
         case Decimal(), Decimal():
             return True
         case Decimal(), _:
-            return wanted in _FROM_DECIMAL
+            return target in _FROM_DECIMAL
         case _, Decimal():
-            return given in _TO_DECIMAL
+            return source in _TO_DECIMAL
         case Array(), Array():
-            return can_cast(given.element, wanted.element)
+            return can_cast(source.element, target.element)
         case Array(), _:
-            return wanted == VARIANT and can_cast(given.element, VARIANT)
+            return target == VARIANT and can_cast(source.element, VARIANT)
         case Map(), Map():
-            return can_cast(given.key, wanted.key) and can_cast(given.value, wanted.value)
+            return can_cast(source.key, target.key) and can_cast(source.value, target.value)
         case Row(), Row():
-            return len(given.fields) == len(wanted.fields) and all(
-                can_cast(a.type, b.type) for a, b in zip(given.fields, wanted.fields, strict=True)
+            return len(source.fields) == len(target.fields) and all(
+                can_cast(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True)
             )
         case _:
-            return wanted in _CASTS.get(given, ())
+            return target in _CASTS.get(source, ())
 
 
-def makes_nulls(given: Type, wanted: Type) -> bool:
+def makes_nulls(source: Type, target: Type) -> bool:
     """Return whether Spark considers a cast nullable even if its input is not."""
-    if given == wanted or UNKNOWN in {given, wanted}:
+    if source == target or UNKNOWN in {source, target}:
         return False
-    if given == STRING:
-        return wanted != BINARY
-    if given == VARIANT:
+    if source == STRING:
+        return target != BINARY
+    if source == VARIANT:
         return True
-    if wanted == STRING:
+    if target == STRING:
         return False
-    match given, wanted:
+    match source, target:
         case _, Decimal():
-            return not _fits(given, wanted)
-        case _, _ if wanted in INTEGERS:
+            return not _fits(source, target)
+        case _, _ if target in INTEGERS:
             return (
-                isinstance(given, Decimal)
-                or given in {FLOAT, DOUBLE}
-                or (given == TIMESTAMP and wanted != BIGINT)
+                isinstance(source, Decimal)
+                or source in {FLOAT, DOUBLE}
+                or (source == TIMESTAMP and target != BIGINT)
             )
-        case _, _ if wanted == TIMESTAMP:
-            return given in {FLOAT, DOUBLE}
-        case _, _ if wanted == DATE:
-            return given != TIMESTAMP
+        case _, _ if target == TIMESTAMP:
+            return source in {FLOAT, DOUBLE}
+        case _, _ if target == DATE:
+            return source != TIMESTAMP
         case _:
-            return given == DATE and wanted in {TIMESTAMP_NTZ, VARIANT}
+            return source == DATE and target in {TIMESTAMP_NTZ, VARIANT}
 
 
-def cast_raises(given: Type, wanted: Type) -> bool:
+def cast_raises(source: Type, target: Type) -> bool:
     """Return whether a cast can fail on some value (ANSI mode); if uncertain, the answer is yes."""
-    if given in {wanted, NULL} or (wanted == STRING and given != UNKNOWN):
+    if source in {target, NULL} or (target == STRING and source != UNKNOWN):
         return False
-    match given, wanted:
+    match source, target:
         case Array(), Array():
-            return cast_raises(given.element, wanted.element)
+            return cast_raises(source.element, target.element)
         case Map(), Map():
-            return cast_raises(given.key, wanted.key) or cast_raises(given.value, wanted.value)
-        case Row(), Row() if len(given.fields) == len(wanted.fields):
-            return any(cast_raises(a.type, b.type) for a, b in zip(given.fields, wanted.fields, strict=True))
+            return cast_raises(source.key, target.key) or cast_raises(source.value, target.value)
+        case Row(), Row() if len(source.fields) == len(target.fields):
+            return any(cast_raises(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True))
         case _, Decimal():
-            return not (isinstance(given, Decimal) or given in {*INTEGERS, BOOLEAN}) or not _fits(
-                given, wanted
+            return not (isinstance(source, Decimal) or source in {*INTEGERS, BOOLEAN}) or not _fits(
+                source, target
             )
         case Decimal(), _:
-            return wanted not in {FLOAT, DOUBLE, BOOLEAN}
-    if given in INTEGERS and wanted in INTEGERS:
-        return INTEGERS.index(given) > INTEGERS.index(wanted)
-    return wanted not in _SAFE.get(given, ())
+            return target not in {FLOAT, DOUBLE, BOOLEAN}
+    if source in INTEGERS and target in INTEGERS:
+        return INTEGERS.index(source) > INTEGERS.index(target)
+    return target not in _SAFE.get(source, ())
 
 
 _SAFE: dict[Type, frozenset[Type]] = {
@@ -134,14 +134,14 @@ _SAFE: dict[Type, frozenset[Type]] = {
 """Casts that never fail, besides those to text and between integers."""
 
 
-def _fits(given: Type, wanted: Decimal) -> bool:
-    whole = wanted.precision - wanted.scale
-    match given:
+def _fits(source: Type, target: Decimal) -> bool:
+    digits = target.precision - target.scale
+    match source:
         case Decimal():
             # Losing digits after the point rounds, which can need one more digit before it.
-            spare = 0 if given.scale <= wanted.scale else 1
-            return given.precision - given.scale + spare <= whole
-        case _ if given in INTEGERS:
-            return DIGITS[given] <= whole
+            spare = 0 if source.scale <= target.scale else 1
+            return source.precision - source.scale + spare <= digits
+        case _ if source in INTEGERS:
+            return DIGITS[source] <= digits
         case _:
-            return given == BOOLEAN and whole >= 1
+            return source == BOOLEAN and digits >= 1

@@ -22,8 +22,8 @@ _FAILING = frozenset(("assert_true", "raise_error"))
 
 def special_time_in(sql: str) -> str | None:
     """Return a literal of SQL that means the current time, if Spark casts it to a date or a timestamp."""
-    found = next((each[0] for each in _TEXT.finditer(sql) if is_special_time(each[0][1:-1])), None)
-    return None if found is None or found.startswith("`") else found
+    literal = next((text[0] for text in _TEXT.finditer(sql) if is_special_time(text[0][1:-1])), None)
+    return None if literal is None or literal.startswith("`") else literal
 
 
 def is_special_time(literal: object) -> bool:
@@ -35,16 +35,20 @@ def changing_function(sql: str) -> str | None:
     """Return the name of a function whose value changes from call to call, if SQL seems to call one."""
     if (special := _SPECIAL.search(sql)) is not None:
         return " ".join(special[0].lower().split())
-    found = _pattern().search(_TEXT.sub(" ", sql))
-    return None if found is None else found[0].lower()
+    call = _pattern().search(_TEXT.sub(" ", sql))
+    return None if call is None else call[0].lower()
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    names = [name for name, each in signatures().items() if not each.deterministic and name not in _FAILING]
+    names = [
+        name
+        for name, signature in signatures().items()
+        if not signature.deterministic and name not in _FAILING
+    ]
     names.remove(_ONLY_WITHOUT_ARGUMENTS)
-    listed, bare = "|".join([*names, "current_time"]), "|".join(_WITHOUT_PARENTHESES)
+    calls, bare = "|".join([*names, "current_time"]), "|".join(_WITHOUT_PARENTHESES)
     return re.compile(
-        rf"\b({listed}|tablesample)\b\s*(?=\()|\b({bare})\b|\b{_ONLY_WITHOUT_ARGUMENTS}\b\s*(?=\(\s*\))",
+        rf"\b({calls}|tablesample)\b\s*(?=\()|\b({bare})\b|\b{_ONLY_WITHOUT_ARGUMENTS}\b\s*(?=\(\s*\))",
         re.IGNORECASE,
     )

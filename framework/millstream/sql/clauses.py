@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.sql.words import CLOSING, OPENING
 
-Region = tuple[int, int]
+TokenRange = tuple[int, int]
 """A range of token indexes; the end is exclusive."""
 
 _ENDS = frozenset((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.SEMICOLON))
@@ -53,12 +53,12 @@ class SqlTokens(Struct):
     match: list[int]
     """For each opening parenthesis or bracket, the index of its closing one; otherwise -1."""
 
-    def at(self, offset: int) -> int:
+    def index_at(self, offset: int) -> int:
         """Return the index of the token that begins at an offset."""
         return bisect_left(self.starts, offset)
 
-    def span(self, region: Region) -> tuple[int, int]:
-        first, last = region
+    def span(self, token_range: TokenRange) -> tuple[int, int]:
+        first, last = token_range
         return (self.tokens[first].start, self.tokens[last - 1].end + 1) if last > first else (0, 0)
 
 
@@ -73,10 +73,10 @@ def index_tokens(sql: str, tokens: list[Token]) -> SqlTokens:
     return SqlTokens(sql, tokens, [token.start for token in tokens], match)
 
 
-def clauses(source: SqlTokens, select: int) -> dict[str, Region]:
+def clauses(source: SqlTokens, select: int) -> dict[str, TokenRange]:
     """Return the clauses of the SELECT whose keyword is at this index; `items` is its list."""
     tokens, match = source.tokens, source.match
-    regions: dict[str, Region] = {}
+    token_ranges: dict[str, TokenRange] = {}
     name, start = "items", select + 1
     index = start
     while index < len(tokens):
@@ -88,16 +88,16 @@ def clauses(source: SqlTokens, select: int) -> dict[str, Region]:
         if kind in CLOSING or (kind in _ENDS and tokens[index - 1].token_type != TokenType.STAR):
             break  # `* except (a, b)` continues
         if kind in _CLAUSES and _begins_clause(tokens, index):
-            regions[name] = (start, index)
+            token_ranges[name] = (start, index)
             name, start = _CLAUSES[kind], index + 1
         index += 1
-    regions[name] = (start, index)
-    regions["all"] = (select, index)
-    first, last = regions["items"]
+    token_ranges[name] = (start, index)
+    token_ranges["all"] = (select, index)
+    first, last = token_ranges["items"]
     while first < last and tokens[first].token_type in {TokenType.DISTINCT, TokenType.ALL, TokenType.HINT}:
         first += 1
-    regions["items"] = (first, last)
-    return regions
+    token_ranges["items"] = (first, last)
+    return token_ranges
 
 
 def _begins_clause(tokens: list[Token], index: int) -> bool:
@@ -109,11 +109,11 @@ def _begins_clause(tokens: list[Token], index: int) -> bool:
     return not (compared and tokens[index].token_type == TokenType.FROM)
 
 
-def by_commas(source: SqlTokens, region: Region) -> list[Region]:
-    parts: list[Region] = []
-    first = index = region[0]
+def by_commas(source: SqlTokens, token_range: TokenRange) -> list[TokenRange]:
+    parts: list[TokenRange] = []
+    first = index = token_range[0]
     angle = 0
-    while index < region[1]:
+    while index < token_range[1]:
         token = source.tokens[index]
         if source.match[index] >= 0:
             index = source.match[index] + 1
@@ -126,30 +126,30 @@ def by_commas(source: SqlTokens, region: Region) -> list[Region]:
             parts.append((first, index))
             first = index + 1
         index += 1
-    if first < region[1]:
-        parts.append((first, region[1]))
+    if first < token_range[1]:
+        parts.append((first, token_range[1]))
     return parts
 
 
-def conjuncts(source: SqlTokens, region: Region) -> list[Region]:
+def conjuncts(source: SqlTokens, token_range: TokenRange) -> list[TokenRange]:
     """Split a condition into the parts that AND connects."""
-    region = unwrapped(source, region)
-    parts: list[Region] = []
-    first = index = region[0]
+    token_range = unwrapped(source, token_range)
+    parts: list[TokenRange] = []
+    first = index = token_range[0]
     cases = betweens = 0
-    while index < region[1]:
+    while index < token_range[1]:
         kind = source.tokens[index].token_type
         if source.match[index] >= 0:
             index = source.match[index] + 1
             continue
-        if index > region[0] and source.tokens[index - 1].token_type == TokenType.DOT:
+        if index > token_range[0] and source.tokens[index - 1].token_type == TokenType.DOT:
             pass
         elif kind == TokenType.CASE:
             cases += 1
         elif kind == TokenType.END and cases:
             cases -= 1
         elif not cases and kind == TokenType.OR:
-            return [region]
+            return [token_range]
         elif not cases and kind == TokenType.BETWEEN:
             betweens += 1
         elif not cases and kind == TokenType.AND and betweens:
@@ -159,14 +159,14 @@ def conjuncts(source: SqlTokens, region: Region) -> list[Region]:
             first = index + 1
         index += 1
     if not parts:
-        return [region]
-    parts.append((first, region[1]))
+        return [token_range]
+    parts.append((first, token_range[1]))
     return [inner for part in parts for inner in conjuncts(source, part)]
 
 
-def unwrapped(source: SqlTokens, region: Region) -> Region:
-    """Remove parentheses around a whole region, unless they contain a query or a struct."""
-    first, last = region
+def unwrapped(source: SqlTokens, token_range: TokenRange) -> TokenRange:
+    """Remove parentheses around a whole range of tokens, unless they contain a query or a struct."""
+    first, last = token_range
     while (
         last - first > 2
         and source.tokens[first].token_type == TokenType.L_PAREN
@@ -181,26 +181,26 @@ def unwrapped(source: SqlTokens, region: Region) -> Region:
 class Part(Struct):
     """One relation of a FROM clause."""
 
-    region: Region
-    on: Region | None = None
+    token_range: TokenRange
+    on: TokenRange | None = None
 
 
-def relations(source: SqlTokens, region: Region) -> list[Part]:
+def relations(source: SqlTokens, token_range: TokenRange) -> list[Part]:
     """Split a FROM clause into its relations, in written order."""
     tokens, match = source.tokens, source.match
     parts: list[Part] = []
-    start = index = region[0]
+    start = index = token_range[0]
     stop = on = -1
     view = False
 
     def close(end: int) -> None:
         if end > start:
-            own = (start, end if stop < 0 else stop)
-            parts.extend(_within(source, own) or [Part(own)])
+            relation_range = (start, end if stop < 0 else stop)
+            parts.extend(_within(source, relation_range) or [Part(relation_range)])
             if on >= 0:
                 parts[-1].on = (on, end)
 
-    while index < region[1]:
+    while index < token_range[1]:
         kind = tokens[index].token_type
         if match[index] >= 0:
             index = match[index] + 1
@@ -208,7 +208,7 @@ def relations(source: SqlTokens, region: Region) -> list[Part]:
             index += 1
         elif kind in _JOINS and not (view and kind == TokenType.COMMA):
             close(index)
-            while index < region[1] and tokens[index].token_type in _AFTER_JOIN:
+            while index < token_range[1] and tokens[index].token_type in _AFTER_JOIN:
                 view = view or tokens[index].token_type == TokenType.VIEW
                 index += 1
             start, stop, on = index, -1, -1
@@ -217,13 +217,13 @@ def relations(source: SqlTokens, region: Region) -> list[Part]:
                 stop = index
                 on = index + 1 if kind == TokenType.ON else -1
             index += 1
-    close(region[1])
+    close(token_range[1])
     return parts
 
 
-def _within(source: SqlTokens, region: Region) -> list[Part]:
+def _within(source: SqlTokens, token_range: TokenRange) -> list[Part]:
     """Return the relations of joins in parentheses that have no alias."""
-    first, last = region
+    first, last = token_range
     if source.match[first] != last - 1 or source.tokens[first].token_type != TokenType.L_PAREN:
         return []
     if source.tokens[first + 1].token_type in _QUERIES:
@@ -232,9 +232,9 @@ def _within(source: SqlTokens, region: Region) -> list[Part]:
     return inner if len(inner) > 1 else []
 
 
-def call_region(source: SqlTokens, start: int) -> Region:
+def call_range(source: SqlTokens, start: int) -> TokenRange:
     """Return a call from its name to its last parenthesis, with FILTER, WITHIN GROUP and IGNORE NULLS."""
-    index = source.at(start)
+    index = source.index_at(start)
     stop = source.match[index + 1] + 1
     while stop < len(source.tokens):
         word = source.tokens[stop].text.lower()

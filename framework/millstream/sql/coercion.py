@@ -28,21 +28,21 @@ MOST_DIGITS = 38
 TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
 
-def is_numeric(found: Type) -> bool:
-    return isinstance(found, Decimal) or found in INTEGERS or found in {FLOAT, DOUBLE}
+def is_numeric(type_: Type) -> bool:
+    return isinstance(type_, Decimal) or type_ in INTEGERS or type_ in {FLOAT, DOUBLE}
 
 
-def as_decimal(found: Type) -> Decimal:
+def as_decimal(type_: Type) -> Decimal:
     """Return the decimal that can store every value of an integer type."""
-    return found if isinstance(found, Decimal) else Decimal(DIGITS.get(found, MOST_DIGITS), 0)
+    return type_ if isinstance(type_, Decimal) else Decimal(DIGITS.get(type_, MOST_DIGITS), 0)
 
 
 def bounded(precision: int, scale: int) -> Decimal:
     """Fit a decimal into 38 digits by reducing its scale, to six at the least."""
     if precision <= MOST_DIGITS:
         return Decimal(precision, scale)
-    whole = precision - scale
-    return Decimal(MOST_DIGITS, max(MOST_DIGITS - whole, min(scale, 6)))
+    digits = precision - scale
+    return Decimal(MOST_DIGITS, max(MOST_DIGITS - digits, min(scale, 6)))
 
 
 def common_type(left: Type, right: Type, *, texts: bool = True) -> Type | None:
@@ -59,8 +59,10 @@ def common_type(left: Type, right: Type, *, texts: bool = True) -> Type | None:
     match left, right:
         case Decimal(), Decimal():
             scale = max(left.scale, right.scale)
-            whole = max(left.precision - left.scale, right.precision - right.scale)
-            return Decimal(min(MOST_DIGITS, whole + scale), min(scale, MOST_DIGITS - min(whole, MOST_DIGITS)))
+            digits = max(left.precision - left.scale, right.precision - right.scale)
+            return Decimal(
+                min(MOST_DIGITS, digits + scale), min(scale, MOST_DIGITS - min(digits, MOST_DIGITS))
+            )
         case (Array(), Array()) | (Map(), Map()) | (Row(), Row()):
             return _common_nested(left, right, texts=texts)
     if is_numeric(left) and is_numeric(right):
@@ -89,7 +91,7 @@ def _common_nested(left: Type, right: Type, *, texts: bool) -> Type | None:
                 common_type(a.type, b.type, texts=texts)
                 for a, b in zip(left.fields, right.fields, strict=True)
             ]
-            if any(found is None for found in types):
+            if any(type_ is None for type_ in types):
                 return None
             return Row(tuple(Field(f.name, t) for f, t in zip(left.fields, types, strict=True) if t))
         case _:
@@ -140,19 +142,19 @@ def tightest(left: Type, right: Type) -> Type | None:
 def comparable(left: Type, right: Type) -> Type | None:
     """Return the type that `left = right` compares; None if Spark can't compare them."""
     nested = isinstance(left, Array | Map | Row) and isinstance(right, Array | Map | Row)
-    found = tightest(left, right) if nested else common_type(left, right)
-    return found if found is not None and has_equality(found) else None
+    type_ = tightest(left, right) if nested else common_type(left, right)
+    return type_ if type_ is not None and has_equality(type_) else None
 
 
-def assignable(given: Type, wanted: Type) -> bool:
+def assignable(source: Type, target: Type) -> bool:
     """Return whether Spark casts an argument to exactly this type: `implicitCast` to a concrete type."""
-    if tightest(wanted, given) is not None:
+    if tightest(target, source) is not None:
         return True
-    if wanted == STRING:
-        return not isinstance(given, Array | Map | Row)
-    if is_numeric(wanted):
-        return is_numeric(given) or given == STRING
-    return (given == STRING and wanted in {*TIMES, BOOLEAN, BINARY}) or (given in TIMES and wanted in TIMES)
+    if target == STRING:
+        return not isinstance(source, Array | Map | Row)
+    if is_numeric(target):
+        return is_numeric(source) or source == STRING
+    return (source == STRING and target in {*TIMES, BOOLEAN, BINARY}) or (source in TIMES and target in TIMES)
 
 
 def common_number(left: Type, right: Type) -> Type:
@@ -177,8 +179,8 @@ def _common_with_string(other: Type) -> Type | None:
 def common(types: list[Type], *, texts: bool = True) -> Type | None:
     """Return the common type of several; NULL for an empty list."""
     # Spark considers texts last: text, date and timestamp become a timestamp in any order.
-    ordered = sorted(types, key=lambda found: found == STRING) if STRING in types else types
-    found: Type | None = NULL
+    ordered = sorted(types, key=lambda type_: type_ == STRING) if STRING in types else types
+    widest: Type | None = NULL
     for type_ in ordered:
-        found = None if found is None else common_type(found, type_, texts=texts)
-    return found
+        widest = None if widest is None else common_type(widest, type_, texts=texts)
+    return widest

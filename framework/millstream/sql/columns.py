@@ -16,8 +16,8 @@ from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VA
 
 # Spark also takes `user` for a function, the account of the query. More likely, a column does not exist.
 _WITHOUT_PARENTHESES = {
-    name: Bound(name, found, False, NOTHING)
-    for name, found in (
+    name: Bound(name, type_, False, NOTHING)
+    for name, type_ in (
         ("current_date", DATE),
         ("current_timestamp", TIMESTAMP),
         ("localtimestamp", TIMESTAMP_NTZ),
@@ -76,14 +76,14 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> R
             _check_alias(walk, parts[0], names[0])
             _mark(walk, parts[:1], (("", walk.spellings.get(first, first)),))
             return walk.bound(names[0], alias), parts[1:]
-        if found := _in_scope(walk, scope, parts, names):
+        if resolved := _in_scope(walk, scope, parts, names):
             if scope is not walk.scope:
                 reason = f"a subquery that reads '{names[-1]}' of the enclosing query"
                 walk.findings.marks.not_split(reason, at_rest=scope is not walk.scope.parent)
                 _check_outer(walk, node, names[-1], near=scope is walk.scope.parent)
-            if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *found):
+            if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *resolved):
                 _not_grouped(walk, node, names[-1])
-            return found
+            return resolved
         scope = scope.parent
     if len(parts) == 1 and (plain := _WITHOUT_PARENTHESES.get(first)):
         walk.findings.marks.impure.add(parts[0].meta.get("start", -1))
@@ -132,9 +132,9 @@ def _reads_output(walk: Expressions, name: str) -> bool:
     """
     if walk.inside_aggregate:
         return False
-    if walk.clause == "order" or not walk.scope.lists(name) or not (found := walk.scope.named(name)):
+    if walk.clause == "order" or not walk.scope.lists(name) or not (columns := walk.scope.named(name)):
         return True
-    return walk.clause == "having" and (len(found) > 1 or not _is_grouped(walk, found[0][1], []))
+    return walk.clause == "having" and (len(columns) > 1 or not _is_grouped(walk, columns[0][1], []))
 
 
 def _in_scope(
@@ -150,15 +150,15 @@ def _in_scope(
             relation, bound = matches[0]
             _mark(walk, parts[:size], ((relation.key, bound.name),), outer=scope is not walk.scope)
             return bound, parts[size:]
-    found = scope.named(names[0].lower())
-    if not found:
+    columns = scope.named(names[0].lower())
+    if not columns:
         return None
-    if len(found) > 1:
-        candidates = [f"{relation.alias}.{column.name}" for relation, column in found[:4]]
+    if len(columns) > 1:
+        candidates = [f"{relation.alias}.{column.name}" for relation, column in columns[:4]]
         message = f"'{names[0]}' is ambiguous: {', '.join(candidates)}"
         walk.findings.report(parts[0], "MS403", message, f"write {' or '.join(candidates)}")
-    _mark(walk, parts[:1], scope.refs(*found[0]), outer=scope is not walk.scope)
-    return found[0][1], parts[1:]
+    _mark(walk, parts[:1], scope.refs(*columns[0]), outer=scope is not walk.scope)
+    return columns[0][1], parts[1:]
 
 
 def _mark(walk: Expressions, parts: list[exp.Identifier], refs: Refs, *, outer: bool = False) -> None:
@@ -183,20 +183,20 @@ def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str], n
     if relation:
         columns = [column.name for column in relation.columns]
         message, part, name = f"'{relation.alias}' has no column '{names[1]}'", parts[1], names[1]
-        hint = did_you_mean(name, columns, listed("it has", columns))
-        fields = [found.name for found in relation.columns if _has_field(found, name)]
+        hint = did_you_mean(name, columns, suggestion("it has", columns))
+        fields = [column.name for column in relation.columns if _has_field(column, name)]
         if fields:
             hint = f"write {relation.alias}.{fields[0]}.{name}, the field of a struct"
     elif len(parts) > 1:
         part, name = parts[0], names[0]
-        known = [r.alias for r in walk.scope.relations]
-        hint = did_you_mean(name, known, f"relations in scope: {', '.join(known) or 'none'}")
+        aliases = [r.alias for r in walk.scope.relations]
+        hint = did_you_mean(name, aliases, f"relations in scope: {', '.join(aliases) or 'none'}")
         message = f"relation or column '{name}' is not in scope"
     else:
         part, name = parts[0], names[0]
         columns = [*walk.scope.names(), *walk.aliases]
-        fields = [f"{found.name}.{name}" for found in _with_field(walk, name)]
-        hint = did_you_mean(name, columns, listed("columns in scope:", columns))
+        fields = [f"{column.name}.{name}" for column in _with_field(walk, name)]
+        hint = did_you_mean(name, columns, suggestion("columns in scope:", columns))
         if fields:
             hint = f"write {' or '.join(fields)}, the field of a struct"
         elif remedy := _alias_of_later(node, name):
@@ -242,8 +242,8 @@ def _has_field(column: Bound, name: str) -> bool:
 def _relation(walk: Expressions, alias: str) -> Relation | None:
     scope: Scope | None = walk.scope
     while scope is not None:
-        if found := scope.relation(alias):
-            return found
+        if relation := scope.relation(alias):
+            return relation
         scope = scope.parent
     return None
 
@@ -254,13 +254,13 @@ def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
     sources = as_kind(value.sources, "computed")
     match value.type:
         case Row() as row:
-            if found := row.field(name):
-                return Value(found.type, True, sources, aggregate=value.aggregate)
-            names = [found.name for found in row.fields]
-            hint = did_you_mean(name, names, listed("it has", names))
+            if struct_field := row.field(name):
+                return Value(struct_field.type, True, sources, aggregate=value.aggregate)
+            names = [struct_field.name for struct_field in row.fields]
+            hint = did_you_mean(name, names, suggestion("it has", names))
             walk.findings.report(part, "MS402", f"the struct has no field '{name}'", hint)
-        case Array(element=Row() as row) if found := row.field(name):
-            return Value(Array(found.type), value.nullable, sources, aggregate=value.aggregate)
+        case Array(element=Row() as row) if struct_field := row.field(name):
+            return Value(Array(struct_field.type), value.nullable, sources, aggregate=value.aggregate)
         case Map(value=of):
             return Value(of, True, sources, aggregate=value.aggregate)
         case other if other not in {UNKNOWN, VARIANT}:
@@ -270,7 +270,7 @@ def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
     return Value(VARIANT if value.type == VARIANT else UNKNOWN, True, sources, aggregate=value.aggregate)
 
 
-def listed(intro: str, names: list[str]) -> str:
+def suggestion(intro: str, names: list[str]) -> str:
     shown = sorted(dict.fromkeys(names))
     return (
         f"{intro} {', '.join(shown[:8])}{', …' if len(shown) > 8 else ''}"

@@ -43,15 +43,15 @@ def comparison(walk: Expressions, node: exp.Binary) -> Value:
 
 def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bool:
     """Check that two values can be compared, and return whether the result can be NULL."""
-    found = comparable(left.type, right.type)
-    if found is None:
+    type_ = comparable(left.type, right.type)
+    if type_ is None:
         message = f"{left.type} and {right.type} can't be compared"
         walk.findings.report(node, "MS407", message, "cast one side to the other's type")
         return True
-    check_texts(walk.findings, [left, right], found, "compared")
-    if left.type != right.type and implicit_cast_raises([left, right], found):
+    check_texts(walk.findings, [left, right], type_, "compared")
+    if left.type != right.type and implicit_cast_raises([left, right], type_):
         walk.findings.marks.raises(node)
-    first = second = found
+    first = second = type_
     types = (left.type, right.type)
     if (
         any(isinstance(type_, Decimal) for type_ in types)
@@ -133,15 +133,15 @@ def in_(walk: Expressions, node: exp.In) -> Value:
             BOOLEAN, [value, Value(BOOLEAN, nullable, as_kind(sources, "filter"))], nullable=nullable
         )
     values = [value, *walk.values(node.expressions)]
-    found = common([other.type for other in values])
-    if found is None or not has_equality(found):
+    type_ = common([other.type for other in values])
+    if type_ is None or not has_equality(type_):
         shown = ", ".join(dict.fromkeys(str(other.type) for other in values))
         walk.findings.report(node, "MS407", f"{shown} can't be compared", "cast them to one type")
         return computed(BOOLEAN, values, nullable=True)
-    check_texts(walk.findings, values, found, "compared")
-    if implicit_cast_raises(values, found):
+    check_texts(walk.findings, values, type_, "compared")
+    if implicit_cast_raises(values, type_):
         walk.findings.marks.raises(node)
-    return computed(BOOLEAN, values, nullable=any(nullable_as(other, found) for other in values))
+    return computed(BOOLEAN, values, nullable=any(nullable_as(other, type_) for other in values))
 
 
 def _check_columns(walk: Expressions, node: exp.In, value: Value, result: Result) -> None:
@@ -156,8 +156,8 @@ def _check_columns(walk: Expressions, node: exp.In, value: Value, result: Result
         walk.findings.report(node.args["query"], "MS412", message, "select as many columns as are before IN")
         return
     for type_, column in zip(left, result.columns, strict=True):
-        found = common_type(type_, column.type)
-        if found is None or not has_equality(found):
+        shared = common_type(type_, column.type)
+        if shared is None or not has_equality(shared):
             message = f"{type_} and {column.type} can't be compared"
             walk.findings.report(node.args["query"], "MS407", message, "cast one side to the other's type")
 

@@ -40,19 +40,19 @@ _EXAMPLES: dict[Type, str] = {
 }
 
 
-def check_texts(findings: Findings, values: Iterable[Value], wanted: Type | None, role: Role) -> None:
+def check_texts(findings: Findings, values: Iterable[Value], target: Type | None, role: Role) -> None:
     """Report values that are always one of some texts, none of which Spark can cast to a type."""
-    if wanted is None or wanted == STRING:
+    if target is None or target == STRING:
         return
     for value in values:
-        if value.texts and all(_is_unreadable(text, wanted) for text in value.texts):
+        if value.texts and all(_is_unreadable(text, target) for text in value.texts):
             text = value.texts[0]
             start, stop = text.span
-            message = f"'{text.text}' can't be cast to {wanted}"
-            findings.report_at(start, stop, "MS407", message, _remedy(wanted, role))
+            message = f"'{text.text}' can't be cast to {target}"
+            findings.report_at(start, stop, "MS407", message, _remedy(target, role))
 
 
-def check_call(findings: Findings, signature: Signature, values: list[Value], found: Type) -> None:
+def check_call(findings: Findings, signature: Signature, values: list[Value], type_: Type) -> None:
     """Report constant texts among the arguments of a call that Spark casts to what the function takes."""
     name, types = signature.name, [value.type for value in values]
     if name.startswith("try_"):
@@ -71,9 +71,9 @@ def check_call(findings: Findings, signature: Signature, values: list[Value], fo
         case "lag" | "lead":
             check_texts(findings, values[2:], values[0].type, "branch")
         case _ if signature.result == "cast":
-            check_texts(findings, values, found, "value")
+            check_texts(findings, values, type_, "value")
         case _ if signature.result in {"common", "branches"}:
-            check_texts(findings, values[signature.result == "branches" :], found, "branch")
+            check_texts(findings, values[signature.result == "branches" :], type_, "branch")
         case _:
             for parameter, value in zip(signature.takes(len(values)) or (), values, strict=False):
                 check_texts(findings, [value], cast_to(parameter.word, value.type), "value")
@@ -97,13 +97,13 @@ def moved(texts: tuple[Text, ...], node: exp.Expr, sql: str) -> tuple[Text, ...]
     return tuple(Text(text.text, span) for text in texts)
 
 
-def _is_unreadable(text: Text, wanted: Type) -> bool:
+def _is_unreadable(text: Text, target: Type) -> bool:
     # Spark replaces 'now' and the like by the time that they mean.
-    return not (can_read(text.text, wanted) or (wanted in _TIMES and is_special_time(text.text)))
+    return not (can_read(text.text, target) or (target in _TIMES and is_special_time(text.text)))
 
 
-def _remedy(wanted: Type, role: Role) -> str:
-    example = _EXAMPLES.get(wanted, "a number, such as 1.5")
+def _remedy(target: Type, role: Role) -> str:
+    example = _EXAMPLES.get(target, "a number, such as 1.5")
     match role:
         case "compared":
             return f"compare with {example}, or cast the other side: cast(… as string)"

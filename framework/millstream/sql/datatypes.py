@@ -28,8 +28,8 @@ def data_type(node: exp.Expr) -> Type | None:
             return Map(key, value) if key and value else None
         case _DTYPE.STRUCT:
             fields = [(field.name, data_type(field.args.get("kind") or field)) for field in inner]
-            known = [Field(name, found) for name, found in fields if found]
-            return Row(tuple(known)) if len(known) == len(fields) else None
+            typed = [Field(name, type_) for name, type_ in fields if type_]
+            return Row(tuple(typed)) if len(typed) == len(fields) else None
         case _DTYPE.DECIMAL:
             return _decimal([int(size) for size in sizes])
     name = _NAMES.get(node.this) or str(node.this.value if hasattr(node.this, "value") else node.this).lower()
@@ -43,8 +43,8 @@ _MOST_DIGITS = 38
 
 
 def _decimal(sizes: list[int]) -> Decimal | None:
-    found = Decimal(*sizes) if len(sizes) <= 2 else None
-    return found if found and found.scale <= found.precision <= _MOST_DIGITS else None
+    decimal = Decimal(*sizes) if len(sizes) <= 2 else None
+    return decimal if decimal and decimal.scale <= decimal.precision <= _MOST_DIGITS else None
 
 
 def _is_number(node: exp.Expr) -> bool:

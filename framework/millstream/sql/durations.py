@@ -25,7 +25,7 @@ _PREFIX = re.compile(r"\s*interval\s+", re.IGNORECASE)
 def microseconds(text: str) -> int | str:
     """Return the length of a duration, or an error message."""
     rest = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
-    rest, total, found = rest.strip(), 0, False
+    rest, total, has_parts = rest.strip(), 0, False
     while rest:
         part = _PART.match(rest)
         unit = part["unit"].lower() if part else ""
@@ -39,5 +39,5 @@ def microseconds(text: str) -> int | str:
         if unit in _MONTHS and number:
             return f"'{text}' has no fixed length, since months and years vary"
         total += int(number * MICROSECONDS.get(unit, 0))
-        rest, found = rest[part.end() :].lstrip(), True
-    return total if found else f"'{text}' is not a duration in Spark"
+        rest, has_parts = rest[part.end() :].lstrip(), True
+    return total if has_parts else f"'{text}' is not a duration in Spark"

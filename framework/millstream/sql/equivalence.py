@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 
 from millstream.sql.durations import microseconds
 from millstream.sql.tokens import MARK, SPARK, tokenize
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 
 _PREFIX = "meaning_"
 _LARGEST = 300
@@ -82,17 +82,17 @@ class Equivalence:
     """Gives names to expressions; a name is a column in the expressions that are made of it."""
 
     def __init__(self) -> None:
-        self._known: dict[str, exp.Expr] = {}
+        self._trees: dict[str, exp.Expr] = {}
         """Named expressions, to be read as a part of others."""
         self._names: dict[tuple[str, bool], str] = {}
         """By text, and by whether it may fail: most texts are the same in both versions of a project."""
 
     def name(self, text: str, *, raises: bool = False) -> str:
         """Return the name of an expression; `raises` if one of its parts may fail, so that order matters."""
-        known = self._names.get((text, raises))
-        if known is None:
-            known = self._names[text, raises] = self._named_text(text, raises=raises)
-        return known
+        name = self._names.get((text, raises))
+        if name is None:
+            name = self._names[text, raises] = self._named_text(text, raises=raises)
+        return name
 
     def _named_text(self, text: str, *, raises: bool) -> str:
         tree = _parsed(text)
@@ -108,24 +108,24 @@ class Equivalence:
     def all_of(self, conditions: Iterable[str], *, raises: bool = False) -> str:
         """Return the name of several conditions, by their names."""
         first, *others = map(self._tree, conditions)
-        for each in others:
-            first = exp.And(this=first, expression=each)
+        for condition in others:
+            first = exp.And(this=first, expression=condition)
         return self._named(first if raises and _can_fail(first) else _rewritten(first, ordered=False))
 
     def _tree(self, name: str) -> exp.Expr:
-        known = self._known.get(name)
-        return exp.Column(this=exp.Identifier(this=name)) if known is None else known.copy()
+        tree = self._trees.get(name)
+        return exp.Column(this=exp.Identifier(this=name)) if tree is None else tree.copy()
 
     def _named(self, tree: exp.Expr) -> str:
         if isinstance(tree, exp.Column) and tree.name.startswith(_PREFIX):
             return tree.name
-        found = leaf(_text(tree))
+        name = leaf(_text(tree))
         if sum(1 for _ in tree.walk()) <= _LARGEST:
-            self._known[found] = tree
-        return found
+            self._trees[name] = tree
+        return name
 
     def _inlined(self, node: exp.Expr) -> exp.Expr:
-        return self._tree(node.name) if isinstance(node, exp.Column) and node.name in self._known else node
+        return self._tree(node.name) if isinstance(node, exp.Column) and node.name in self._trees else node
 
 
 def _can_fail(tree: exp.Expr) -> bool:
@@ -151,7 +151,7 @@ def leaf(text: str) -> str:
 
 def _parsed(text: str) -> exp.Expr | None:
     tokens = tokenize(f"select {text}")
-    if isinstance(tokens, Problem) or tokens.variant_paths or tokens.watermarks or ">>>" in text:
+    if isinstance(tokens, SqlDiagnostic) or tokens.variant_paths or tokens.watermarks or ">>>" in text:
         return None
     try:
         (tree,) = SPARK.parser().parse(tokens.tokens, text)
@@ -159,8 +159,8 @@ def _parsed(text: str) -> exp.Expr | None:
         return None
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         return None
-    found: exp.Expr = tree.expressions[0]
-    return None if isinstance(found, exp.Alias) else found
+    expression: exp.Expr = tree.expressions[0]
+    return None if isinstance(expression, exp.Alias) else expression
 
 
 def _rewritten(tree: exp.Expr, *, ordered: bool) -> exp.Expr:
@@ -171,7 +171,7 @@ def _rewritten(tree: exp.Expr, *, ordered: bool) -> exp.Expr:
             if isinstance(value, exp.Expr):
                 node.set(key, rewrite(value))
             elif isinstance(value, list):
-                node.set(key, [rewrite(each) if isinstance(each, exp.Expr) else each for each in value])
+                node.set(key, [rewrite(part) if isinstance(part, exp.Expr) else part for part in value])
         return _one(node, ordered=ordered)
 
     return rewrite(tree)
@@ -196,9 +196,9 @@ def _one(node: exp.Expr, *, ordered: bool) -> exp.Expr:
             return _sorted(exp.And(this=low, expression=high))
         case exp.In(expressions=[only]) if not node.args.get("query"):
             return _symmetric(exp.EQ(this=node.this, expression=only))
-        case exp.In() if not ordered and all(isinstance(each, exp.Literal) for each in node.expressions):
-            listed = {_text(each): each for each in node.expressions}
-            node.set("expressions", [listed[key] for key in sorted(listed)])
+        case exp.In() if not ordered and all(isinstance(member, exp.Literal) for member in node.expressions):
+            members = {_text(member): member for member in node.expressions}
+            node.set("expressions", [members[key] for key in sorted(members)])
             return node
         case exp.And() | exp.Or():
             return node if ordered else _sorted(node)
@@ -232,10 +232,10 @@ def _symmetric(node: exp.Expr) -> exp.Expr:
 def _sorted(node: exp.Expr) -> exp.Expr:
     """Return conditions of AND or OR in one order, each once."""
     kind = type(node)
-    found = {_text(each): each for each in _flat(node, kind)}
-    first, *others = (found[key] for key in sorted(found))
-    for each in others:
-        first = kind(this=first, expression=each)
+    conditions = {_text(condition): condition for condition in _flat(node, kind)}
+    first, *others = (conditions[key] for key in sorted(conditions))
+    for condition in others:
+        first = kind(this=first, expression=condition)
     return first
 
 
@@ -250,9 +250,11 @@ def _flat(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
 def _case(node: exp.Case) -> exp.Expr:
     """Return a CASE with conditions, and without an ELSE of NULL; `coalesce` if it does the same."""
     base, branches = node.this, []
-    for each in node.args["ifs"]:
-        condition = each.this if base is None else _symmetric(exp.EQ(this=base.copy(), expression=each.this))
-        branches.append(exp.If(this=condition, true=each.args["true"]))
+    for branch in node.args["ifs"]:
+        condition = (
+            branch.this if base is None else _symmetric(exp.EQ(this=base.copy(), expression=branch.this))
+        )
+        branches.append(exp.If(this=condition, true=branch.args["true"]))
     default = node.args.get("default")
     match branches:
         case [exp.If(this=exp.Is(this=value, expression=exp.Null())) as only] if default is not None:
@@ -263,16 +265,16 @@ def _case(node: exp.Case) -> exp.Expr:
 
 def _called(node: exp.Anonymous) -> exp.Expr:
     name = str(node.this).removesuffix(MARK).lower()
-    name, given = _SYNONYMS.get(name, name), list(node.expressions)
-    match name, given:
+    name, arguments = _SYNONYMS.get(name, name), list(node.expressions)
+    match name, arguments:
         case "if", [condition, then, *otherwise]:
             return _case(
                 exp.Case(ifs=[exp.If(this=condition, true=then)], default=next(iter(otherwise), None))
             )
-        case "isnull", [each]:
-            return exp.Is(this=each, expression=exp.Null())
-        case "isnotnull", [each]:
-            return exp.Not(this=exp.Is(this=each, expression=exp.Null()))
+        case "isnull", [operand]:
+            return exp.Is(this=operand, expression=exp.Null())
+        case "isnotnull", [operand]:
+            return exp.Not(this=exp.Is(this=operand, expression=exp.Null()))
         case "count", [exp.Literal()]:
             return _call("count", [exp.Star()])
         case "count_if", [condition]:
@@ -282,12 +284,12 @@ def _called(node: exp.Anonymous) -> exp.Expr:
             counts = name == "count" and isinstance(value, exp.Literal)
             return _filtered(_call(name, [exp.Star() if counts else value]), condition)
         case "concat", _:
-            return _call(name, _joined(given))
+            return _call(name, _joined(arguments))
         case _, [value] if name in _CASTS:  # a TryCast is CAST in sqlglot's Spark, and TRY_CAST a call
             return exp.TryCast(this=value, to=exp.DataType.build(name, dialect=SPARK))
         case "window", [time, *lengths]:
             return _call(name, [time, *map(_length, lengths)])
-    return _call(name, given)
+    return _call(name, arguments)
 
 
 def _is_condition(case: exp.Case) -> bool:
@@ -299,25 +301,25 @@ def _joined(parts: list[exp.Expr]) -> list[exp.Expr]:
     """Return the arguments of `concat`, with those of `concat` within."""
     return [
         inner
-        for each in parts
+        for part in parts
         for inner in (
-            each.expressions if isinstance(each, exp.Anonymous) and each.this == "concat" else [each]
+            part.expressions if isinstance(part, exp.Anonymous) and part.this == "concat" else [part]
         )
     ]
 
 
-def _call(name: str, given: list[exp.Expr]) -> exp.Anonymous:
-    return exp.Anonymous(this=name, expressions=given)
+def _call(name: str, arguments: list[exp.Expr]) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=arguments)
 
 
 def _filtered(call: exp.Expr, condition: exp.Expr) -> exp.Filter:
     return exp.Filter(this=call, expression=exp.Where(this=condition))
 
 
-def _length(given: exp.Expr) -> exp.Expr:
+def _length(argument: exp.Expr) -> exp.Expr:
     """Return the length of a window in microseconds, if it is one."""
-    length = microseconds(given.name) if isinstance(given, exp.Literal) and given.is_string else ""
-    return given if isinstance(length, str) else exp.Literal.string(f"{length} microseconds")
+    length = microseconds(argument.name) if isinstance(argument, exp.Literal) and argument.is_string else ""
+    return argument if isinstance(length, str) else exp.Literal.string(f"{length} microseconds")
 
 
 _WRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], str]] = {

@@ -12,7 +12,7 @@ from millstream.project.values import Function
 from millstream.sql.clauses import SqlTokens
 from millstream.sql.marks import Marks
 from millstream.sql.query import Form, FormKind
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 
 if TYPE_CHECKING:
     from millstream.sql.result import Result
@@ -36,7 +36,7 @@ class Findings:
         self.functions = functions
         self.variant_paths = variant_paths
         self.subquery = subquery
-        self.problems: list[Problem] = []
+        self.problems: list[SqlDiagnostic] = []
         self.opaque: list[str] = []
         self.unsplit = False
         """A part is opaque over rows at rest, too."""
@@ -50,9 +50,9 @@ class Findings:
     def report_at(
         self, start: int, stop: int, code: str, message: str, remedy: str = "", needle: str = ""
     ) -> None:
-        found = Problem(code, message, start, stop, remedy, needle or self.sql[start:stop])
-        if found not in self.problems:
-            self.problems.append(found)
+        diagnostic = SqlDiagnostic(code, message, start, stop, remedy, needle or self.sql[start:stop])
+        if diagnostic not in self.problems:
+            self.problems.append(diagnostic)
 
     def add_form(
         self,
@@ -67,11 +67,11 @@ class Findings:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        found = (
+        forms = (
             Form(kind, tuple(sorted(reads)), tuple(sorted(others)), start, stop)
             for kind, reads, others, start, stop in self._forms
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(forms))
 
     def mark_opaque(self, node: exp.Expr, reason: str, *, at_rest: bool = True) -> None:
         """Record why a part is opaque, with its SQL; without `at_rest`, only over a stream."""
@@ -86,7 +86,7 @@ class Findings:
 def span_of(node: exp.Expr, sql: str) -> tuple[int, int]:
     """Return the span of a node: of its own name, or of the leaves below it."""
     is_call = isinstance(node, exp.Anonymous) and "start" in node.meta
-    metas = [found.meta for found in ([node] if is_call else node.walk()) if found.meta]
+    metas = [part.meta for part in ([node] if is_call else node.walk()) if part.meta]
     spans = [(meta["start"], meta["end"] + 1) for meta in metas if "start" in meta]
     if not spans:
         return 0, min(1, len(sql))

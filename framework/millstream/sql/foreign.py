@@ -6,11 +6,11 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from millstream.sql.findings import span_of
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 
 _QUERY = frozenset(("with_", "order", "sort", "cluster", "distribute", "limit", "offset"))
 _RELATION = frozenset(("this", "alias", "joins", "laterals", "sample", "pivots"))
-_KNOWN: dict[type[exp.Expr], frozenset[str]] = {
+_SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Select: _QUERY | {
         "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows",
         "distinct", "hint",
@@ -31,26 +31,26 @@ _AS_OF = "FOR SYSTEM_TIME AS OF"
 _METHODS = frozenset(("", "NATURAL"))
 
 
-def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[Problem]:
+def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[SqlDiagnostic]:
     """Find clauses of other databases, which would be dropped silently."""
-    problems: list[Problem] = []
+    problems: list[SqlDiagnostic] = []
     for node in tree.walk():
         if isinstance(node, exp.Table) and node.args.get("version"):
-            problem = _version(node, tokens, sql)
-            if problem is not None:
-                problems.append(problem)
+            diagnostic = _version(node, tokens, sql)
+            if diagnostic is not None:
+                problems.append(diagnostic)
         elif (clause := _unknown_clause(node)) is not None:
             start, stop = span_of(node, sql)
             message = f"Spark does not support this clause: {clause}"
-            problems.append(Problem("MS433", message, start, stop, "remove it", sql[start:stop]))
+            problems.append(SqlDiagnostic("MS433", message, start, stop, "remove it", sql[start:stop]))
     return problems
 
 
 def _unknown_clause(node: exp.Expr) -> str | None:
-    known = _KNOWN.get(type(node))
-    if known is not None:
+    supported = _SUPPORTED.get(type(node))
+    if supported is not None:
         for name, value in node.args.items():
-            if value and name not in known:
+            if value and name not in supported:
                 return name.strip("_").replace("_", " ").upper()
     if isinstance(node, exp.Join) and (method := (node.method or "").upper()) not in _METHODS:
         return f"{method} JOIN"
@@ -61,7 +61,7 @@ def _unknown_clause(node: exp.Expr) -> str | None:
     return None
 
 
-def _version(node: exp.Table, tokens: list[Token], sql: str) -> Problem | None:
+def _version(node: exp.Table, tokens: list[Token], sql: str) -> SqlDiagnostic | None:
     """Report `TIMESTAMP AS OF` and the like at the beginning of the clause."""
     after = node.parts[-1].meta.get("end", 0)
     clause = [token for token in tokens if token.start > after]
@@ -78,4 +78,4 @@ def _version(node: exp.Table, tokens: list[Token], sql: str) -> Problem | None:
             f"'{words}' is for a relation that is joined: its time comes from the row that it is joined with"
         )
         remedy = "remove the clause, and compare valid_from and valid_to in WHERE"
-    return Problem("MS430", message, start, stop, remedy, sql[start:stop])
+    return SqlDiagnostic("MS430", message, start, stop, remedy, sql[start:stop])

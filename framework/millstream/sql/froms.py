@@ -9,9 +9,9 @@ from millstream.expressions import Expression, Ref
 from millstream.sql.clauses import (
     NotSplitError,
     Part,
-    Region,
     SqlTokens,
-    call_region,
+    TokenRange,
+    call_range,
     conjuncts,
     index_tokens,
     relations,
@@ -37,15 +37,15 @@ class Text(Struct):
     """Those that are not yet assigned to a relation."""
 
 
-def from_clause(text: Text, region: Region | None, scope: Scope) -> tuple[From, ...]:
+def from_clause(text: Text, token_range: TokenRange | None, scope: Scope) -> tuple[From, ...]:
     """Return the relations of a SELECT, and then the generators in its list."""
-    parts = relations(text.source, region) if region else []
-    written = [each for each in scope.joined if not each.listed]
+    parts = relations(text.source, token_range) if token_range else []
+    written = [joined for joined in scope.joined if not joined.in_select_list]
     if len(parts) != len(written):
         raise NotSplitError("a FROM clause that could not be split")
     reader = Reader(text.source, text.findings.marks, scope)
-    entries = [_entry(text, each, part, reader) for each, part in zip(written, parts, strict=True)]
-    generated = [_generated(text, each, reader) for each in scope.joined if each.listed]
+    entries = [_entry(text, joined, part, reader) for joined, part in zip(written, parts, strict=True)]
+    generated = [_generated(text, joined, reader) for joined in scope.joined if joined.in_select_list]
     return (*entries, *generated)
 
 
@@ -57,9 +57,9 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
         raise NotSplitError("a FROM clause that could not be split")
     on = joined.equal
     if part.on is not None:
-        on += tuple(reader.expression(each, BOOLEAN) for each in conjuncts(text.source, part.on))
+        on += tuple(reader.expression(conjunct, BOOLEAN) for conjunct in conjuncts(text.source, part.on))
     on += conditions(text.source, text.findings.marks, joined, part, reader)
-    start, stop = text.source.span(part.region)
+    start, stop = text.source.span(part.token_range)
     return From(
         relation.key,
         _renamed(relation),
@@ -99,24 +99,24 @@ def _generated(text: Text, joined: Joined, reader: Reader) -> From:
     start = relation.call.meta.get("start")
     if start is None:
         raise NotSplitError("a call has no position in the SQL")
-    region = call_region(text.source, start)
+    token_range = call_range(text.source, start)
     name = function_name(relation.call)
     function = text.findings.functions.get(name)
     python = bool(function and function.table)
-    call = reader.expression(region, UNKNOWN)
+    call = reader.expression(token_range, UNKNOWN)
     if any(not ref.relation for ref in call.refs):
         raise NotSplitError(f"{name}() of a column of the same SELECT")
     columns = tuple((column.name, column.type, column.nullable) for column in relation.columns)
-    made = Generated(call, columns, name, python=python, outer=joined.outer)
-    first, last = text.source.span(region)
-    return From(relation.key, made, _names(relation), start=first, stop=last)
+    generated = Generated(call, columns, name, python=python, outer=joined.outer)
+    first, last = text.source.span(token_range)
+    return From(relation.key, generated, _names(relation), start=first, stop=last)
 
 
 # -- WATERMARK
 
 
 def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[Expression, str] | None:
-    clause = next((each for each in text.watermarks if start <= each.start < stop), None)
+    clause = next((clause for clause in text.watermarks if start <= clause.start < stop), None)
     if clause is None:
         return None
     text.watermarks.remove(clause)

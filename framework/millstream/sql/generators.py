@@ -37,8 +37,10 @@ def generated_relation(walk: Expressions, node: exp.Expr, alias: str, names: lis
         return Relation(alias or name, _columns(parts, names, arguments))
     signature = signatures().get(name)
     if signature is None or not signature.generator:
-        known = [*(n for n, f in walk.findings.functions.items() if f.table), *_generators()]
-        hint = did_you_mean(name, known, f"functions that return rows: {', '.join(sorted(known)[:8])}")
+        functions = [*(n for n, f in walk.findings.functions.items() if f.table), *_generators()]
+        hint = did_you_mean(
+            name, functions, f"functions that return rows: {', '.join(sorted(functions)[:8])}"
+        )
         walk.findings.report(node, "MS405", f"'{name}' is not a function that returns rows", hint, name)
         return Relation(alias or name, [], "?")
     return Relation(alias or name, generator_columns(walk, node, names))
@@ -52,26 +54,26 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     """Return the columns that `explode(…)` and the like generate, named by `as`."""
     values = walk.values(node.expressions)
     name = function_name(node)
-    for found in node.find_all(exp.In, exp.Exists):
-        if found.args.get("query") or isinstance(found, exp.Exists):
+    for subquery in node.find_all(exp.In, exp.Exists):
+        if subquery.args.get("query") or isinstance(subquery, exp.Exists):
             message = f"a subquery is not allowed in {name}()"
             remedy = "join the relation that it reads, and use its column"
-            walk.findings.report(found, "MS431", message, remedy)
+            walk.findings.report(subquery, "MS431", message, remedy)
     if not values:
         walk.findings.report(node, "MS406", f"{name}() needs an argument", "pass an array or a map")
         return []
     signature = signatures()[name]
     if not check_arguments(walk, node, signature, list(zip(node.expressions, values, strict=True))):
         return []
-    given = values[0].type
+    type_ = values[0].type
     parts: list[tuple[str, Type]]
     match name:
         case "explode" | "explode_outer":
-            parts = _exploded(given)
+            parts = _exploded(type_)
         case "posexplode" | "posexplode_outer":
-            parts = [("pos", INT), *_exploded(given)]
+            parts = [("pos", INT), *_exploded(type_)]
         case "inline" | "inline_outer":
-            row = given.element if isinstance(given, Array) else UNKNOWN
+            row = type_.element if isinstance(type_, Array) else UNKNOWN
             parts = [(f.name, f.type) for f in row.fields] if isinstance(row, Row) else [("col", UNKNOWN)]
         case "json_tuple":
             parts = [(f"c{index}", STRING) for index in range(len(values) - 1)]
@@ -96,8 +98,8 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     return columns
 
 
-def _exploded(found: Type) -> list[tuple[str, Type]]:
-    match found:
+def _exploded(type_: Type) -> list[tuple[str, Type]]:
+    match type_:
         case Array(element=element):
             return [("col", element)]
         case Map(key=key, value=value):
@@ -109,6 +111,6 @@ def _exploded(found: Type) -> list[tuple[str, Type]]:
 def _columns(parts: list[tuple[str, Type]], names: list[str], values: list[Value]) -> list[Bound]:
     sources = frozenset().union(*(as_kind(value.sources, "computed") for value in values))
     return [
-        Bound(names[index] if index < len(names) else name, found, True, sources)
-        for index, (name, found) in enumerate(parts)
+        Bound(names[index] if index < len(names) else name, type_, True, sources)
+        for index, (name, type_) in enumerate(parts)
     ]

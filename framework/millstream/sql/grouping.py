@@ -32,7 +32,7 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
         kind = type(sets[0]).__name__.upper().replace("GS", "G S")
         walk.findings.mark_opaque(group, f"GROUP BY {kind}", at_rest=False)
         walk.findings.add_form("grouping sets", sets[0], walk.scope.reads)
-        inside = [found for part in sets for found in _members(part)]
+        inside = [member for part in sets for member in _members(part)]
         keys += [_evaluated(key, node, walk) for key in inside]
         for _, value in keys:
             value.nullable = True
@@ -41,19 +41,19 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
 
 
 def _evaluated(key: exp.Expr, node: exp.Select, walk: Expressions) -> tuple[exp.Expr, Value]:
-    found = _key(key, node, walk)
-    value = walk.value(found)
+    expression = _key(key, node, walk)
+    value = walk.value(expression)
     check_grouped_type(walk, key, value.type)
     # Spark names the column of `window(…)` after the function, even if it is only a group key.
-    if (name := function_name(found)) in {"window", "session_window"}:
+    if (name := function_name(expression)) in {"window", "session_window"}:
         walk.aliases[name] = value
-    return found, value
+    return expression, value
 
 
 def _members(node: exp.Expr) -> list[exp.Expr]:
     """Return the expressions within ROLLUP, CUBE and GROUPING SETS."""
     if isinstance(node, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
-        return [found for part in node.expressions for found in _members(part)]
+        return [member for part in node.expressions for member in _members(part)]
     return [node.this] if isinstance(node, exp.Paren) else [node]
 
 
@@ -80,11 +80,11 @@ def _unaliased(node: exp.Expr) -> exp.Expr:
 
 def has_aggregate(node: exp.Expr) -> bool:
     """Return whether an expression aggregates the rows of its SELECT, not those of a window."""
-    known = signatures()
-    for found in node.walk(prune=lambda n: isinstance(n, exp.Query)):
-        if isinstance(found, exp.Anonymous):
-            signature = known.get(function_name(found))
-            if signature and signature.aggregate and not _of_window(found):
+    functions = signatures()
+    for part in node.walk(prune=lambda n: isinstance(n, exp.Query)):
+        if isinstance(part, exp.Anonymous):
+            signature = functions.get(function_name(part))
+            if signature and signature.aggregate and not _of_window(part):
                 return True
     return False
 
@@ -124,7 +124,7 @@ def quiet_shape(walk: Expressions, node: exp.Expr) -> str:
     """Return an expression's shape without reporting errors and without checking keys."""
     problems, keys = len(walk.findings.problems), walk.keys
     walk.keys = None
-    found = shape(walk, node)
+    text = shape(walk, node)
     walk.keys = keys
     del walk.findings.problems[problems:]
-    return found
+    return text

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from msgspec import Struct
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, unwrapped
+from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, unwrapped
 
 _KINDS = frozenset((TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS))
 
@@ -16,20 +16,20 @@ Positions = list[int]
 
 
 class GroupingSets(Struct):
-    regions: list[Region]
+    token_ranges: list[TokenRange]
     """The keys, first those that all sets have."""
     sets: list[Positions]
-    """The keys of each set, by their position in `regions`."""
+    """The keys of each set, by their position in `token_ranges`."""
 
 
-def grouping_sets(source: SqlTokens, group: Region | None) -> GroupingSets | None:
+def grouping_sets(source: SqlTokens, group: TokenRange | None) -> GroupingSets | None:
     """Return the sets of a GROUP BY; None if each row belongs to one group."""
     if group is None or not any(source.tokens[index].token_type in _KINDS for index in range(*group)):
         return None
     parts = by_commas(source, group)
     special = [part for part in parts if source.tokens[part[0]].token_type in _KINDS]
-    regions = [part for part in parts if part not in special]
-    choices: list[list[Positions]] = [[[*range(len(regions))]]]
+    token_ranges = [part for part in parts if part not in special]
+    choices: list[list[Positions]] = [[[*range(len(token_ranges))]]]
     for part in special:
         first, last = part
         if source.match[first + 1] != last - 1:
@@ -37,13 +37,15 @@ def grouping_sets(source: SqlTokens, group: Region | None) -> GroupingSets | Non
         elements: list[Positions] = []
         for element in by_commas(source, (first + 2, last - 1)):
             members = [*_members(source, element)]
-            elements.append([*range(len(regions), len(regions) + len(members))])
-            regions += members
+            elements.append([*range(len(token_ranges), len(token_ranges) + len(members))])
+            token_ranges += members
         choices.append(_sets(source.tokens[first].token_type, elements))
-    for region in regions:
-        if any(source.tokens[index].token_type in {*_KINDS, TokenType.WITH} for index in range(*region)):
+    for token_range in token_ranges:
+        if any(source.tokens[index].token_type in {*_KINDS, TokenType.WITH} for index in range(*token_range)):
             raise NotSplitError("a GROUP BY that could not be split")
-    return GroupingSets(regions, [[i for each in chosen for i in each] for chosen in product(*choices)])
+    return GroupingSets(
+        token_ranges, [[i for positions in chosen for i in positions] for chosen in product(*choices)]
+    )
 
 
 def _sets(kind: TokenType, elements: list[Positions]) -> list[Positions]:
@@ -52,17 +54,17 @@ def _sets(kind: TokenType, elements: list[Positions]) -> list[Positions]:
             chosen = [tuple(elements[:size]) for size in range(len(elements), -1, -1)]
         case TokenType.CUBE:
             sizes = range(len(elements), -1, -1)
-            chosen = [each for size in sizes for each in combinations(elements, size)]
+            chosen = [subset for size in sizes for subset in combinations(elements, size)]
         case _:
             return elements
-    return [[index for element in each for index in element] for each in chosen]
+    return [[index for element in subset for index in element] for subset in chosen]
 
 
-def _members(source: SqlTokens, element: Region) -> Iterator[Region]:
+def _members(source: SqlTokens, element: TokenRange) -> Iterator[TokenRange]:
     """Yield the keys of one element: `a`, `(a, b)` or `()`."""
     first, last = element
-    listed = source.tokens[first].token_type == TokenType.L_PAREN and source.match[first] == last - 1
-    if listed and last - first == 2:
+    is_list = source.tokens[first].token_type == TokenType.L_PAREN and source.match[first] == last - 1
+    if is_list and last - first == 2:
         return
-    for each in by_commas(source, (first + 1, last - 1)) if listed else [element]:
-        yield unwrapped(source, each)
+    for key in by_commas(source, (first + 1, last - 1)) if is_list else [element]:
+        yield unwrapped(source, key)

@@ -46,8 +46,8 @@ def join_columns(
     if side == "FULL":
         if left.type != right.type:
             walk.findings.marks.not_split("a FULL JOIN whose USING columns have different types")
-        found = common_type(left.type, right.type) or UNKNOWN
-        merged = Bound(left.name, found, True, as_kind(left.sources | right.sources, "computed"))
+        type_ = common_type(left.type, right.type) or UNKNOWN
+        merged = Bound(left.name, type_, True, as_kind(left.sources | right.sources, "computed"))
     else:
         merged = Bound(left.name, one.type, one.nullable, one.sources)
     walk.scope.merged[folded] = merged
@@ -55,19 +55,19 @@ def join_columns(
 
 
 def _equal(left: Bound, left_refs: Refs, right: Bound, right_refs: Refs) -> Expression:
-    found = common_type(left.type, right.type) or UNKNOWN
+    type_ = common_type(left.type, right.type) or UNKNOWN
     return Expression(
         (*column_pieces(left_refs), " = ", *column_pieces(right_refs)),
         BOOLEAN,
         left.nullable or right.nullable,
-        raises=cast_raises(left.type, found) or cast_raises(right.type, found),
+        raises=cast_raises(left.type, type_) or cast_raises(right.type, type_),
     )
 
 
 def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
     for relation in relations:
-        if found := relation.find(folded):
-            return found, ((relation.key, found.name),)
+        if column := relation.find(folded):
+            return column, ((relation.key, column.name),)
     for relation in relations:
         if relation.open:
             taken = relation.assume(folded)
@@ -77,7 +77,7 @@ def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
 
 def _missing(walk: Expressions, name: exp.Expr, relations: list[Relation]) -> None:
     where = "' and '".join(relation.alias for relation in relations)
-    known = [column.name for relation in relations for column in relation.columns]
+    columns = [column.name for relation in relations for column in relation.columns]
     message = f"'{where}' has no column '{name.name}'"
-    hint = did_you_mean(name.name, known, "name a column of both sides")
+    hint = did_you_mean(name.name, columns, "name a column of both sides")
     walk.findings.report(name, "MS402", message, hint, name.name)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from millstream.expressions import Expression, Piece, Ref, column, joined
-from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, call_region, unwrapped
+from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, call_range, unwrapped
 from millstream.sql.grouping_sets import grouping_sets
 from millstream.sql.marks import Aggregated, Marks
 from millstream.sql.precedence import stands_alone
@@ -29,14 +29,14 @@ class Key(Struct):
     item: Item
     forms: tuple[str, ...]
     """Its words, with resolved columns."""
-    region: Region
+    token_range: TokenRange
     refs: Refs = ()
     """The column, if the key is just a column."""
 
     @property
     def column(self) -> Expression:
-        found = self.item.expression
-        return column(self.item.name, found.type, nullable=found.nullable)
+        expression = self.item.expression
+        return column(self.item.name, expression.type, nullable=expression.nullable)
 
 
 class Groups:
@@ -67,75 +67,76 @@ class Groups:
     def add_keys(
         self,
         node: exp.Select,
-        given: list[tuple[exp.Expr, Value]],
-        group: Region | None,
-        parts: list[Region],
-        items: list[tuple[str, Region]],
+        keys: list[tuple[exp.Expr, Value]],
+        group: TokenRange | None,
+        parts: list[TokenRange],
+        items: list[tuple[str, TokenRange]],
     ) -> None:
         """Add the keys; `parts` is the SELECT list, `items` are its expressions."""
         self.used = {name.lower() for name, _ in items}
         exact: dict[tuple[str, ...], str] = {}
-        for name, region in items:
-            exact.setdefault(self._words(region), name)
+        for name, token_range in items:
+            exact.setdefault(self._words(token_range), name)
         sets = grouping_sets(self.source, group)
-        if sets is not None and len(sets.regions) != len(given):
+        if sets is not None and len(sets.token_ranges) != len(keys):
             raise NotSplitError("a GROUP BY that could not be split")
         names: dict[int, str] = {}
-        for index, (key, value) in enumerate(given):
+        for index, (key, value) in enumerate(keys):
             if isinstance(key, exp.Tuple):
                 raise NotSplitError("GROUP BY with a tuple of columns")
-            within = sets.regions[index] if sets else None
-            region = unwrapped(self.source, self._region(key, node, group, parts, within))
-            forms = self._words(region)
-            if same := next((each for each in self.keys if each.forms == forms), None):
+            within = sets.token_ranges[index] if sets else None
+            token_range = unwrapped(self.source, self._key_range(key, node, group, parts, within))
+            forms = self._words(token_range)
+            if same := next((group_key for group_key in self.keys if group_key.forms == forms), None):
                 names[index] = same.item.name
                 continue
-            expression = self.rows.expression(region, value.type, nullable=value.nullable)
+            expression = self.rows.expression(token_range, value.type, nullable=value.nullable)
             if _of_window(expression):
                 continue  # `group by window(…), window.start`: the same groups
             if any(not ref.relation for ref in expression.refs):
                 raise NotSplitError("a group key that uses a column of the same SELECT")
-            reference = self.rows.reference(region[0])
+            reference = self.rows.reference(token_range[0])
             bare = reference is not None and len(forms) == 1
-            name = self._key_name(expression, region)
+            name = self._key_name(expression, token_range)
             name = exact.get(forms) or self._of_item(name, exact) or unused(name, self.used)
             self.used.add(name.lower())
             names[index] = name
             item = Item(name, expression)
-            self.keys.append(Key(item, forms, region, reference.refs if reference and bare else ()))
+            self.keys.append(Key(item, forms, token_range, reference.refs if reference and bare else ()))
         if sets is not None:
             self.sets = tuple(
-                tuple(dict.fromkeys(names[index] for index in each if index in names)) for each in sets.sets
+                tuple(dict.fromkeys(names[index] for index in positions if index in names))
+                for positions in sets.sets
             )
-        for each in sorted(self.keys, key=lambda each: -len(each.forms)):
-            if _is_constant(each.item.expression):
+        for group_key in sorted(self.keys, key=lambda group_key: -len(group_key.forms)):
+            if _is_constant(group_key.item.expression):
                 continue  # a constant: `group by 'x'` says nothing about another 'x'
-            self._by_first.setdefault(each.forms[0], []).append(each)
+            self._by_first.setdefault(group_key.forms[0], []).append(group_key)
 
-    def _region(
+    def _key_range(
         self,
         key: exp.Expr,
         node: exp.Select,
-        group: Region | None,
-        parts: list[Region],
-        within: Region | None,
-    ) -> Region:
+        group: TokenRange | None,
+        parts: list[TokenRange],
+        within: TokenRange | None,
+    ) -> TokenRange:
         """Return where a key is written; `within` is its place in a grouping set."""
         for index, item in enumerate(node.expressions):
             if (item.this if isinstance(item, exp.Alias) else item) is key:
                 return parts[index]
         if within is not None:
             return within
-        regions = by_commas(self.source, group) if group else []
+        token_ranges = by_commas(self.source, group) if group else []
         written = node.args["group"].expressions
         for index, part in enumerate(written):
-            if part is key and len(regions) == len(written):
-                return regions[index]
+            if part is key and len(token_ranges) == len(written):
+                return token_ranges[index]
         raise NotSplitError("a GROUP BY that could not be split")
 
-    def _key_name(self, expression: Expression, region: Region) -> str:
-        word = self.source.tokens[region[0]].text.removesuffix("\x00").lower()
-        if word in _WINDOWS and region[1] > region[0] + 1:
+    def _key_name(self, expression: Expression, token_range: TokenRange) -> str:
+        word = self.source.tokens[token_range[0]].text.removesuffix("\x00").lower()
+        if word in _WINDOWS and token_range[1] > token_range[0] + 1:
             return word
         match expression.pieces:
             case (Ref(column=name),):
@@ -148,13 +149,13 @@ class Groups:
         """Return the item's name in `select window as w … group by window(…)`."""
         return exact.get((f"\x01\x02{window}",), "") if window in _WINDOWS else ""
 
-    def constant_of(self, name: str, region: Region) -> Expression | None:
+    def constant_of(self, name: str, token_range: TokenRange) -> Expression | None:
         """Return the key that an item is, if it is a constant: `select 'x' as label … group by 'x'`."""
         for key in self.keys:
             if (
                 key.item.name == name
                 and _is_constant(key.item.expression)
-                and key.forms == self._words(region)
+                and key.forms == self._words(token_range)
             ):
                 return key.column
         return None
@@ -165,26 +166,26 @@ class Groups:
         """Return the key or aggregate that begins at a token."""
         aggregated = self.marks.aggregates.get(self.source.tokens[index].start)
         if aggregated is not None and aggregated.scope is self.scope:
-            region = call_region(self.source, self.source.tokens[index].start)
-            return self._measure(region, aggregated), region[1]
+            token_range = call_range(self.source, self.source.tokens[index].start)
+            return self._measure(token_range, aggregated), token_range[1]
         form, after = self._form(index)
         reference = self.rows.reference(index)
         if reference is not None and not reference.refs[0][0]:
             name = reference.refs[0][1].lower()
-            found = self._output(name)
-            return (found, after) if found is not None else None
+            output = self._output(name)
+            return (output, after) if output is not None else None
         for key in self._by_first.get(form, ()):
             stop = self._matched(index, key)
             if stop and (
-                key.refs or stands_alone(self.source, (index, stop), atomic=self.rows.atomic(key.region))
+                key.refs or stands_alone(self.source, (index, stop), atomic=self.rows.atomic(key.token_range))
             ):
                 return key.column, stop
         return None
 
     def _output(self, name: str) -> Expression | None:
         """Return the expression behind the name of a window or, in HAVING, of an item."""
-        if found := self.outputs.get(name):
-            return found if found.atomic else _in_parentheses(found)
+        if expression := self.outputs.get(name):
+            return expression if expression.atomic else _in_parentheses(expression)
         if name in _WINDOWS:
             for key in self.keys:
                 first = key.item.expression.pieces[0]
@@ -197,8 +198,8 @@ class Groups:
         for form in key.forms:
             if index >= len(self.source.tokens):
                 return 0
-            found, index = self._form(index)
-            if found != form:
+            token_form, index = self._form(index)
+            if token_form != form:
                 return 0
         return index
 
@@ -211,22 +212,22 @@ class Groups:
 
     # -- aggregates
 
-    def add_whole(self, region: Region, name: str) -> None:
+    def add_whole(self, token_range: TokenRange, name: str) -> None:
         """Name an aggregate after the item, if the item is just the aggregate."""
-        start = self.source.tokens[region[0]].start
+        start = self.source.tokens[token_range[0]].start
         aggregated = self.marks.aggregates.get(start)
         if aggregated is None or aggregated.scope is not self.scope:
             return
-        if call_region(self.source, start) == region:
-            self._measure(region, aggregated, name)
+        if call_range(self.source, start) == token_range:
+            self._measure(token_range, aggregated, name)
 
-    def _measure(self, region: Region, aggregated: Aggregated, name: str = "") -> Expression:
-        forms = self._words(region)
+    def _measure(self, token_range: TokenRange, aggregated: Aggregated, name: str = "") -> Expression:
+        forms = self._words(token_range)
         measure = self.measures.get(forms)
         if measure is None:
             name = name or unused(f"{self.item_name}_{aggregated.function}", self.used)
             self.used.add(name.lower())
-            call, condition = self._filtered(region)
+            call, condition = self._filtered(token_range)
             value = aggregated.value
             expression = self.rows.expression(call, value.type, nullable=value.nullable)
             filter_ = self.rows.expression(condition, BOOLEAN) if condition else None
@@ -235,21 +236,21 @@ class Groups:
             measure = self.measures[forms] = Measure(name, expression, aggregated.function, filter_)
         return column(measure.name, measure.call.type, nullable=measure.call.nullable)
 
-    def _filtered(self, region: Region) -> tuple[Region, Region | None]:
+    def _filtered(self, token_range: TokenRange) -> tuple[TokenRange, TokenRange | None]:
         """Split a call from its FILTER."""
-        first, last = region
+        first, last = token_range
         tokens, match = self.source.tokens, self.source.match
         index = match[first + 1] + 1
         while index < last:
             if tokens[index].token_type == TokenType.FILTER:
                 return (first, index), unwrapped(self.source, (index + 3, match[index + 1]))
             index = match[index] + 1 if match[index] >= 0 else index + 1
-        return region, None
+        return token_range, None
 
     # -- words, by what they mean
 
-    def _words(self, region: Region) -> tuple[str, ...]:
-        index, stop = unwrapped(self.source, region)
+    def _words(self, token_range: TokenRange) -> tuple[str, ...]:
+        index, stop = unwrapped(self.source, token_range)
         forms: list[str] = []
         while index < stop:
             form, index = self._form(index)
@@ -257,18 +258,18 @@ class Groups:
         return tuple(forms)
 
     def _form(self, index: int) -> tuple[str, int]:
-        if (known := self._forms.get(index)) is None:
+        if (form := self._forms.get(index)) is None:
             reference = self.rows.reference(index)
             if reference is not None:
                 text = "\x01".join(f"\x01{relation}\x02{name}" for relation, name in reference.refs).lower()
-                known = text, self.rows.after(index, reference.stop)
+                form = text, self.rows.after(index, reference.stop)
             else:
                 token = self.source.tokens[index]
                 raw = self.source.sql[token.start : token.end + 1]
                 quoted = "'" in raw or '"' in raw
-                known = raw if quoted else raw.strip("`").lower(), index + 1
-            self._forms[index] = known
-        return known
+                form = raw if quoted else raw.strip("`").lower(), index + 1
+            self._forms[index] = form
+        return form
 
 
 def _is_constant(key: Expression) -> bool:
@@ -280,8 +281,8 @@ def _of_window(key: Expression) -> bool:
     return bool(key.refs) and key.movable and all(not r.relation and r.column in _WINDOWS for r in key.refs)
 
 
-def _in_parentheses(found: Expression) -> Expression:
-    return replace(found, pieces=joined(["(", *found.pieces, ")"]), atomic=True, start=0, stop=0)
+def _in_parentheses(expression: Expression) -> Expression:
+    return replace(expression, pieces=joined(["(", *expression.pieces, ")"]), atomic=True, start=0, stop=0)
 
 
 def check_grouped(expression: Expression) -> None:

@@ -34,11 +34,11 @@ def keyword_call(walk: Expressions, node: exp.Expr) -> Value:
     if not check_arguments(walk, node, signature, arguments):
         return computed(UNKNOWN, values, nullable=True)
     types = argument_types(signature, values)
-    found = result_type(signature.result, signature.name, types, [value.literal for value in values])
-    check_call(walk.findings, signature, values, found)
-    if call_raises(signature, values, found):
+    type_ = result_type(signature.result, signature.name, types, [value.literal for value in values])
+    check_call(walk.findings, signature, values, type_)
+    if call_raises(signature, values, type_):
         walk.findings.marks.raises(node)
-    return computed(found, values, nullable=call_nullable(signature, values, found))
+    return computed(type_, values, nullable=call_nullable(signature, values, type_))
 
 
 def _arguments(walk: Expressions, node: exp.Expr) -> list[Argument]:

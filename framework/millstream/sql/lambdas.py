@@ -45,22 +45,22 @@ def _check_body(
     walk: Expressions, node: exp.Anonymous, name: str, index: int, body: Value, plain: list[Value]
 ) -> None:
     """Report the body of a lambda that returns another type than the function needs."""
-    wanted: Type | None = None
+    expected: Type | None = None
     match name:
         case "exists" | "forall" | "filter" | "map_filter":
-            wanted = BOOLEAN
+            expected = BOOLEAN
         case "array_sort":
-            wanted = INT
+            expected = INT
         case "aggregate" | "reduce" if index == 2:
-            wanted = plain[1].type
+            expected = plain[1].type
         case "transform_keys" if body.type == VARIANT or isinstance(body.type, Map):
-            wanted = STRING
+            expected = STRING
     nothing = body.type == NULL and name != "array_sort"
-    if wanted is None or nothing or same_structure(wanted, body.type):
+    if expected is None or nothing or same_structure(expected, body.type):
         return
     start, stop = argument_span(walk, node, index)
-    message = f"the lambda of {name}() must return {wanted}, not {body.type}"
-    remedy = f"write … -> cast(… as {wanted})"
+    message = f"the lambda of {name}() must return {expected}, not {body.type}"
+    remedy = f"write … -> cast(… as {expected})"
     if name in {"aggregate", "reduce"}:
         remedy = f"begin with a value of the type that the lambda returns: cast(… as {body.type})"
     walk.findings.report_at(start, stop, "MS407", message, remedy)
@@ -118,9 +118,9 @@ def _result(name: str, plain: list[Value], bodies: list[Value]) -> Type:
             return first
 
 
-def _element(found: Type) -> Type:
-    return found.element if isinstance(found, Array) else UNKNOWN
+def _element(type_: Type) -> Type:
+    return type_.element if isinstance(type_, Array) else UNKNOWN
 
 
-def _entry(found: Type) -> tuple[Type, Type]:
-    return (found.key, found.value) if isinstance(found, Map) else (UNKNOWN, UNKNOWN)
+def _entry(type_: Type) -> tuple[Type, Type]:
+    return (type_.key, type_.value) if isinstance(type_, Map) else (UNKNOWN, UNKNOWN)

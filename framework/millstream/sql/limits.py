@@ -33,6 +33,6 @@ def check_limit(walk: Expressions, node: exp.Expr, clause: str) -> None:
 def _is_constant(node: exp.Expr) -> bool:
     return not any(
         isinstance(part, exp.Column | exp.Query)
-        or ((known := signatures().get(function_name(part))) and not known.deterministic)
+        or ((signature := signatures().get(function_name(part))) and not signature.deterministic)
         for part in node.walk()
     )

@@ -42,11 +42,11 @@ def literal(walk: Expressions, node: exp.Literal) -> Value:
     if node.is_string:
         walk.findings.marks.special_times |= is_special_time(node.this)
         return _text(walk, node)
-    found = _NUMBER.fullmatch(str(node.this))
-    digits, suffix = (found["digits"], found["suffix"].lower()) if found else (str(node.this), "")
-    if known := _SUFFIXES.get(suffix):
+    parts = _NUMBER.fullmatch(str(node.this))
+    digits, suffix = (parts["digits"], parts["suffix"].lower()) if parts else (str(node.this), "")
+    if type_ := _SUFFIXES.get(suffix):
         return Value(
-            known, False, literal=int(digits) if known in {TINYINT, SMALLINT, BIGINT} else float(digits)
+            type_, False, literal=int(digits) if type_ in {TINYINT, SMALLINT, BIGINT} else float(digits)
         )
     if "e" in digits.lower() and suffix != "bd":
         return Value(DOUBLE, False, literal=float(digits))

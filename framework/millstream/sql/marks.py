@@ -165,10 +165,10 @@ class Marks:
             return
         if not name:
             self.unnamed[start] = default
-        elif found := self.references.get(start):
+        elif reference := self.references.get(start):
             last = node.parts[-1] if isinstance(node, exp.Column) else node
             end = last.meta.get("end", 0) + 1
-            if isinstance(node, exp.Column) and end > found.stop:
+            if isinstance(node, exp.Column) and end > reference.stop:
                 self.fields[end] = name
             elif isinstance(node, exp.Column | exp.Identifier):
                 self.named.add(start)
@@ -233,9 +233,9 @@ class Marks:
 
     def casts_time(self, node: exp.Expr) -> None:
         """Mark the literals that mean the current time in a cast, a comparison or the arguments of a call."""
-        for each in node.walk(prune=lambda part: part is not node and isinstance(part, _OTHERS)):
-            if isinstance(each, exp.Literal) and each.is_string and is_special_time(each.this):
-                self.changing.add(each.this)
+        for inner in node.walk(prune=lambda part: part is not node and isinstance(part, _OTHERS)):
+            if isinstance(inner, exp.Literal) and inner.is_string and is_special_time(inner.this):
+                self.changing.add(inner.this)
 
 
 def start_of(node: exp.Expr) -> int | None:
@@ -244,4 +244,4 @@ def start_of(node: exp.Expr) -> int | None:
         return int(node.meta["start"])
     if isinstance(node, exp.Column):
         return start_of(node.parts[0])
-    return next((found for child in node.iter_expressions() if (found := start_of(child)) is not None), None)
+    return next((start for child in node.iter_expressions() if (start := start_of(child)) is not None), None)

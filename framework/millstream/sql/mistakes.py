@@ -2,7 +2,7 @@
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 
 _NEED_CONTENT = frozenset(
     (
@@ -31,42 +31,42 @@ _AFTER_ITEMS = frozenset(
 )  # fmt: skip
 
 
-def find_stray_token(token: Token, previous: list[Token]) -> Problem | None:
+def find_stray_token(token: Token, preceding: list[Token]) -> SqlDiagnostic | None:
     """Return the error of a token that sqlglot accepts and Spark does not."""
     if token.token_type in {TokenType.L_BRACE, TokenType.R_BRACE}:
         message = f"unexpected '{token.text}'"
         remedy = "write {{ … }} around a Jinja expression, and {% … %} around a statement"
-        return Problem("MS401", message, token.start, token.end + 1, remedy, token.text)
+        return SqlDiagnostic("MS401", message, token.start, token.end + 1, remedy, token.text)
     if token.text == "|>":
         # The parser reads `select a + 1 as a from t |> where a > 1` as a WHERE of the same SELECT.
         remedy = "write it as SELECT … FROM … WHERE …"
-        return Problem("MS433", "pipes are not supported", token.start, token.end + 1, remedy, "|>")
-    if token.token_type in {TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY} and previous:
-        before = previous[-1]
-        compared = before.token_type == TokenType.DISTINCT and previous[-2].token_type in {
+        return SqlDiagnostic("MS433", "pipes are not supported", token.start, token.end + 1, remedy, "|>")
+    if token.token_type in {TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY} and preceding:
+        before = preceding[-1]
+        compared = before.token_type == TokenType.DISTINCT and preceding[-2].token_type in {
             TokenType.IS,
             TokenType.NOT,
         }
         if before.token_type in _NEED_CONTENT and not compared:
             return _nothing_follows(before)
-    if previous and token.token_type == TokenType.COMMA and previous[-1].token_type in _BEFORE_ITEMS:
+    if preceding and token.token_type == TokenType.COMMA and preceding[-1].token_type in _BEFORE_ITEMS:
         return _unexpected_comma(token)
-    if previous and previous[-1].token_type == TokenType.COMMA and token.token_type in _AFTER_ITEMS:
-        return _unexpected_comma(previous[-1])
-    if token.token_type == TokenType.R_PAREN and len(previous) > 1:
-        word, opening = previous[-2:]
+    if preceding and preceding[-1].token_type == TokenType.COMMA and token.token_type in _AFTER_ITEMS:
+        return _unexpected_comma(preceding[-1])
+    if token.token_type == TokenType.R_PAREN and len(preceding) > 1:
+        word, opening = preceding[-2:]
         if opening.token_type == TokenType.L_PAREN and word.token_type in {TokenType.IN, TokenType.EXCEPT}:
             message = f"{word.text.upper()} () is empty"
             remedy = "write the values or columns in parentheses, or remove it"
-            return Problem("MS401", message, word.start, token.end + 1, remedy, word.text)
+            return SqlDiagnostic("MS401", message, word.start, token.end + 1, remedy, word.text)
     return None
 
 
-def _unexpected_comma(comma: Token) -> Problem:
-    return Problem("MS401", "unexpected comma", comma.start, comma.end + 1, "remove it", ",")
+def _unexpected_comma(comma: Token) -> SqlDiagnostic:
+    return SqlDiagnostic("MS401", "unexpected comma", comma.start, comma.end + 1, "remove it", ",")
 
 
-def _nothing_follows(token: Token) -> Problem:
+def _nothing_follows(token: Token) -> SqlDiagnostic:
     word = token.text.upper()
     remedy = {
         "SELECT": "name columns after it",
@@ -74,7 +74,7 @@ def _nothing_follows(token: Token) -> Problem:
         "ON": "write a condition after it",
         "IN": "write the values after it, in parentheses",
     }.get(word, "name columns after it, or remove it")
-    return Problem("MS401", f"nothing follows {word}", token.start, token.end + 1, remedy, token.text)
+    return SqlDiagnostic("MS401", f"nothing follows {word}", token.start, token.end + 1, remedy, token.text)
 
 
 _QUOTES = frozenset(("'", '"', "`"))
@@ -106,7 +106,7 @@ def start_of_unclosed(sql: str) -> tuple[int, int | None]:
     return max(0, len(sql) - 1), None
 
 
-def find_unfinished_clause(tokens: list[Token]) -> Problem | None:
+def find_unfinished_clause(tokens: list[Token]) -> SqlDiagnostic | None:
     """Return the error of an empty clause at the end."""
     last = tokens[-1].token_type if tokens else None
     if last == TokenType.COMMA:

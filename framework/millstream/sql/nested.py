@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from millstream.expressions import Expression, Ref
-from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, call_region, unwrapped
+from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, call_range, unwrapped
 from millstream.sql.marks import Marks, start_of
 from millstream.sql.query import Subquery, Window
 from millstream.sql.reading import Reader
@@ -23,18 +23,21 @@ def windows_of(source: SqlTokens, marks: Marks, scope: Scope, reader: Reader) ->
     for start, windowed in marks.windows.items():
         if windowed.scope is not scope:
             continue
-        regions = _partition(source, call_region(source, start)[1])
-        if len(regions) != len(windowed.partition):
+        token_ranges = _partition(source, call_range(source, start)[1])
+        if len(token_ranges) != len(windowed.partition):
             raise NotSplitError("a PARTITION BY that could not be split")
-        values = zip(regions, windowed.partition, strict=True)
+        values = zip(token_ranges, windowed.partition, strict=True)
         yield Window(
-            tuple(reader.expression(region, value.type, nullable=value.nullable) for region, value in values),
+            tuple(
+                reader.expression(token_range, value.type, nullable=value.nullable)
+                for token_range, value in values
+            ),
             start,
-            source.tokens[source.at(start)].end + 1,
+            source.tokens[source.index_at(start)].end + 1,
         )
 
 
-def _partition(source: SqlTokens, over: int) -> list[Region]:
+def _partition(source: SqlTokens, over: int) -> list[TokenRange]:
     """Return what follows PARTITION BY in the parentheses after OVER."""
     tokens, match = source.tokens, source.match
     if tokens[over].token_type != TokenType.OVER or tokens[over + 1].token_type != TokenType.L_PAREN:
@@ -48,27 +51,27 @@ def _partition(source: SqlTokens, over: int) -> list[Region]:
         if token.token_type == TokenType.ORDER_BY or token.text.lower() in _FRAMES:
             break
         stop = match[stop] + 1 if match[stop] >= 0 else stop + 1
-    return [unwrapped(source, each) for each in by_commas(source, (first, stop))]
+    return [unwrapped(source, part) for part in by_commas(source, (first, stop))]
 
 
 def subqueries_of(source: SqlTokens, scope: Scope, reader: Reader) -> Iterator[Subquery]:
-    for each in scope.subqueries:
-        left = [_column(source, scope, node, reader) for node in each.left]
-        known = tuple(found for found in left if found is not None)
-        body = each.body if len(known) == len(left) else None
-        yield Subquery(body, known, each.start, each.stop)
+    for subquery in scope.subqueries:
+        left = [_column(source, scope, node, reader) for node in subquery.left]
+        columns = tuple(column for column in left if column is not None)
+        body = subquery.body if len(columns) == len(left) else None
+        yield Subquery(body, columns, subquery.start, subquery.stop)
 
 
 def _column(source: SqlTokens, scope: Scope, node: exp.Expr, reader: Reader) -> Expression | None:
     """Return an expression that is just a column of FROM."""
     start = start_of(node) if isinstance(node, exp.Column) else None
-    reference = None if start is None else reader.reference(source.at(start))
+    reference = None if start is None else reader.reference(source.index_at(start))
     if reference is None or len(reference.refs) != 1:
         return None
     ((relation, name),) = reference.refs
     last = node.parts[-1].meta.get("end", -1) + 1 if isinstance(node, exp.Column) else -1
     if not relation or last != reference.stop:
         return None
-    columns = (c for each in scope.relations if each.key == relation for c in each.columns)
+    columns = (c for candidate in scope.relations if candidate.key == relation for c in candidate.columns)
     nullable = next((column.nullable for column in columns if column.name == name), True)
     return Expression((Ref(name, relation),), UNKNOWN, nullable, atomic=True)

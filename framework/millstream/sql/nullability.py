@@ -8,7 +8,7 @@ from millstream.sql.value import Value, nullable_as
 from millstream.types import BINARY, INTERVAL, TIMESTAMP_NTZ, Array, Type
 
 
-def call_nullable(signature: Signature, values: list[Value], found: Type) -> bool:
+def call_nullable(signature: Signature, values: list[Value], type_: Type) -> bool:
     """Return whether a call can return NULL, by the rule in its signature."""
     match signature.nullable:
         case "never":
@@ -16,25 +16,25 @@ def call_nullable(signature: Signature, values: list[Value], found: Type) -> boo
         case "always":
             return True
         case "coalesce":
-            return all(nullable_as(value, found) for value in values)
+            return all(nullable_as(value, type_) for value in values)
         case "branches":
-            return any(nullable_as(value, found) for value in values[1:])
+            return any(nullable_as(value, type_) for value in values[1:])
         case "same":
-            return any(nullable_as(value, found) for value in values)
+            return any(nullable_as(value, type_) for value in values)
         case "elements":
-            element = found.element if isinstance(found, Array) else found
+            element = type_.element if isinstance(type_, Array) else type_
             return any(value.nullable or _casts_to_null(value, element) for value in values)
         case "first":
             return argument_nulls(signature, values)[0]
         case "default":
-            return len(values) < 3 or any(nullable_as(value, found) for value in values[::2])
+            return len(values) < 3 or any(nullable_as(value, type_) for value in values[::2])
         case "decoded":
-            return len(values) < 4 or len(values) % 2 == 1 or _decoded(values, found)
+            return len(values) < 4 or len(values) % 2 == 1 or _decoded(values, type_)
         case "cast":
             # With a format, Spark parses; without one, it casts, and a cast of text is nullable.
             if len(values) > 1:
                 return any(argument_nulls(signature, values))
-            return nullable_as(values[0], found) or not can_cast(values[0].type, found)
+            return nullable_as(values[0], type_) or not can_cast(values[0].type, type_)
         case "second":
             return values[1].nullable
         case "within":
@@ -67,9 +67,9 @@ def part_nullable(part: object, time: Value) -> bool:
     return time.type == TIMESTAMP_NTZ and part_of(str(part)) not in {"hour", "minute", "second"}
 
 
-def _casts_to_null(value: Value, wanted: Type) -> bool:
-    return value.type != INTERVAL and nullable_as(value, wanted)
+def _casts_to_null(value: Value, target: Type) -> bool:
+    return value.type != INTERVAL and nullable_as(value, target)
 
 
-def _decoded(values: list[Value], found: Type) -> bool:
-    return any(nullable_as(value, found) for value in [*values[2::2], values[-1]])
+def _decoded(values: list[Value], type_: Type) -> bool:
+    return any(nullable_as(value, type_) for value in [*values[2::2], values[-1]])

@@ -45,13 +45,13 @@ _BITS = frozenset("&|^")
 def calculation(walk: Expressions, node: exp.Binary) -> Value:
     left, right = walk.value(node.left), walk.value(node.right)
     sign = _SIGNS[type(node)]
-    found = bits(left, right) if sign in _BITS else arithmetic(sign, left, right)
-    if found is None:
+    calculated = bits(left, right) if sign in _BITS else arithmetic(sign, left, right)
+    if calculated is None:
         message = f"the operator {sign} does not support {left.type} and {right.type}"
         nested = next((side.type for side in (left, right) if isinstance(side.type, Array | Map | Row)), None)
         remedy = f"extract a number from the {nested}" if nested else "cast one side to a number"
         walk.findings.report(node, "MS407", message, remedy)
-    type_, nullable = found or (UNKNOWN, True)
+    type_, nullable = calculated or (UNKNOWN, True)
     check_texts(walk.findings, [left, right], operand_type(sign, left, right), "value")
     if arithmetic_raises(sign, left, right, type_):
         walk.findings.marks.raises(node)
@@ -87,13 +87,13 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
     ):
         literal = -value.literal
     check_texts(walk.findings, [value], DOUBLE if sign == "-" else INT, "value")
-    found = (DOUBLE if sign == "-" else INT) if value.type in {STRING, NULL} else value.type
-    result = computed(found, [value], nullable=nullable_as(value, found))
+    type_ = (DOUBLE if sign == "-" else INT) if value.type in {STRING, NULL} else value.type
+    result = computed(type_, [value], nullable=nullable_as(value, type_))
     result.literal = literal
     if (
         isinstance(node, exp.Neg)
         and value.literal is None
-        and (found not in {FLOAT, DOUBLE} or value.type == STRING)
+        and (type_ not in {FLOAT, DOUBLE} or value.type == STRING)
     ):
         walk.findings.marks.raises(node)
     return result
@@ -102,30 +102,30 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
 def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Value:
     """Evaluate `||` and `concat`, over arrays, binaries or text."""
     types = [value.type for value in values]
-    found: Type = STRING
+    combined: Type = STRING
     if any(isinstance(type_, Array) for type_ in types):
-        found = _same_array(walk, node, types)
+        combined = _same_array(walk, node, types)
     elif types and all(type_ == BINARY for type_ in types):
-        found = BINARY
+        combined = BINARY
     elif other := next((type_ for type_ in types if isinstance(type_, Map | Row)), None):
         message = f"a {other} can't be concatenated"
         walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
-    return computed(found, values, nullable=any(nullable_as(value, found) for value in values))
+    return computed(combined, values, nullable=any(nullable_as(value, combined) for value in values))
 
 
 def _same_array(walk: Expressions, node: exp.Expr, types: list[Type]) -> Type:
     mixed = any(not isinstance(type_, Array) and type_ != UNKNOWN for type_ in types)
-    found = None if mixed else common(types)
-    if found is None:
+    combined = None if mixed else common(types)
+    if combined is None:
         shown = " and ".join(dict.fromkeys(map(str, types)))
         walk.findings.report(node, "MS407", f"{shown} can't be concatenated", "cast them to one type")
-    return found or UNKNOWN
+    return combined or UNKNOWN
 
 
 def cast(walk: Expressions, node: exp.Cast) -> Value:
     value = walk.value(node.this)
-    found = data_type(node.args["to"])
-    if found is None:
+    target = data_type(node.args["to"])
+    if target is None:
         # Spark's dialect would write the type that sqlglot translates it to: TIMESTAMP for DATETIME.
         shown = node.args["to"].sql()
         decimal = (
@@ -133,23 +133,23 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
         )
         remedy = decimal if "DECIMAL" in shown else type_remedy(shown, "use a type of Spark SQL")
         walk.findings.report(node, "MS407", f"unknown type {shown}", remedy)
-    elif not can_cast(value.type, found):
-        message = f"a {value.type} can't be cast to {found}"
+    elif not can_cast(value.type, target):
+        message = f"a {value.type} can't be cast to {target}"
         walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
-    found = found or UNKNOWN
+    target = target or UNKNOWN
     if not node.args.get("safe"):
-        check_texts(walk.findings, [value], found, "value")
-    if found == value.type and not node.args.get("safe"):
-        return Value(found, value.nullable, value.sources, None, value.aggregate)
-    if not node.args.get("safe") and implicit_cast_raises([value], found):
+        check_texts(walk.findings, [value], target, "value")
+    if target == value.type and not node.args.get("safe"):
+        return Value(target, value.nullable, value.sources, None, value.aggregate)
+    if not node.args.get("safe") and implicit_cast_raises([value], target):
         walk.findings.marks.raises(node)
-    elif is_special_time(value.literal) and found in {DATE, TIMESTAMP, TIMESTAMP_NTZ}:
+    elif is_special_time(value.literal) and target in {DATE, TIMESTAMP, TIMESTAMP_NTZ}:
         walk.findings.marks.casts_time(node)
-    nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, found)
+    nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, target)
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
         # A literal, date'2026-01-01'; sqlglot parses a written cast as a TryCast.
         nullable = False
-    return computed(found, [value], nullable=nullable)
+    return computed(target, [value], nullable=nullable)
 
 
 def case(walk: Expressions, node: exp.Case) -> Value:
@@ -180,13 +180,13 @@ def chosen(
     walk: Expressions, node: exp.Expr, conditions: list[Value], results: list[Value], *, complete: bool
 ) -> Value:
     """Return the value of one of several results; it can be NULL if no condition may match."""
-    found = common([value.type for value in results])
-    if found is None:
+    shared_type = common([value.type for value in results])
+    if shared_type is None:
         types = ", ".join(sorted({str(value.type) for value in results}))
         message = f"the branches have different types: {types}"
         walk.findings.report(node, "MS407", message, "cast them to one type")
-    type_ = found or UNKNOWN
-    check_texts(walk.findings, results, found, "branch")
+    type_ = shared_type or UNKNOWN
+    check_texts(walk.findings, results, shared_type, "branch")
     if implicit_cast_raises(results, type_):
         walk.findings.marks.raises(node)
     nullable = not complete or any(nullable_as(value, type_) for value in results)

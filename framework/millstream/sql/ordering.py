@@ -9,25 +9,25 @@ from millstream.sql.findings import Findings
 from millstream.types import VARIANT, Type, has_equality, types_within
 
 
-def check_ordered(walk: Expressions, node: exp.Expr, found: Type, where: str) -> None:
+def check_ordered(walk: Expressions, node: exp.Expr, type_: Type, where: str) -> None:
     """Report a value that has no order: a map, a variant, or what contains one."""
-    if not has_equality(found):
-        walk.findings.report(node, "MS407", f"{where} can't order a {found}", _part_of(found))
+    if not has_equality(type_):
+        walk.findings.report(node, "MS407", f"{where} can't order a {type_}", _part_of(type_))
 
 
-def check_grouped_type(walk: Expressions, node: exp.Expr, found: Type) -> None:
+def check_grouped_type(walk: Expressions, node: exp.Expr, type_: Type) -> None:
     """Report a group key whose values can't be told apart; Spark groups by maps."""
-    if any(part == VARIANT for part in types_within(found)):
-        walk.findings.report(node, "MS407", f"rows can't be grouped by a {found}", _part_of(found))
+    if any(part == VARIANT for part in types_within(type_)):
+        walk.findings.report(node, "MS407", f"rows can't be grouped by a {type_}", _part_of(type_))
 
 
-def check_distinct(findings: Findings, node: exp.Expr, found: Type) -> None:
+def check_distinct(findings: Findings, node: exp.Expr, type_: Type) -> None:
     """Report a column that DISTINCT, UNION, INTERSECT or EXCEPT would compare."""
-    if not has_equality(found):
-        findings.report(node, "MS407", f"rows with a {found} can't be compared", _part_of(found))
+    if not has_equality(type_):
+        findings.report(node, "MS407", f"rows with a {type_} can't be compared", _part_of(type_))
 
 
-def _part_of(found: Type) -> str:
-    if found == VARIANT:
+def _part_of(type_: Type) -> str:
+    if type_ == VARIANT:
         return "cast it, or extract a value with variant_get(…)"
     return "use map_entries(…) of the map, or some of its values"

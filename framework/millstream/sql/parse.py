@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.sql.clauses import NotSplitError
 from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
 from millstream.sql.unexpected import opened_before, unexpected_token, word_like_keyword
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 from millstream.text import Text
 from millstream.type_names import type_remedy
 
@@ -29,31 +29,31 @@ class Parsed(Struct):
     tokens: Tokens
 
 
-def parse(sql: str) -> Parsed | tuple[Problem, ...]:
+def parse(sql: str) -> Parsed | tuple[SqlDiagnostic, ...]:
     tokens = tokenize(sql)
-    if isinstance(tokens, Problem):
+    if isinstance(tokens, SqlDiagnostic):
         return (tokens,)
     if not tokens.tokens:
-        return (Problem("MS410", "the SQL is empty", 0, 1, "write a SELECT"),)
+        return (SqlDiagnostic("MS410", "the SQL is empty", 0, 1, "write a SELECT"),)
     try:
         trees = SPARK.parser().parse(_numbered(tokens.tokens), sql)
     except ParseError as error:
         return tuple(_syntax_problems(error, sql, tokens.tokens))
     except RecursionError:
-        return (Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
+        return (SqlDiagnostic("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
     statements = [tree for tree in trees if tree is not None]
     ends = [token for token in tokens.tokens if token.token_type == TokenType.SEMICOLON]
     if len(statements) != 1 or ends:
         extra = ends[0] if ends else tokens.tokens[-1]
         remedy = "remove the ';' and everything after it"
-        return (Problem("MS410", "a model is one query", extra.start, extra.end + 1, remedy),)
+        return (SqlDiagnostic("MS410", "a model is one query", extra.start, extra.end + 1, remedy),)
     tree = statements[0]
     while isinstance(tree, exp.Subquery) and not any(tree.args.get(part) for part in _OUTER_CLAUSES):
         tree = tree.this
     if not isinstance(tree, exp.Query | exp.Values | exp.Table):
         first = tokens.tokens[0]
         message = f"a model is a SELECT, not {first.text.upper()}"
-        return (Problem("MS410", message, first.start, first.end + 1, "write a SELECT"),)
+        return (SqlDiagnostic("MS410", message, first.start, first.end + 1, "write a SELECT"),)
     return Parsed(tree, tokens)
 
 
@@ -69,24 +69,26 @@ def _numbered(tokens: list[Token]) -> list[Token]:
 
 def select_token(node: exp.Select) -> int:
     """Return the token index of a SELECT's keyword."""
-    found = next((text for text in node.comments or () if text.startswith(MARK)), None)
-    if found is None:
+    comment = next((text for text in node.comments or () if text.startswith(MARK)), None)
+    if comment is None:
         raise NotSplitError("a SELECT without a position in the SQL")
-    return int(found.removeprefix(MARK))
+    return int(comment.removeprefix(MARK))
 
 
-def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[Problem]:
+def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[SqlDiagnostic]:
     """Report where parsing stopped; later errors are guesswork."""
     text = Text("", sql)
     problems = []
-    for found in error.errors[:1]:
-        highlight = str(found.get("highlight") or "")
-        stop = text.offset(int(found.get("line") or 1), int(found.get("col") or 1)) + 1
+    for details in error.errors[:1]:
+        highlight = str(details.get("highlight") or "")
+        stop = text.offset(int(details.get("line") or 1), int(details.get("col") or 1)) + 1
         start = max(0, stop - len(highlight))
-        message = _in_plain_words(str(found.get("description") or ""), highlight)
+        message = _in_plain_words(str(details.get("description") or ""), highlight)
         if message == "expected TYPE after CAST":
             hint = type_remedy(highlight, "use a type of Spark SQL")
-            problems.append(Problem("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight))
+            problems.append(
+                SqlDiagnostic("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight)
+            )
             continue
         token, before = unexpected_token(tokens, start)
         if message.startswith("unexpected"):
@@ -99,7 +101,7 @@ def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[P
             continue
         opened = opened_before(tokens, start) if message.startswith("expected") else ()
         problems.append(
-            Problem("MS401", message, start, stop, remedy, highlight, before=before, opened=opened)
+            SqlDiagnostic("MS401", message, start, stop, remedy, highlight, before=before, opened=opened)
         )
     return problems
 

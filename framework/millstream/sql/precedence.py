@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.sql.clauses import Region, SqlTokens
+from millstream.sql.clauses import SqlTokens, TokenRange
 from millstream.sql.words import NAMES
 
 _LEVELS = {
@@ -36,26 +36,26 @@ _NEUTRAL = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.DOT, TokenTy
 _BEFORE_LITERALS = frozenset((TokenType.INTERVAL, TokenType.DATE, TokenType.TIMESTAMP))
 
 
-def stands_alone(source: SqlTokens, region: Region, *, atomic: bool) -> bool:
-    """Return whether the tokens around a region bind less tightly than those in it."""
-    first, last = region
+def stands_alone(source: SqlTokens, token_range: TokenRange, *, atomic: bool) -> bool:
+    """Return whether the tokens around a range bind less tightly than those in it."""
+    first, last = token_range
     tokens = source.tokens
     before = tokens[first - 1].token_type
     if before == TokenType.DOT:
         return False
     if atomic:
         return last - first > 1 or before not in _BEFORE_LITERALS
-    own = _loosest(source, region)
+    loosest = _loosest(source, token_range)
     left = _LEVELS.get(before, _TIGHT)
     right = _LEVELS.get(tokens[last].token_type, _TIGHT) if last < len(tokens) else -1
     # A sign belongs only to the first word.
     signed = before in _SIGNS and tokens[first - 2].token_type in _LEVELS
-    return not signed and left < own and right <= own
+    return not signed and left < loosest and right <= loosest
 
 
-def _loosest(source: SqlTokens, region: Region) -> int:
-    """Return the lowest precedence in a region; -2 if one is unknown."""
-    index, last = region
+def _loosest(source: SqlTokens, token_range: TokenRange) -> int:
+    """Return the lowest precedence in a range of tokens; -2 if one is unknown."""
+    index, last = token_range
     tokens, match = source.tokens, source.match
     if tokens[index].token_type == TokenType.CASE and tokens[last - 1].token_type == TokenType.END:
         kinds = [token.token_type for token in tokens[index:last]]

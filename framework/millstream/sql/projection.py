@@ -61,24 +61,24 @@ def _generated(walk: Expressions, call: exp.Anonymous, names: list[str], index: 
     with walk.without_aliases(f"{function_name(call)}()"):
         columns = generator_columns(walk, call, names)
     relation = Relation(function_name(call), columns, call=call)
-    walk.scope.join(relation, listed=True)
+    walk.scope.join(relation, in_select_list=True)
     walk.scope.outputs += [Output(index, ((relation.key, column.name),)) for column in columns]
     return columns
 
 
 def _star(walk: Expressions, node: exp.Expr, star: exp.Star, index: int) -> list[Bound]:
     if not isinstance(node, exp.Column):
-        found = list(walk.scope.star())
+        pairs = list(walk.scope.star())
         is_open = any(relation.open for relation in walk.scope.relations)
     else:
         parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
         relation = walk.scope.relation(parts[-1].name)
         if relation is None:
             return _of_struct(walk, node, star, parts, index)
-        found = [(relation, column) for column in relation.columns if not column.hidden]
+        pairs = [(relation, column) for column in relation.columns if not column.hidden]
         is_open = bool(relation.open)
-    origins = {id(column): walk.scope.refs(relation, column) for relation, column in found}
-    columns = _except(walk, star, [column for _, column in found], is_open=is_open)
+    origins = {id(column): walk.scope.refs(relation, column) for relation, column in pairs}
+    columns = _except(walk, star, [column for _, column in pairs], is_open=is_open)
     if walk.keys is not None:
         _check_grouped(walk, star, columns)
     walk.scope.outputs += [Output(index, origins[id(column)]) for column in columns]
@@ -100,22 +100,22 @@ def _of_struct(
     fields = _fields(walk, node, parts)
     columns = _except(walk, star, fields, is_open=not fields)
     start = parts[0].meta.get("start", -1)
-    found = walk.findings.marks.references.get(start)
-    if found is None or not columns:
+    reference = walk.findings.marks.references.get(start)
+    if reference is None or not columns:
         walk.findings.marks.not_split("the fields of a struct whose type is unknown")
         return columns
-    before = [part.name for part in parts if part.meta.get("end", 0) >= found.stop]
+    before = [part.name for part in parts if part.meta.get("end", 0) >= reference.stop]
     for column in columns:
         path = "".join(f".{quoted(name)}" for name in (*before, column.name))
-        walk.scope.outputs.append(Output(index, found.refs, path))
+        walk.scope.outputs.append(Output(index, reference.refs, path))
     return columns
 
 
 def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) -> list[Bound]:
     if len(parts) == 1 and not walk.scope.named(parts[0].name.lower()):
         name = parts[0].name
-        known = [r.alias for r in walk.scope.relations]
-        hint = did_you_mean(name, known, f"relations in scope: {', '.join(known)}")
+        aliases = [r.alias for r in walk.scope.relations]
+        hint = did_you_mean(name, aliases, f"relations in scope: {', '.join(aliases)}")
         walk.findings.report(parts[0], "MS402", f"relation '{name}' is not in scope", hint, name)
         return []
     bound, rest = resolve(walk, parts, node)
@@ -137,8 +137,8 @@ def _except(walk: Expressions, star: exp.Star, columns: list[Bound], *, is_open:
     for part in star.args.get("except_") or ():
         name = part.name
         if not is_open and not any(column.name.lower() == name.lower() for column in columns):
-            known = [column.name for column in columns]
-            message, hint = f"'*' has no column '{name}' to exclude", did_you_mean(name, known, "remove it")
+            names = [column.name for column in columns]
+            message, hint = f"'*' has no column '{name}' to exclude", did_you_mean(name, names, "remove it")
             walk.findings.report(part, "MS402", message, hint, name)
         columns = [column for column in columns if column.name.lower() != name.lower()]
     return columns

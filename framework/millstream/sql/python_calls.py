@@ -20,14 +20,14 @@ def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> V
     if function.table:
         message = f"{function.name}() returns rows, so it can't be used inside an expression"
         walk.findings.report(node, "MS415", message, f"write `from …, lateral {function.name}(…) as t`")
-    given = bind_arguments(walk, node, function)
-    return computed(function.returns, list(given.values()), nullable=function.nullable)
+    arguments = bind_arguments(walk, node, function)
+    return computed(function.returns, list(arguments.values()), nullable=function.nullable)
 
 
 def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -> dict[str, Value]:
     """Match arguments with parameters, by position or `name => value`, and check their types."""
     names = [parameter.name for parameter in sql_parameters(function)]
-    given: dict[str, Value] = {}
+    arguments: dict[str, Value] = {}
     misnamed = False
     for index, argument in enumerate(node.expressions):
         if isinstance(argument, exp.Kwarg):
@@ -45,16 +45,16 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
             if index >= len(names):
                 continue
             name = names[index]
-        given[name] = value
-        wanted = next(parameter.type for parameter in function.parameters if parameter.name == name)
-        if not assignable(value.type, wanted):
-            message = f"{function.name}() takes a {wanted} as '{name}', not a {value.type}"
-            walk.findings.report(argument, "MS407", message, f"cast it: cast(… as {wanted})")
+        arguments[name] = value
+        expected = next(parameter.type for parameter in function.parameters if parameter.name == name)
+        if not assignable(value.type, expected):
+            message = f"{function.name}() takes a {expected} as '{name}', not a {value.type}"
+            walk.findings.report(argument, "MS407", message, f"cast it: cast(… as {expected})")
     if not misnamed:  # otherwise the intended parameter would be reported as missing
-        _check_count(walk, node, function, given)
+        _check_count(walk, node, function, arguments)
     if function.keyed and node.expressions:
         _check_key(walk, node.expressions[0], function)
-    return given
+    return arguments
 
 
 def sql_parameters(function: Function) -> tuple[Parameter, ...]:
@@ -70,10 +70,12 @@ def _check_key(walk: Expressions, argument: exp.Expr, function: Function) -> Non
         walk.findings.report(argument, "MS407", message, remedy)
 
 
-def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, given: dict[str, Value]) -> None:
+def _check_count(
+    walk: Expressions, node: exp.Anonymous, function: Function, arguments: dict[str, Value]
+) -> None:
     parameters = sql_parameters(function)
     count = len(parameters)
-    missing = [p.name for p in parameters if p.required and p.name not in given]
+    missing = [p.name for p in parameters if p.required and p.name not in arguments]
     if missing or len(node.expressions) > count:
         signature = ", ".join(f"{p.name}: {p.type}" for p in parameters)
         message = f"{function.name}() takes {plural(count, 'argument')}, not {len(node.expressions)}"
@@ -81,21 +83,21 @@ def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, giv
         walk.findings.report(node, "MS406", message, remedy, function.name)
 
 
-def assignable(given: Type, wanted: Type) -> bool:
+def assignable(source: Type, target: Type) -> bool:
     """Return whether a value can be passed to a parameter without a cast."""
-    if given in {UNKNOWN, NULL} or wanted in (UNKNOWN, given):
+    if source in {UNKNOWN, NULL} or target in (UNKNOWN, source):
         return True
-    match given, wanted:
+    match source, target:
         case Array(), Array():
-            return assignable(given.element, wanted.element)
+            return assignable(source.element, target.element)
         case Map(), Map():
-            return assignable(given.key, wanted.key) and assignable(given.value, wanted.value)
+            return assignable(source.key, target.key) and assignable(source.value, target.value)
         case Row(), Row():
-            return len(given.fields) == len(wanted.fields) and all(
-                assignable(a.type, b.type) for a, b in zip(given.fields, wanted.fields, strict=True)
+            return len(source.fields) == len(target.fields) and all(
+                assignable(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True)
             )
-    if is_numeric(given) and is_numeric(wanted):
-        if wanted in INTEGERS:
-            return given in INTEGERS and INTEGERS.index(given) <= INTEGERS.index(wanted)
+    if is_numeric(source) and is_numeric(target):
+        if target in INTEGERS:
+            return source in INTEGERS and INTEGERS.index(source) <= INTEGERS.index(target)
         return True
-    return STRING not in {given, wanted} and common_type(given, wanted) == wanted
+    return STRING not in {source, target} and common_type(source, target) == target

@@ -17,9 +17,9 @@ _PATTERNS = frozenset(("rlike", "regexp", "regexp_like", "regexp_count", "regexp
 _COMMON = frozenset(("common", "array", "branches"))
 
 
-def implicit_cast_raises(values: Iterable[Value], wanted: Type) -> bool:
+def implicit_cast_raises(values: Iterable[Value], target: Type) -> bool:
     """Return whether an implicit cast can fail, such as that of a text compared with a number."""
-    return any(_is_unknown(value) and cast_raises(value.type, wanted) for value in values)
+    return any(_is_unknown(value) and cast_raises(value.type, target) for value in values)
 
 
 def _is_unknown(value: Value) -> bool:
@@ -27,18 +27,18 @@ def _is_unknown(value: Value) -> bool:
     return value.literal is None or is_special_time(value.literal)
 
 
-def arithmetic_raises(sign: str, left: Value, right: Value, found: Type) -> bool:
-    if left.literal is not None and right.literal is not None and found != INTERVAL:
+def arithmetic_raises(sign: str, left: Value, right: Value, type_: Type) -> bool:
+    if left.literal is not None and right.literal is not None and type_ != INTERVAL:
         return False  # it fails on all rows or none, and Spark folds it before it reads any
     if {left.type, right.type} & {STRING, UNKNOWN}:
         return True
     safe_divisor = _is_number(right) and float(right.literal) not in {0, -1}
-    match found:
+    match type_:
         case Decimal():
-            return found.precision >= MOST_DIGITS or (sign not in "+-*" and not safe_divisor)
-        case _ if found in {FLOAT, DOUBLE}:
+            return type_.precision >= MOST_DIGITS or (sign not in "+-*" and not safe_divisor)
+        case _ if type_ in {FLOAT, DOUBLE}:
             return sign not in "+-*" and not safe_divisor
-        case _ if found in INTEGERS:
+        case _ if type_ in INTEGERS:
             return sign not in "&|^" and not (sign in {"%", "div"} and safe_divisor)
         case _:
             return True
@@ -50,17 +50,17 @@ def _is_number(value: Value) -> bool:
     )
 
 
-def call_raises(signature: Signature, values: list[Value], found: Type) -> bool:
+def call_raises(signature: Signature, values: list[Value], type_: Type) -> bool:
     """Return whether a call of a Spark function can fail."""
     if signature.raises or signature.result == "unknown":
         return True
     if signature.result == "cast":
-        return implicit_cast_raises(values, found)
+        return implicit_cast_raises(values, type_)
     if signature.name == "if" and values[0].type in {STRING, UNKNOWN}:
         return True
     if signature.result in _COMMON:
-        wanted = getattr(found, "element", found) if signature.result == "array" else found
-        return implicit_cast_raises(values[1:] if signature.result == "branches" else values, wanted)
+        target = getattr(type_, "element", type_) if signature.result == "array" else type_
+        return implicit_cast_raises(values[1:] if signature.result == "branches" else values, target)
     if signature.name in _PATTERNS:
         return (len(values) > 1 and values[1].literal is None) or _casts_raise(signature, values)
     if signature.nullable == "cast" and _is_unknown(values[0]) and values[0].type in {STRING, UNKNOWN}:

@@ -23,6 +23,6 @@ def check_random(walk: Expressions, node: exp.Expr, name: str) -> None:
         message = f"{name} is not allowed in {where}"
         remedy = "compute it as a column in a subquery or CTE, and use the column"
         # Without parentheses, the tree has no position for it.
-        found = None if node.meta else re.search(rf"\b{name}\b", walk.findings.sql, re.IGNORECASE)
-        start, stop = found.span() if found else span_of(node, walk.findings.sql)
+        word = None if node.meta else re.search(rf"\b{name}\b", walk.findings.sql, re.IGNORECASE)
+        start, stop = word.span() if word else span_of(node, walk.findings.sql)
         walk.findings.report_at(start, stop, "MS436", message, remedy)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.expressions import Expression, Piece, Read, Ref, joined, quoted
-from millstream.sql.clauses import NotSplitError, Region, SqlTokens
+from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange
 from millstream.sql.marks import Marks, Reference
 from millstream.sql.query import OUTER
 from millstream.sql.scope import Refs, Scope
@@ -49,14 +49,14 @@ def column_pieces(
     refs: Refs, *, named: bool = False, fixed: bool = False, in_lambda: bool = False
 ) -> list[Piece]:
     """Return a column of a FROM clause, or the COALESCE of columns that USING merged."""
-    found = [
+    columns = [
         Ref(name, relation, named=named and len(refs) == 1, fixed=fixed, in_lambda=in_lambda)
         for relation, name in refs
     ]
-    if len(found) == 1:
-        return [*found]
+    if len(columns) == 1:
+        return [*columns]
     pieces: list[Piece] = ["coalesce("]
-    for ref in found:
+    for ref in columns:
         pieces += [ref, ", "]
     return [*pieces[:-1], ")"]
 
@@ -69,11 +69,11 @@ class Reader(Struct):
     scope: Scope
     special: Special | None = None
 
-    def expression(self, region: Region, type_: Type, *, nullable: bool = True) -> Expression:
-        """Return the expression in a region."""
+    def expression(self, token_range: TokenRange, type_: Type, *, nullable: bool = True) -> Expression:
+        """Return the expression in a range of tokens."""
         cut = _Cut(self)
-        cut.read(region)
-        start, stop = self.source.span(region)
+        cut.read(token_range)
+        start, stop = self.source.span(token_range)
         pieces = joined(cut.pieces)
         bare = len(pieces) == 1 and isinstance(pieces[0], Ref)
         return Expression(
@@ -83,15 +83,15 @@ class Reader(Struct):
             deterministic=not cut.impure,
             raises=not bare and (cut.raising or bool(cut.python) or self.marks.raises_somewhere),
             functions=tuple(cut.python),
-            atomic=bare or self.atomic(region),
+            atomic=bare or self.atomic(token_range),
             variables=frozenset(cut.variables),
             start=start,
             stop=stop,
         )
 
     def reference(self, index: int) -> Reference | None:
-        found = self.marks.references.get(self.source.tokens[index].start)
-        return found if found is not None and found.scope is self.scope else None
+        reference = self.marks.references.get(self.source.tokens[index].start)
+        return reference if reference is not None and reference.scope is self.scope else None
 
     def after(self, index: int, offset: int) -> int:
         """Return the index of the first token at or after an offset."""
@@ -100,9 +100,9 @@ class Reader(Struct):
             index += 1
         return index
 
-    def atomic(self, region: Region) -> bool:
-        """Return whether a region is one word, a path, a call, or in parentheses."""
-        first, last = region
+    def atomic(self, token_range: TokenRange) -> bool:
+        """Return whether a range of tokens is one word, a path, a call, or in parentheses."""
+        first, last = token_range
         tokens, match = self.source.tokens, self.source.match
         if tokens[first].token_type in {TokenType.DASH, TokenType.NOT, TokenType.CASE}:
             return False
@@ -121,7 +121,7 @@ class Reader(Struct):
 
 
 class _Cut:
-    """One walk over the tokens of a region."""
+    """One walk over a range of tokens."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -137,8 +137,8 @@ class _Cut:
         self._angles = 0
         """The number of open brackets of a type, `array<struct<`."""
 
-    def read(self, region: Region) -> None:
-        index, stop = region
+    def read(self, token_range: TokenRange) -> None:
+        index, stop = token_range
         while index < stop:
             index = self._step(index)
         if self._last is not None and self._last.end in self.marks.variant_paths:
@@ -154,9 +154,9 @@ class _Cut:
             return self._replaced(index, *special)
         if reference := marks.references.get(start):
             stop = self.reader.after(index, reference.stop)
-            own = reference.scope is self.reader.scope
-            if own or reference.by_path:
-                pieces = self._column(reference, start) if own else without_path(reference)
+            is_local = reference.scope is self.reader.scope
+            if is_local or reference.by_path:
+                pieces = self._column(reference, start) if is_local else without_path(reference)
                 return self._put("x", pieces, index, stop)
         elif named := marks.relations.get(start):
             alias = [f" as {quoted(named.alias)}"] if named.alias else []
@@ -175,15 +175,15 @@ class _Cut:
         self._facts(token, text)
         return self._put(text, [text], index, index + 1)
 
-    def _replaced(self, index: int, found: Expression, stop: int) -> int:
-        tokens, pieces = self.source.tokens, list(found.pieces)
+    def _replaced(self, index: int, expression: Expression, stop: int) -> int:
+        tokens, pieces = self.source.tokens, list(expression.pieces)
         start = tokens[index].start
         if not calls(tokens[index]):
-            self.raising |= any(each.start in self.marks.raising_around for each in tokens[index:stop])
-        self.raising |= found.raises
-        self.impure |= not found.deterministic
-        self.python += found.functions
-        self.variables |= found.variables
+            self.raising |= any(token.start in self.marks.raising_around for token in tokens[index:stop])
+        self.raising |= expression.raises
+        self.impure |= not expression.deterministic
+        self.python += expression.functions
+        self.variables |= expression.variables
         reference = self.reader.reference(index)
         if reference and start in self.marks.named:
             pieces = _labelled(pieces, reference.written)

@@ -34,7 +34,7 @@ class Inputs(Struct, frozen=True):
 
     find: Callable[[tuple[str, ...]], InputRelation | None]
     names: Callable[[], list[str]]
-    own: str = ""
+    model: str = ""
     """The name of the model itself."""
 
 
@@ -59,9 +59,9 @@ class Relations:
         joins, laterals = node.args.get("joins") or [], node.args.get("laterals") or []
         sql = self.findings.sql
         early = [
-            each
-            for each in laterals
-            if each.args.get("view") and any(span_of(each, sql) < span_of(join, sql) for join in joins)
+            lateral
+            for lateral in laterals
+            if lateral.args.get("view") and any(span_of(lateral, sql) < span_of(join, sql) for join in joins)
         ]
         for lateral in early:
             message = "Spark can't parse LATERAL VIEW before a JOIN"
@@ -77,7 +77,7 @@ class Relations:
             if lateral not in early:
                 self._lateral(lateral)
 
-    def whole(self, node: exp.Table) -> Result:
+    def all_columns(self, node: exp.Table) -> Result:
         """Return all columns of a relation."""
         self._add(node)
         self.findings.marks.not_split("a relation without a SELECT")
@@ -135,7 +135,7 @@ class Relations:
             self.findings.add_form("pivot", node, self.scope.reads)
         for part in ("pivots", "match_recognize"):
             if node.args.get(part):
-                unpivots = part == "pivots" and any(each.args.get("unpivot") for each in node.args[part])
+                unpivots = part == "pivots" and any(pivot.args.get("unpivot") for pivot in node.args[part])
                 clause = "UNPIVOT" if unpivots else part.rstrip("s").upper()
                 self.findings.mark_opaque(node, f"{clause} after a relation")
                 return Relation(relation.alias, [], "?")
@@ -152,12 +152,12 @@ class Relations:
         if len(parts) == 1 and (cte := self.ctes.get(parts[0].lower())):
             self.findings.marks.relation(node, "")
             return self._derived(cte, parts[0])
-        found = self.inputs.find(parts) or self.inputs.find(tuple(map(str.lower, parts)))
-        if found:
-            self.findings.marks.relation(node, found.id)
-            self.scope.reads.add(found.id)
-            open_ = found.id if found.open else ""
-            return Relation(parts[-1], bound_columns(found), open_, parts[:-1], input=Scan(found.id))
+        relation = self.inputs.find(parts) or self.inputs.find(tuple(map(str.lower, parts)))
+        if relation:
+            self.findings.marks.relation(node, relation.id)
+            self.scope.reads.add(relation.id)
+            open_ = relation.id if relation.open else ""
+            return Relation(parts[-1], bound_columns(relation), open_, parts[:-1], input=Scan(relation.id))
         if len(parts) < 2 or parts[0].lower() not in _ROOTS or parts[-1] in self.inputs.names():
             self._unknown_table(node, parts)
         self.findings.marks.not_split(f"{'.'.join(parts)} is unknown")
@@ -165,18 +165,18 @@ class Relations:
 
     def _unknown_table(self, node: exp.Table, parts: tuple[str, ...]) -> None:
         name = ".".join(parts)
-        known = self.inputs.names()
+        names = self.inputs.names()
         message = f"'{name}' is not a CTE of this model"
-        if self.inputs.own and parts == ("models", self.inputs.own):
-            message = f"model '{self.inputs.own}' can't read itself"
+        if self.inputs.model and parts == ("models", self.inputs.model):
+            message = f"model '{self.inputs.model}' can't read itself"
             hint = (
                 "read its inputs instead, without a condition on stored rows: a batch only reads new records"
             )
-        elif parts[-1] in known:
+        elif parts[-1] in names:
             hint = f"write {{{{ ref('{parts[-1]}') }}}}"
         else:
             otherwise = "read models with {{ ref('…') }}, and topics with {{ source('…', '…') }}"
-            hint = did_you_mean(name, [*self.ctes, *known], otherwise)
+            hint = did_you_mean(name, [*self.ctes, *names], otherwise)
         qualified = exp.Tuple(expressions=[part.copy() for part in node.parts])
         self.findings.report(qualified, "MS404", message, hint, parts[-1])
 
@@ -200,9 +200,9 @@ class Relations:
             self.scope.make_nullable(before)
         if on := node.args.get("on"):
             self.walk.no_aggregates = "JOIN … ON"
-            found = condition(self.walk, on)
+            value = condition(self.walk, on)
             self.walk.no_aggregates = ""
-            self.rows |= as_kind(found.sources, "join")
+            self.rows |= as_kind(value.sources, "join")
         names: list[exp.Expr] = list(node.args.get("using") or ())
         if (node.args.get("method") or "").upper() == "NATURAL":
             names = [exp.to_identifier(name) for name in shared_names(before, added)]
@@ -230,9 +230,9 @@ class Relations:
 
     def _note_join(self, node: exp.Join, joined: Joined, kind: str, side: str) -> None:
         """Record how a relation is joined with earlier ones."""
-        given = node.args.get("on")
+        on = node.args.get("on")
         # For a join without a condition, the parser returns TRUE.
-        joined.on = given is not None and not isinstance(given, exp.Boolean)
+        joined.on = on is not None and not isinstance(on, exp.Boolean)
         if joined.relation.call is not None:
             # Each earlier row generates its own rows, so this is not a join of two relations.
             joined.outer = side == "LEFT"
@@ -240,12 +240,12 @@ class Relations:
                 self.findings.marks.not_split("a condition on generated rows")
             return
         joined.comma = kind == "CROSS" and not joined.on
-        if side in {"RIGHT", "FULL"} and any(each.comma for each in self.scope.joined):
+        if side in {"RIGHT", "FULL"} and any(other.comma for other in self.scope.joined):
             self.findings.marks.not_split(f"a {side} JOIN after relations without a condition")
-        found = (kind if kind in {"SEMI", "ANTI"} else side or "INNER").lower()
-        if found == "inner" and not joined.on and not joined.equal:
-            found = "cross"
-        joined.join = cast("JoinKind", found)
+        join = (kind if kind in {"SEMI", "ANTI"} else side or "INNER").lower()
+        if join == "inner" and not joined.on and not joined.equal:
+            join = "cross"
+        joined.join = cast("JoinKind", join)
 
     # -- generated rows
 
@@ -259,8 +259,8 @@ class Relations:
             relation = self._derived(result, alias)
             if names and not relation.open:
                 check_names(self.findings, node.args["alias"], names, relation.columns)
-                own = tuple(column.name for column in relation.columns)
-                relation = replace(relation, columns=renamed(relation.columns, names), renamed=own)
+                original = tuple(column.name for column in relation.columns)
+                relation = replace(relation, columns=renamed(relation.columns, names), renamed=original)
         else:
             relation = generated_relation(self.walk, node.this, alias, names)
             relation.call = node.this
@@ -283,8 +283,8 @@ def _are(count: int) -> str:
     return "is 1" if count == 1 else f"are {count}"
 
 
-def bound_columns(found: InputRelation) -> list[Bound]:
+def bound_columns(relation: InputRelation) -> list[Bound]:
     return [
-        Bound(c.name, c.type, c.nullable, frozenset({(found.id, c.name, "direct")}), c.hidden)
-        for c in found.columns
+        Bound(c.name, c.type, c.nullable, frozenset({(relation.id, c.name, "direct")}), c.hidden)
+        for c in relation.columns
     ]

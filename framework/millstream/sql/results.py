@@ -60,8 +60,8 @@ def _calculated(name: str, types: Types, literals: Literals) -> Type:
     left, right = (
         Value(type_, True, literal=literal) for type_, literal in zip(types, literals, strict=True)
     )
-    found = arithmetic(operator, left, right)
-    return found[0] if found else UNKNOWN
+    calculated = arithmetic(operator, left, right)
+    return calculated[0] if calculated else UNKNOWN
 
 
 # -- rules that only read types
@@ -86,25 +86,25 @@ def _uniform(types: Types) -> Type:
 
 
 def _total(types: Types) -> Type:
-    found = types[0]
-    if isinstance(found, Decimal):
+    type_ = types[0]
+    if isinstance(type_, Decimal):
         return (
-            bounded(found.precision + 10, found.scale) if found.precision <= 28 else Decimal(38, found.scale)
+            bounded(type_.precision + 10, type_.scale) if type_.precision <= 28 else Decimal(38, type_.scale)
         )
-    if found in INTEGERS:
+    if type_ in INTEGERS:
         return BIGINT
-    return found if found in {INTERVAL, UNKNOWN} else DOUBLE
+    return type_ if type_ in {INTERVAL, UNKNOWN} else DOUBLE
 
 
 def _average(types: Types) -> Type:
-    found = types[0]
-    if isinstance(found, Decimal):
-        return Decimal(min(MOST_DIGITS, found.precision + 4), min(MOST_DIGITS, found.scale + 4))
-    return found if found in {INTERVAL, UNKNOWN} else DOUBLE
+    type_ = types[0]
+    if isinstance(type_, Decimal):
+        return Decimal(min(MOST_DIGITS, type_.precision + 4), min(MOST_DIGITS, type_.scale + 4))
+    return type_ if type_ in {INTERVAL, UNKNOWN} else DOUBLE
 
 
 def _concat(types: Types) -> Type:
-    if types and all(found == BINARY for found in types):
+    if types and all(type_ == BINARY for type_ in types):
         return BINARY
     return _common(types) if types and isinstance(types[0], Array) else STRING
 
@@ -123,8 +123,8 @@ def _dateadd(types: Types) -> Type:
 
 
 def _percentile(types: Types) -> Type:
-    found = INTERVAL if types[0] == INTERVAL else DOUBLE
-    return Array(found) if isinstance(types[1], Array) else found
+    type_ = INTERVAL if types[0] == INTERVAL else DOUBLE
+    return Array(type_) if isinstance(types[1], Array) else type_
 
 
 def _appended(types: Types) -> Type:
@@ -137,8 +137,8 @@ def _appended(types: Types) -> Type:
 
 
 def _window(types: Types) -> Type:
-    found = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
-    return _row(start=found, end=found)
+    type_ = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
+    return _row(start=type_, end=type_)
 
 
 _PARTS = frozenset(("element", "entries", "keys", "values", "map_from_arrays", "map_from_entries"))
@@ -147,12 +147,12 @@ _PARTS = frozenset(("element", "entries", "keys", "values", "map_from_arrays", "
 def _parts(rule: str, types: Types) -> Type:
     """Return the type of a part of an array or map, or of a collection of parts."""
     match rule, types:
-        case "element", [Array(element=found) | Map(value=found), *_]:
-            return found
+        case "element", [Array(element=inner) | Map(value=inner), *_]:
+            return inner
         case "entries", [Map(key=key, value=value), *_]:
             return Array(_row(key=key, value=value))
-        case ("keys", [Map(key=found), *_]) | ("values", [Map(value=found), *_]):
-            return Array(found)
+        case ("keys", [Map(key=inner), *_]) | ("values", [Map(value=inner), *_]):
+            return Array(inner)
         case "map_from_arrays", [Array(element=key), Array(element=value)]:
             return Map(key, value)
         case "map_from_entries", [Array(element=Row(fields=(key_field, value_field))), *_]:
@@ -162,7 +162,7 @@ def _parts(rule: str, types: Types) -> Type:
 
 
 def _row(**fields: Type) -> Row:
-    return Row(tuple(Field(name, found) for name, found in fields.items()))
+    return Row(tuple(Field(name, type_) for name, type_ in fields.items()))
 
 
 _BY_TYPES: dict[str, Callable[[Types], Type]] = {
@@ -204,30 +204,30 @@ _BY_TYPES: dict[str, Callable[[Types], Type]] = {
 
 
 def _rounded(types: Types, literals: Literals) -> Type:
-    found = types[0]
-    if found == STRING:
+    type_ = types[0]
+    if type_ == STRING:
         return DOUBLE
-    if not isinstance(found, Decimal):
-        return found
+    if not isinstance(type_, Decimal):
+        return type_
     digits = literals[1] if len(literals) > 1 else 0
     if not isinstance(digits, int):
         return UNKNOWN
-    whole = found.precision - found.scale + 1
+    integer_digits = type_.precision - type_.scale + 1
     if digits < 0:
-        return Decimal(min(MOST_DIGITS, max(whole, -digits + 1)), 0)
-    scale = min(found.scale, digits)
-    return Decimal(min(MOST_DIGITS, whole + scale), scale)
+        return Decimal(min(MOST_DIGITS, max(integer_digits, -digits + 1)), 0)
+    scale = min(type_.scale, digits)
+    return Decimal(min(MOST_DIGITS, integer_digits + scale), scale)
 
 
-def _whole(types: Types, literals: Literals) -> Type:
-    found = types[0]
+def _integral(types: Types, literals: Literals) -> Type:
+    type_ = types[0]
     if len(literals) > 1:
         # Given a number of digits, Spark casts to decimals: 15 digits for a double, 7 for a float.
         wide = Decimal(30, 15)
         widths: dict[Type, Decimal] = {DOUBLE: wide, FLOAT: Decimal(14, 7), STRING: wide}
-        return _rounded([widths.get(found) or as_decimal(found)], literals)
-    if isinstance(found, Decimal):
-        return Decimal(min(MOST_DIGITS, found.precision - found.scale + 1), 0)
+        return _rounded([widths.get(type_) or as_decimal(type_)], literals)
+    if isinstance(type_, Decimal):
+        return Decimal(min(MOST_DIGITS, type_.precision - type_.scale + 1), 0)
     return BIGINT
 
 
@@ -235,8 +235,10 @@ def _decimal(_: Types, literals: Literals) -> Type:
     format_ = literals[1]
     if not isinstance(format_, str):
         return UNKNOWN
-    whole, _dot, fraction = format_.upper().replace("G", "").replace(",", "").replace("D", ".").partition(".")
-    digits = sum(whole.count(d) for d in "09"), sum(fraction.count(d) for d in "09")
+    integer, _dot, fraction = (
+        format_.upper().replace("G", "").replace(",", "").replace("D", ".").partition(".")
+    )
+    digits = sum(integer.count(d) for d in "09"), sum(fraction.count(d) for d in "09")
     return Decimal(sum(digits), digits[1]) if sum(digits) else UNKNOWN
 
 
@@ -260,9 +262,9 @@ _BY_LITERALS: dict[str, Callable[[Types, Literals], Type]] = {
     "rounded": _rounded,
     "schema": lambda _, literals: _schema(literals[1]),
     "variant_get": lambda _, literals: _schema(literals[2]) if len(literals) > 2 else VARIANT,
-    "whole": _whole,
+    "whole": _integral,
 }
 _CONSTANT = {
-    str(found): found
-    for found in (BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, INTERVAL, STRING, TIMESTAMP, NULL)
+    str(type_): type_
+    for type_ in (BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, INTERVAL, STRING, TIMESTAMP, NULL)
 }

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from millstream.expressions import Expression, Piece, joined
-from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, clauses, conjuncts
+from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, clauses, conjuncts
 from millstream.sql.froms import Text, from_clause
 from millstream.sql.keys import Groups, check_grouped
 from millstream.sql.nested import subqueries_of, windows_of
@@ -30,35 +30,35 @@ Keys = list[tuple[exp.Expr, Value]]
 def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Select:
     """Return a SELECT; raise `NotSplitError` if its parts can't be determined reliably."""
     source, marks = text.source, text.findings.marks
-    regions = clauses(source, select_token(node))
+    token_ranges = clauses(source, select_token(node))
     for name, reason in _NOT_SPLIT.items():
-        if name in regions:
+        if name in token_ranges:
             raise NotSplitError(reason)
-    if ("from" in regions) != (node.args.get("from_") is not None):
+    if ("from" in token_ranges) != (node.args.get("from_") is not None):
         raise NotSplitError("FROM before SELECT")
-    written = by_commas(source, regions["items"])
+    written = by_commas(source, token_ranges["items"])
     if len(written) != len(node.expressions) or len(columns) != len(scope.outputs):
         raise NotSplitError("a SELECT list that could not be split")
-    parts = [_unaliased(source, part, each) for part, each in zip(written, node.expressions, strict=True)]
-    if "qualify" in regions and not _has_windows(text, scope):
+    parts = [_unaliased(source, part, item) for part, item in zip(written, node.expressions, strict=True)]
+    if "qualify" in token_ranges and not _has_windows(text, scope):
         raise NotSplitError("QUALIFY without a window function")
-    relations = from_clause(text, regions.get("from"), scope)
+    relations = from_clause(text, token_ranges.get("from"), scope)
     reader = Reader(source, marks, scope)
-    where = _conditions(reader, regions.get("where"))
+    where = _conditions(reader, token_ranges.get("where"))
     names = names_within(columns)
-    groups = _groups(text, node, scope, keys, parts, names, regions)
+    groups = _groups(text, node, scope, keys, parts, names, token_ranges)
     items = _items(groups or reader, names, columns, scope.outputs, parts)
     having: tuple[Expression, ...] = ()
     if groups is not None:
         groups.item_name = "having"
         groups.outputs = {item.name.lower(): item.expression for item in items}
-        having = _conditions(groups.reader, regions.get("having"))
+        having = _conditions(groups.reader, token_ranges.get("having"))
         for expression in having:
             check_grouped(expression)
     elif where:
-        listed = sum(each.listed for each in scope.joined)
-        _check_generators(relations[len(relations) - listed :])
-    start, stop = source.span(regions["all"])
+        generators = sum(joined.in_select_list for joined in scope.joined)
+        _check_generators(relations[len(relations) - generators :])
+    start, stop = source.span(token_ranges["all"])
     windows = tuple(windows_of(source, marks, scope, groups.reader if groups else reader))
     if groups is not None:
         for window in windows:
@@ -72,7 +72,7 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
         () if groups is None else tuple(groups.measures.values()),
         having,
         distinct=node.args.get("distinct") is not None,
-        hints=_hints(source, regions["all"]),
+        hints=_hints(source, token_ranges["all"]),
         start=start,
         stop=stop,
         sets=() if groups is None else groups.sets,
@@ -82,13 +82,13 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
 
 
 def _has_windows(text: Text, scope: Scope) -> bool:
-    return any(each.scope is scope for each in text.findings.marks.windows.values())
+    return any(window.scope is scope for window in text.findings.marks.windows.values())
 
 
-def _unaliased(source: SqlTokens, region: Region, node: exp.Expr) -> Region:
+def _unaliased(source: SqlTokens, token_range: TokenRange, node: exp.Expr) -> TokenRange:
     if not isinstance(node, exp.Alias):
-        return region
-    first, last = region[0], region[1] - 1
+        return token_range
+    first, last = token_range[0], token_range[1] - 1
     return (first, last - 1 if source.tokens[last - 1].token_type == TokenType.ALIAS else last)
 
 
@@ -97,13 +97,13 @@ def _groups(
     node: exp.Select,
     scope: Scope,
     keys: Keys | None,
-    parts: list[Region],
+    parts: list[TokenRange],
     names: Sequence[str],
-    regions: dict[str, Region],
+    token_ranges: dict[str, TokenRange],
 ) -> Groups | None:
     if keys is None:
         return None
-    if any(each.listed for each in scope.joined):
+    if any(joined.in_select_list for joined in scope.joined):
         raise NotSplitError("a generator over groups in the SELECT list")
     groups = Groups(text.source, text.findings.marks, scope)
     plain = [
@@ -111,9 +111,9 @@ def _groups(
         for name, output in zip(names, scope.outputs, strict=True)
         if not output.refs
     ]
-    groups.add_keys(node, keys, regions.get("group"), parts, plain)
-    for name, region in plain:
-        groups.add_whole(region, name)
+    groups.add_keys(node, keys, token_ranges.get("group"), parts, plain)
+    for name, token_range in plain:
+        groups.add_whole(token_range, name)
     return groups
 
 
@@ -122,7 +122,7 @@ def _items(
     names: Sequence[str],
     columns: list[Bound],
     outputs: list[Output],
-    parts: list[Region],
+    parts: list[TokenRange],
 ) -> tuple[Item, ...]:
     items: list[Item] = []
     for name, column, output in zip(names, columns, outputs, strict=True):
@@ -146,21 +146,21 @@ def _column_of(output: Output) -> list[Piece]:
     return [*column_pieces(output.refs), output.path]
 
 
-def _conditions(reader: Reader, region: Region | None) -> tuple[Expression, ...]:
-    if region is None:
+def _conditions(reader: Reader, token_range: TokenRange | None) -> tuple[Expression, ...]:
+    if token_range is None:
         return ()
-    return tuple(reader.expression(part, BOOLEAN) for part in conjuncts(reader.source, region))
+    return tuple(reader.expression(part, BOOLEAN) for part in conjuncts(reader.source, token_range))
 
 
 def _check_generators(relations: tuple[From, ...]) -> None:
     """Reject generators of a SELECT list that can fail: they run before WHERE here, but after it in Spark."""
-    for each in relations:
-        if isinstance(each.input, Generated) and each.input.call.raises:
+    for relation in relations:
+        if isinstance(relation.input, Generated) and relation.input.call.raises:
             raise NotSplitError("a generator that can fail on rows that WHERE removes")
 
 
-def _hints(source: SqlTokens, region: Region) -> tuple[str, ...]:
-    first, last = region
+def _hints(source: SqlTokens, token_range: TokenRange) -> tuple[str, ...]:
+    first, last = token_range
     if first + 1 < last and source.tokens[first + 1].token_type == TokenType.HINT:
         start, stop = source.span((first + 1, first + 2))
         return (" ".join(source.sql[start + 3 : stop - 2].split()),)

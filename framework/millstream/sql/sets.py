@@ -52,20 +52,20 @@ def _combined(
     findings: Findings, node: exp.SetOperation, left: Bound, right: Bound, *, report: bool
 ) -> Bound:
     """Return the column of two; without `report`, columns stand next to the wrong ones."""
-    found = common_type(left.type, right.type)
-    if found is None and report:
+    type_ = common_type(left.type, right.type)
+    if type_ is None and report:
         message = f"column '{left.name}' is {left.type} on one side and {right.type} on the other"
         findings.report(node.right, "MS407", message, "cast one to the other's type")
     cells = [Value(side.type, side.nullable, texts=side.texts) for side in (left, right)]
     if report:
-        check_texts(findings, cells, found, "branch")
-    found = found or UNKNOWN
-    sides = [nullable_as(cell, found) for cell in cells]
+        check_texts(findings, cells, type_, "branch")
+    type_ = type_ or UNKNOWN
+    sides = [nullable_as(cell, type_) for cell in cells]
     # Rows of EXCEPT come from the left side; those of INTERSECT are on both sides.
     nullable = sides[0]
     if isinstance(node, exp.Union | exp.Intersect):
         nullable = any(sides) if isinstance(node, exp.Union) else all(sides)
-    return Bound(left.name, found, nullable, left.sources | right.sources, texts=all_texts(cells))
+    return Bound(left.name, type_, nullable, left.sources | right.sources, texts=all_texts(cells))
 
 
 def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
@@ -76,8 +76,8 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
         return right
     if not (left.open or right.open):
         missing = [column.name for column in left.columns if column.name.lower() not in by_name]
-        own = {column.name.lower() for column in left.columns}
-        extra = [column.name for column in right.columns if column.name.lower() not in own]
+        left_names = {column.name.lower() for column in left.columns}
+        extra = [column.name for column in right.columns if column.name.lower() not in left_names]
         if missing or extra:
             names = ", ".join([*missing, *extra])
             message = f"only one side of UNION BY NAME has {names}"
@@ -98,13 +98,13 @@ def values(walk: Expressions, node: exp.Values) -> Result:
     columns: list[Bound] = []
     for index in range(len(lines[0])):
         cells = [line[index] for line in lines if index < len(line)]
-        found = common([cell.type for cell in cells])
+        type_ = common([cell.type for cell in cells])
         kinds = {cell.type for cell in cells} - {NULL, UNKNOWN}
         # VALUES does not cast texts.
-        if found is None or (STRING in kinds and len(kinds) > 1):
+        if type_ is None or (STRING in kinds and len(kinds) > 1):
             shown = " and ".join(dict.fromkeys(str(cell.type) for cell in cells))
             message = f"column {index + 1} of VALUES is {shown}"
             walk.findings.report(node, "MS407", message, "cast to one type")
-        nullable = any(nullable_as(cell, found or UNKNOWN) for cell in cells)
-        columns.append(Bound(f"col{index + 1}", found or UNKNOWN, nullable, NOTHING))
+        nullable = any(nullable_as(cell, type_ or UNKNOWN) for cell in cells)
+        columns.append(Bound(f"col{index + 1}", type_ or UNKNOWN, nullable, NOTHING))
     return Result(columns)

@@ -63,9 +63,9 @@ _PARAMETER = re.compile(r"(\[?)(#?)([a-z<>]+)(!?)(&?)((?:\.\.\.)?)\]?")
 
 
 def _parameter(text: str) -> Parameter:
-    found = _PARAMETER.fullmatch(text)
-    assert found, text
-    optional, constant, word, not_null, alike, repeated = found.groups()
+    parts = _PARAMETER.fullmatch(text)
+    assert parts, text
+    optional, constant, word, not_null, alike, repeated = parts.groups()
     return Parameter(word, bool(optional), bool(repeated), bool(constant), not not_null, bool(alike))
 
 

@@ -25,7 +25,7 @@ def starts_relation(before: Token, following: Token) -> bool:
     return relation and before.token_type in {TokenType.FROM, TokenType.JOIN, TokenType.COMMA}
 
 
-def watermark(tokens: list[Token], index: int, before: Token, found: list[WatermarkClause]) -> int | None:
+def watermark(tokens: list[Token], index: int, before: Token, clauses: list[WatermarkClause]) -> int | None:
     """Return the index after `WATERMARK expression DELAY OF interval`."""
     position, depth = index + 1, 0
     while position < len(tokens) and (depth or tokens[position].text.lower() != "delay"):
@@ -40,7 +40,7 @@ def watermark(tokens: list[Token], index: int, before: Token, found: list[Waterm
     if last >= len(tokens):
         return None
     expression = (tokens[index + 1].start, tokens[position - 1].end + 1)
-    found.append(WatermarkClause(before.start, expression, (tokens[first].start, tokens[last].end + 1)))
+    clauses.append(WatermarkClause(before.start, expression, (tokens[first].start, tokens[last].end + 1)))
     return last + 1
 
 

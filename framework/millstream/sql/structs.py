@@ -58,8 +58,8 @@ def star_columns(walk: Expressions, node: exp.Expr, *, named: bool) -> list[tupl
         return None
     refs = tuple(walk.scope.refs(*pair) for pair in pairs)
     walk.findings.marks.star(walk.scope, node, refs, named=named)
-    found = [column for _, column in pairs]
-    return [(column.name, Value(column.type, column.nullable, column.sources)) for column in found]
+    columns = [column for _, column in pairs]
+    return [(column.name, Value(column.type, column.nullable, column.sources)) for column in columns]
 
 
 def field_name(node: exp.Expr) -> str:

@@ -28,7 +28,7 @@ def check_subquery(walk: Expressions, node: exp.Expr, result: Result, left: exp.
     """
     start, stop = first_word(walk.findings.source, node)
     walk.findings.add_form("subquery", (start, stop), result.reads)
-    if not any(each.start == start for each in walk.scope.subqueries):
+    if not any(subquery.start == start for subquery in walk.scope.subqueries):
         compared = left.expressions if isinstance(left, exp.Tuple) else [left] if left is not None else []
         walk.scope.subqueries.append(Inner(result.body, compared, start, stop))
     if walk.lambdas:

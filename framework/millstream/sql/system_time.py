@@ -16,7 +16,7 @@ from millstream.sql.expressions import Expressions
 from millstream.sql.marks import Marks
 from millstream.sql.reading import Reader, without_path
 from millstream.sql.scope import NOTHING, Joined
-from millstream.sql.values import Problem, Source
+from millstream.sql.values import Source, SqlDiagnostic
 from millstream.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE, UNKNOWN)
@@ -42,9 +42,9 @@ def valid_at(
         remedy = "compute it as a column in a subquery, and name that column"
         walk.findings.report(version, "MS430", "FOR SYSTEM_TIME AS OF needs a column", remedy)
         return None, NOTHING
-    found = walk.value(time)
-    if found.type not in _TIMES:
-        message = f"a version is valid at a time, and '{time.name}' is {found.type}"
+    value = walk.value(time)
+    if value.type not in _TIMES:
+        message = f"a version is valid at a time, and '{time.name}' is {value.type}"
         walk.findings.report(time, "MS407", message, f"compare with cast({time.name} as timestamp)")
         return None, NOTHING
     bounds = [relation.find(name) for name in (VALID_FROM, VALID_TO)]
@@ -57,7 +57,7 @@ def valid_at(
         remedy = "write JOIN … ON, and compare the key in ON"
         walk.findings.report(version, "MS430", "FOR SYSTEM_TIME AS OF needs a join with ON", remedy)
         return None, NOTHING
-    sources = found.sources.union(*(bound.sources for bound in bounds if bound is not None))
+    sources = value.sources.union(*(bound.sources for bound in bounds if bound is not None))
     start, stop = time.parts[0].meta.get("start"), time.parts[-1].meta.get("end")
     if start is None or stop is None:
         walk.findings.marks.not_split(f"'{time.name}' has no position in the SQL")
@@ -73,8 +73,8 @@ def conditions(
     if joined.as_of is None or part.on is None:
         return ()
     start, stop = joined.as_of
-    first = source.at(start)
-    time = reader.expression((first, source.at(stop)), TIMESTAMP)
+    first = source.index_at(start)
+    time = reader.expression((first, source.index_at(stop)), TIMESTAMP)
     key, alias = joined.relation.key, joined.relation.alias
     reference = marks.references.get(start)
     if reference is None:
@@ -92,12 +92,12 @@ def conditions(
     )
 
 
-def unwritten(marks: Marks, sql: str) -> list[Problem]:
+def unwritten(marks: Marks, sql: str) -> list[SqlDiagnostic]:
     """Report clauses in SQL that could not be split, which would run as they are."""
     remedy = "compare valid_from and valid_to with it in ON"
     message = "FOR SYSTEM_TIME AS OF is not supported within SQL that Millstream can't split into clauses"
     left = sorted(span for span in marks.as_of if span[1] not in marks.skipped.values())
-    return [Problem("MS430", message, *span, remedy, sql[slice(*span)]) for span in left]
+    return [SqlDiagnostic("MS430", message, *span, remedy, sql[slice(*span)]) for span in left]
 
 
 def _begun(bound: Piece, time: list[Piece] | tuple[Piece, ...]) -> tuple[Piece, ...]:

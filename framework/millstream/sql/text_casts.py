@@ -26,7 +26,7 @@ from millstream.types import (
 _BITS: dict[Type, int] = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 _BLANKS = "".join(map(chr, (*range(33), *range(0x7F, 0xA0))))
 """What Spark trims: blanks and control characters (`UTF8String.trimAll`)."""
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMBER_IN_ANY_DIGITS = re.compile(_NUMBER.pattern.replace("[0-9]", r"\d"))
 """Java's decimals have no rule for digits: those of all scripts are digits."""
@@ -45,8 +45,8 @@ def can_read(text: str, type_: Type) -> bool:
     return reader is None or reader(text.strip(_BLANKS))
 
 
-def _whole(bits: int) -> Callable[[str], bool]:
-    return lambda text: bool(_WHOLE.fullmatch(text)) and -(2**bits) <= int(text) < 2**bits
+def _integer(bits: int) -> Callable[[str], bool]:
+    return lambda text: bool(_INTEGER.fullmatch(text)) and -(2**bits) <= int(text) < 2**bits
 
 
 def _floating(text: str) -> bool:
@@ -112,13 +112,13 @@ def _is_clock(text: str) -> bool:
 
 
 def _is_zone(zone: str) -> bool:
-    found = _OFFSET.fullmatch(zone.strip())
+    offset = _OFFSET.fullmatch(zone.strip())
     # Names of time zones are those of Java; their letters are all that is certain.
-    return bool(found) or bool(re.fullmatch(r"[A-Za-z][A-Za-z0-9/_+:~-]*", zone.strip()))
+    return bool(offset) or bool(re.fullmatch(r"[A-Za-z][A-Za-z0-9/_+:~-]*", zone.strip()))
 
 
 _READERS: dict[Type, Callable[[str], bool]] = {
-    **{type_: _whole(bits) for type_, bits in _BITS.items()},
+    **{type_: _integer(bits) for type_, bits in _BITS.items()},
     **dict.fromkeys((FLOAT, DOUBLE), _floating),
     BOOLEAN: lambda text: text.lower() in _BOOLEANS,
     DATE: _date,

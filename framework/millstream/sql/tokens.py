@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.sql.literal_mistakes import bad_bytes, find_misread_literal
 from millstream.sql.mistakes import find_stray_token, find_unfinished_clause, start_of_unclosed
 from millstream.sql.streaming import WatermarkClause, starts_relation, variant_path, watermark
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 from millstream.sql.words import NAME_LIKE, is_call, is_name
 
 MARK = "\x00"
@@ -31,7 +31,7 @@ class Tokens(Struct):
     """Offsets of the last token before each removed `:path`."""
 
 
-def tokenize(sql: str) -> Tokens | Problem:
+def tokenize(sql: str) -> Tokens | SqlDiagnostic:
     """Return the tokens, or where a text or comment is not closed."""
     try:
         tokens = SPARK.tokenize(sql)
@@ -44,8 +44,8 @@ def tokenize(sql: str) -> Tokens | Problem:
         if spanning is not None:
             # After a missing quote, each quote that opens a text closes one, up to the last.
             remedy = f"add {sql[spanning]} before the end of its line"
-            return Problem("MS401", message, spanning, spanning + 1, remedy, noticed=start)
-        return Problem("MS401", message, start, start + 1, remedy)
+            return SqlDiagnostic("MS401", message, spanning, spanning + 1, remedy, noticed=start)
+        return SqlDiagnostic("MS401", message, start, start + 1, remedy)
     if len(tokens) > 1 and tokens[0].token_type == TokenType.TABLE:
         # `TABLE orders` is `SELECT * FROM orders`.
         words = ((TokenType.SELECT, "select"), (TokenType.STAR, "*"), (TokenType.FROM, "from"))
@@ -54,10 +54,10 @@ def tokenize(sql: str) -> Tokens | Problem:
     index = angle = 0
     while index < len(tokens):
         token = tokens[index]
-        if (problem := find_stray_token(token, result.tokens)) is not None:
-            return problem
-        if (problem := _misread(sql, tokens, index)) is not None:
-            return problem
+        if (diagnostic := find_stray_token(token, result.tokens)) is not None:
+            return diagnostic
+        if (diagnostic := _misread(sql, tokens, index)) is not None:
+            return diagnostic
         # Within the brackets of `array<struct<a: int>>`, there are no calls, shifts or paths.
         if token.token_type == TokenType.LT and result.tokens and result.tokens[-1].text.lower() in _NESTED:
             angle += 1
@@ -71,7 +71,7 @@ def tokenize(sql: str) -> Tokens | Problem:
     return find_unfinished_clause(result.tokens) or result
 
 
-def _misread(sql: str, tokens: list[Token], index: int) -> Problem | None:
+def _misread(sql: str, tokens: list[Token], index: int) -> SqlDiagnostic | None:
     token = _with_suffix(sql, tokens, index) if tokens[index].token_type == TokenType.NUMBER else None
     if token is not None:
         suffix = tokens[index + 2]
@@ -81,39 +81,39 @@ def _misread(sql: str, tokens: list[Token], index: int) -> Problem | None:
 
 def _special(sql: str, tokens: list[Token], index: int, result: Tokens) -> int | None:
     """Remove or join tokens that sqlglot would misread; return the index after them."""
-    token, previous = tokens[index], result.tokens
+    token, preceding = tokens[index], result.tokens
     match token.token_type:
         case TokenType.NUMBER if suffixed := _with_suffix(sql, tokens, index):
-            previous.append(suffixed)
+            preceding.append(suffixed)
             return index + 3
-        case TokenType.GT if _is_third_shift(previous, token):
+        case TokenType.GT if _is_third_shift(preceding, token):
             return index + 1
-        case TokenType.COLON if previous and (stop := variant_path(tokens, index)):
-            result.variant_paths.add(previous[-1].end)
+        case TokenType.COLON if preceding and (stop := variant_path(tokens, index)):
+            result.variant_paths.add(preceding[-1].end)
             return stop
-        case TokenType.VAR if previous and index + 1 < len(tokens):
+        case TokenType.VAR if preceding and index + 1 < len(tokens):
             word = token.text.lower()
-            if word == "stream" and starts_relation(previous[-1], tokens[index + 1]):
+            if word == "stream" and starts_relation(preceding[-1], tokens[index + 1]):
                 return index + 1
             if word == "watermark":
-                return watermark(tokens, index, previous[-1], result.watermarks)
+                return watermark(tokens, index, preceding[-1], result.watermarks)
     return None
 
 
-def _marked(tokens: list[Token], index: int, previous: list[Token]) -> Token:
+def _marked(tokens: list[Token], index: int, preceding: list[Token]) -> Token:
     """Mark the names of calls, and make identifiers of words that only look like syntax."""
     token, kind = tokens[index], tokens[index].token_type
     following = tokens[index + 1] if index + 1 < len(tokens) else None
-    if following and following.token_type == TokenType.L_PAREN and is_call(tokens, index, previous):
+    if following and following.token_type == TokenType.L_PAREN and is_call(tokens, index, preceding):
         return _of_type(token, TokenType.VAR, token.text + MARK)
-    if kind in NAME_LIKE and is_name(kind, previous[-1] if previous else None, following):
+    if kind in NAME_LIKE and is_name(kind, preceding[-1] if preceding else None, following):
         return _of_type(token, TokenType.IDENTIFIER, token.text)
     return token
 
 
-def _is_third_shift(previous: list[Token], token: Token) -> bool:
+def _is_third_shift(preceding: list[Token], token: Token) -> bool:
     """Return whether this is the last sign of `>>>`, which sqlglot reads as `>>` and an error."""
-    before = previous[-2:]
+    before = preceding[-2:]
     adjacent = [t.start for t in before] == [token.start - 2, token.start - 1]
     return adjacent and all(t.token_type == TokenType.GT for t in before)
 

@@ -6,7 +6,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.errors import did_you_mean, looks_like
 from millstream.sql.tokens import MARK
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 from millstream.sql.words import CLOSING, KEYWORDS, NAMES, OPENING
 
 _VALUES = NAMES | CLOSING | {TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.END}
@@ -34,20 +34,20 @@ def opened_before(tokens: list[Token], stop: int) -> tuple[tuple[int, int | None
     Each with where it is closed. Empty if none is open.
     """
     closing: list[int] = []
-    found: list[tuple[int, int | None]] = []
+    opened: list[tuple[int, int | None]] = []
     for token in reversed(tokens):
         if token.start >= stop:
             continue
         if token.token_type in CLOSING:
             closing.append(token.start)
         elif token.token_type in OPENING:
-            found.insert(0, (token.start, closing.pop() if closing else None))
-            if found[0][1] is None:
-                return tuple(found)
+            opened.insert(0, (token.start, closing.pop() if closing else None))
+            if opened[0][1] is None:
+                return tuple(opened)
     return ()
 
 
-def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
+def word_like_keyword(tokens: list[Token], stop: int) -> SqlDiagnostic | None:
     """Return the error of a word up to `stop` that only looks like a keyword."""
     for token in tokens:
         name = token.text.removesuffix(MARK)
@@ -55,7 +55,7 @@ def word_like_keyword(tokens: list[Token], stop: int) -> Problem | None:
             continue
         if (meant := looks_like(name, KEYWORDS)) is not None:
             remedy = did_you_mean(name, [meant], f"did you mean '{meant}'?")
-            return Problem("MS401", f"unexpected '{name}'", token.start, token.end + 1, remedy, name)
+            return SqlDiagnostic("MS401", f"unexpected '{name}'", token.start, token.end + 1, remedy, name)
     return None
 
 

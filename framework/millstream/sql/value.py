@@ -26,7 +26,7 @@ class Value(Struct, gc=False):
 
 
 def computed(
-    found: Type, values: list[Value], *, nullable: bool | None = None, aggregate: bool = False
+    type_: Type, values: list[Value], *, nullable: bool | None = None, aggregate: bool = False
 ) -> Value:
     """Return a value that is computed from others."""
     sources: frozenset[Source] = NOTHING
@@ -35,7 +35,7 @@ def computed(
             more = as_kind(value.sources, "computed")
             sources = sources | more if sources else more
     return Value(
-        found,
+        type_,
         any(value.nullable for value in values) if nullable is None else nullable,
         sources,
         None,
@@ -43,9 +43,9 @@ def computed(
     )
 
 
-def nullable_as(value: Value, wanted: Type) -> bool:
+def nullable_as(value: Value, target: Type) -> bool:
     """Return whether a value can be NULL once Spark has cast it to a type."""
-    return value.nullable or makes_nulls(value.type, wanted)
+    return value.nullable or makes_nulls(value.type, target)
 
 
 def influences(values: list[Value]) -> frozenset[Source]:

@@ -12,7 +12,7 @@ Source = tuple[str, str, Kind]
 """Node id, column, and kind of influence."""
 
 
-class Problem(Struct, frozen=True):
+class SqlDiagnostic(Struct, frozen=True):
     """An error at `sql[start:stop]` of the rendered SQL."""
 
     code: str
@@ -57,7 +57,7 @@ class Analysis(Struct, frozen=True):
     open: bool = False
     """Whether there may be columns besides `columns`."""
     watermarks: tuple[Watermark, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SqlDiagnostic, ...] = ()
     query: Query | None = None
     """The SQL clause by clause; None if there are errors."""
 

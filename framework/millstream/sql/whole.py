@@ -45,7 +45,7 @@ def opaque_pieces(source: SqlTokens, marks: Marks) -> tuple[Piece, ...]:
 
 def _before_alias(source: SqlTokens, stop: int) -> int:
     """Return the position of a relation's alias: after TABLESAMPLE and WATERMARK."""
-    index = source.at(stop)
+    index = source.index_at(stop)
     tokens = source.tokens
     end = tokens[index].start if index < len(tokens) else len(source.sql)
     if not _gap(source.sql[stop:end]).isspace() and end > stop:

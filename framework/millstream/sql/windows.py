@@ -39,18 +39,18 @@ def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list
 
 def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int = 1) -> int | None:
     """Return the length of a duration in microseconds; report an invalid one."""
-    given = None if value.type == INTERVAL else value.literal
-    if isinstance(given, bool) or not isinstance(given, int | str):
+    literal = None if value.type == INTERVAL else value.literal
+    if isinstance(literal, bool) or not isinstance(literal, int | str):
         _wrong(walk, node, "the duration of a window must be a string literal", _WRITE)
         return None
-    found = microseconds(given) if isinstance(given, str) else given
-    if isinstance(found, str):
-        _wrong(walk, node, found, _WRITE, str(given))
+    length = microseconds(literal) if isinstance(literal, str) else literal
+    if isinstance(length, str):
+        _wrong(walk, node, length, _WRITE, str(literal))
         return None
-    if least and found < least:
-        _wrong(walk, node, f"a window can't have a length of '{given}'", _WRITE, str(given))
+    if least and length < least:
+        _wrong(walk, node, f"a window can't have a length of '{literal}'", _WRITE, str(literal))
         return None
-    return found
+    return length
 
 
 def _wrong(walk: Expressions, node: exp.Anonymous, message: str, remedy: str, text: str = "") -> None:

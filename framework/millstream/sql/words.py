@@ -64,14 +64,14 @@ def is_name(kind: TokenType, before: Token | None, following: Token | None) -> b
             return starts_value and (after is None or after in _AFTER_NAME)
 
 
-def is_call(tokens: list[Token], index: int, previous: list[Token]) -> bool:
+def is_call(tokens: list[Token], index: int, preceding: list[Token]) -> bool:
     token = tokens[index]
     word = token.text.lower()
     if token.token_type in {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER} or word in KEYWORDS:
         return False
     if not (word[:1].isalpha() or word[:1] == "_"):
         return False
-    before = previous[-1].token_type if previous else None
+    before = preceding[-1].token_type if preceding else None
     if before in {TokenType.DCOLON, TokenType.ALIAS} or (
         before == TokenType.DOT and token.token_type == TokenType.VAR
     ):
@@ -80,7 +80,7 @@ def is_call(tokens: list[Token], index: int, previous: list[Token]) -> bool:
     if (
         _names_cte(tokens, index, before)
         or before in {TokenType.WITH, TokenType.RECURSIVE}
-        or (before in {TokenType.R_PAREN, *NAMES} and not _is_infix(previous[-1]))
+        or (before in {TokenType.R_PAREN, *NAMES} and not _is_infix(preceding[-1]))
     ):
         return False
     if word == "filter" and before == TokenType.R_PAREN:

@@ -15,7 +15,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.sql.analyze import analyze
 from millstream.sql.signatures import signatures
 from millstream.sql.spark_functions import OTHERS
-from millstream.sql.values import Analysis, Problem
+from millstream.sql.values import Analysis, SqlDiagnostic
 from millstream.types import INTERVAL, STRING, UNKNOWN, Array, Field, Map, Row, Type, parse_type
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
@@ -100,7 +100,7 @@ def analysis(sql: str) -> Analysis:
     return analyze(sql, RELATIONS.get, lambda: ["orders", "customers", "t"], {})
 
 
-def mistakes(found: Analysis) -> list[Problem]:
+def mistakes(found: Analysis) -> list[SqlDiagnostic]:
     """Return what is wrong with a query, leaving out the rules of names that models have and Spark doesn't."""
     return [
         problem

@@ -1,6 +1,6 @@
 from millstream.sql.streaming import WatermarkClause
 from millstream.sql.tokens import MARK, Tokens, tokenize
-from millstream.sql.values import Problem
+from millstream.sql.values import SqlDiagnostic
 
 
 def texts(sql: str) -> list[str]:
@@ -97,7 +97,7 @@ def test_an_unsigned_shift_is_read_as_a_shift():
 
 def unclosed(sql: str) -> str:
     found = tokenize(sql)
-    assert isinstance(found, Problem)
+    assert isinstance(found, SqlDiagnostic)
     assert found.code == "MS401"
     return sql[found.start :]
 
