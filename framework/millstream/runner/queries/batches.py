@@ -22,11 +22,11 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
     read: dict[str, dict[int, int]] = {}
     behind: dict[str, int] = {}
     for source in progress.sources:
-        found = TOPIC.search(source.description)
-        if found is not None:
-            _add_offsets(found[1], source, read, behind)
+        match = TOPIC.search(source.description)
+        if match is not None:
+            _add_offsets(match[1], source, read, behind)
     states = progress.stateOperators
-    own = counted.take(progress.batchId)
+    batch_counts = counted.take(progress.batchId)
     rows = [row.asDict() for row in progress.observedMetrics.values()]
     return Batch(
         number=progress.batchId,
@@ -39,28 +39,28 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
         records=records_of_topics(progress),
         behind=behind,
         watermark=progress.eventTime.get("watermark", ""),
-        late=sum(each.numRowsDroppedByWatermark for each in states),
-        state_rows=sum(each.numRowsTotal for each in states),
-        state_bytes=sum(each.memoryUsedBytes for each in states),
+        late=sum(state.numRowsDroppedByWatermark for state in states),
+        state_rows=sum(state.numRowsTotal for state in states),
+        state_bytes=sum(state.memoryUsedBytes for state in states),
         operators=tuple(map(state_of, states)),
-        counts=counts(observed([progress]).values()) + own.counts,
-        metrics=metrics_of(rows) | own.metrics,
-        logs=logs_of(rows) | own.logs,
-        changes=own.changes,
+        counts=counts(observed([progress]).values()) + batch_counts.counts,
+        metrics=metrics_of(rows) | batch_counts.metrics,
+        logs=logs_of(rows) | batch_counts.logs,
+        changes=batch_counts.changes,
         ages=_ages(progress),
-        reasons=reasons(rows) | own.reasons,
+        reasons=reasons(rows) | batch_counts.reasons,
         latency=_latency(progress),
     )
 
 
 def records_of_topics(progress: StreamingQueryProgress) -> dict[str, int]:
     """Return how many records of each topic a batch has read."""
-    found: dict[str, int] = {}
+    records: dict[str, int] = {}
     for source in progress.sources:
         if named := TOPIC.search(source.description):
             # If a query reads a topic several times, Spark lists each read.
-            found[named[1]] = max(found.get(named[1], 0), source.numInputRows)
-    return found
+            records[named[1]] = max(records.get(named[1], 0), source.numInputRows)
+    return records
 
 
 def state_of(state: StateOperatorProgress) -> OperatorState:
@@ -88,8 +88,8 @@ def _latency(progress: StreamingQueryProgress) -> float | None:
 
 def _ages(progress: StreamingQueryProgress) -> tuple[int, ...]:
     observed = (row.asDict() for name, row in progress.observedMetrics.items() if name.startswith(OLDEST))
-    listed = [row["ages"] for row in observed if row.get("ages")]
-    return tuple(map(sum, zip(*listed, strict=True)))
+    histograms = [row["ages"] for row in observed if row.get("ages")]
+    return tuple(map(sum, zip(*histograms, strict=True)))
 
 
 def _add_offsets(
@@ -98,14 +98,14 @@ def _add_offsets(
     """Add a source's offsets; if a query reads a topic twice, the slower read counts."""
     ends = _offsets(source.endOffset, topic)
     latest = _offsets(source.latestOffset, topic) or ends
-    known = read.get(topic, ends)
-    read[topic] = {number: min(at, known.get(number, at)) for number, at in ends.items()}
+    other_offsets = read.get(topic, ends)
+    read[topic] = {number: min(offset, other_offsets.get(number, offset)) for number, offset in ends.items()}
     left = sum(max(0, end - ends.get(number, end)) for number, end in latest.items())
     behind[topic] = max(left, behind.get(topic, 0))
 
 
 def _offsets(text: str | None, topic: str) -> dict[int, int]:
     # For a repeated batch, Spark reports "None" as the topic's end.
-    found = json.loads(text) if text and text.startswith("{") else {}
-    own = found.get(topic, {})
-    return {int(number): offset for number, offset in own.items()}
+    topics = json.loads(text) if text and text.startswith("{") else {}
+    offsets = topics.get(topic, {})
+    return {int(number): offset for number, offset in offsets.items()}

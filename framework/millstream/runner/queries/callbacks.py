@@ -39,11 +39,11 @@ _collected = [0.0]
 def called_by(streaming: StreamingQuery, function: Function) -> None:
     """Note the function of a query that has started, and let go of those of queries that have ended."""
     with _lock:
-        ended = [each for each in _called if _has_ended(each.streaming)]
-        _called[:] = [each for each in _called if each not in ended]
+        ended = [call for call in _called if _has_ended(call.streaming)]
+        _called[:] = [call for call in _called if call not in ended]
         _called.append(_Called(streaming, function))
-    for each in ended:
-        _let_go(each.function)
+    for call in ended:
+        _let_go(call.function)
     if ended and time.monotonic() - _collected[0] > _EVERY:
         _collected[0] = time.monotonic()
         ended.clear()
@@ -62,7 +62,9 @@ def _let_go(function: Function) -> None:
     gateway: Any = SparkContext._gateway  # noqa: SLF001 -- PySpark keeps these objects nowhere else
     pool = gateway.gateway_property.pool
     with pool.lock:
-        found = [each for each in pool.dict.values() if isinstance(each, ForeachBatchFunction)]
-    for each in found:
-        if each.func is function:
-            each.func = each.session = None  # type: ignore[assignment]  # it is not called any more
+        callbacks = [
+            callback for callback in pool.dict.values() if isinstance(callback, ForeachBatchFunction)
+        ]
+    for callback in callbacks:
+        if callback.func is function:
+            callback.func = callback.session = None  # type: ignore[assignment]  # it is not called any more

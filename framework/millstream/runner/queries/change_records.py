@@ -56,9 +56,9 @@ def change_records(
     of keys that an earlier version may have sent.
     """
     value, before = f.col("value"), f.col(f"{HAD}.value")
-    known = f.col(HAD).isNotNull()
+    has_before = f.col(HAD).isNotNull()
     new = READ if batch.first else CREATED
-    kind = f.when(value.isNull(), DELETED).when(known, UPDATED).otherwise(new)
+    kind = f.when(value.isNull(), DELETED).when(has_before, UPDATED).otherwise(new)
     read = _json(source | {"snapshot": "true"})
     from_table = f.when(kind == READ, read).otherwise(_json(source))
     change = f.concat(
@@ -70,7 +70,7 @@ def change_records(
     changed, tombstone = _record(records, change), _record(records, value)
     sent = f.array(changed)
     if tombstones:
-        of_delete = f.when(known, f.array(changed, tombstone)).otherwise(f.array(tombstone))
+        of_delete = f.when(has_before, f.array(changed, tombstone)).otherwise(f.array(tombstone))
         sent = f.when(value.isNull(), of_delete).otherwise(sent)
     # The two records of a delete stay next to each other, in this order.
     return records.select(f.inline(sent))

@@ -47,23 +47,23 @@ def without_bad(rows: DataFrame, step: CountedView) -> DataFrame:
     for_all = reduce(and_, map(f.col, step.good))
     observed = [f.count_if(~for_all).alias(name)]
     if len(step.good) > 1:
-        observed += [f.count_if(~f.col(each)).alias(f"{name} {each}") for each in step.good]
+        observed += [f.count_if(~f.col(column)).alias(f"{name} {column}") for column in step.good]
     return rows.observe(step.name, *observed)
 
 
 def with_counts(records: DataFrame, query: Query) -> DataFrame:
     """Count the dead letters among a query's records, and the markers of rows that are left out."""
     how = query.deliver
-    dead_letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
+    dead_letters = [output for output in query.outputs if isinstance(output, DeadLetters)]
     if not isinstance(how, ToKafka):
-        outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
+        outputs = [output for output in query.outputs if not isinstance(output, DeadLetters)]
         if len(outputs) != 1:
             return records
         return records.observe("rows", f.count(f.lit(1)).alias(count_name("rows", outputs[0].model)))
     observed = [
-        f.count_if(f.col("topic") == each.topic).alias(count_name("rows", each.model))
-        for each in query.outputs
-        if isinstance(each, SinkOutput)
+        f.count_if(f.col("topic") == output.topic).alias(count_name("rows", output.model))
+        for output in query.outputs
+        if isinstance(output, SinkOutput)
     ]
     if not observed and not dead_letters:
         return records
@@ -72,17 +72,17 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     observed += [_gathered(model, log).alias(f"{LOGS} {model}") for model, log in how.logs.items()]
     observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
     if dead_letters:
-        models = [each.model for each in query.outputs if isinstance(each, SinkOutput)]
+        models = [output.model for output in query.outputs if isinstance(output, SinkOutput)]
         observed += _dead_letters(dead_letters, models)
         observed.append(_reasons(dead_letters))
-    found = records.observe("records", *observed)
+    counted = records.observe("records", *observed)
     markers = how.skips or how.tests or how.metrics or how.logs
-    return found.where("topic is not null") if markers else found
+    return counted.where("topic is not null") if markers else counted
 
 
 def with_changes(feed: DataFrame, query: Query) -> DataFrame:
     """Count the changes of a table that a query follows."""
-    outputs = [each for each in query.outputs if not isinstance(each, DeadLetters)]
+    outputs = [output for output in query.outputs if not isinstance(output, DeadLetters)]
     if len(outputs) != 1:
         return feed
     changed = f.count_if(f.col(KIND) != "update_preimage").alias(count_name("rows", outputs[0].model))
@@ -111,19 +111,19 @@ def _gathered(model: str, log: RowLog) -> Column:
 def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) -> Iterable[Column]:
     """Count dead letters by the model that their reason begins with; all others belong to their source."""
     reason = f.try_element_at("headers", f.lit(-1)).getField("value").cast("string")
-    is_letter = f.col("topic").isin([each.topic for each in dead_letters])
+    is_letter = f.col("topic").isin([output.topic for output in dead_letters])
     of_models: Column = f.lit(False)
     for model in models:
-        own = is_letter & reason.startswith(f"{model.partition('.')[2]}: ")
-        of_models |= own
-        yield f.count_if(own).alias(count_name("dead_letters", model))
-    for each in dead_letters:
-        if each.source in models:
+        is_of_model = is_letter & reason.startswith(f"{model.partition('.')[2]}: ")
+        of_models |= is_of_model
+        yield f.count_if(is_of_model).alias(count_name("dead_letters", model))
+    for output in dead_letters:
+        if output.source in models:
             continue
-        whose = (f.col("topic") == each.topic) & ~of_models
-        name = count_name("dead_letters", each.source)
+        whose = (f.col("topic") == output.topic) & ~of_models
+        name = count_name("dead_letters", output.source)
         yield f.count_if(whose).alias(name)
-        for good in each.good:
+        for good in output.good:
             yield f.count_if(whose & _is_bad(good)).alias(f"{name} {good.name}")
 
 
@@ -139,7 +139,7 @@ def _reasons(dead_letters: Iterable[DeadLetters]) -> Column:
     """Count dead letters by reason; numbers and quoted texts in it would make too many."""
     reason = f.try_element_at("headers", f.lit(-1)).getField("value").cast("string")
     kind = f.substring(f.regexp_replace(reason, _VALUES, "…"), 1, _LONGEST)
-    is_letter = f.col("topic").isin([each.topic for each in dead_letters])
+    is_letter = f.col("topic").isin([output.topic for output in dead_letters])
     text = f.when(is_letter, f.concat(f.lit("1\0"), f.coalesce(kind, f.lit(""))))
     return f.call_function("tally", text, f.lit(""), f.lit(str(_MOST_REASONS))).alias(_REASONS)
 
@@ -164,14 +164,14 @@ def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
 
 def numbers_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Return the counts among what a batch observed."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for row in rows:
         for name, number in row.items():
             if name.startswith((f"{METRICS} ", f"{LOGS} ", _REASONS)):
                 continue
             # Several parts of a query may decode the same source: each observes the same records.
-            found[name] = max(found.get(name, number or 0), number or 0)
-    return found
+            numbers[name] = max(numbers.get(name, number or 0), number or 0)
+    return numbers
 
 
 Metrics = dict[str, dict[str, list[float]]]
@@ -182,21 +182,21 @@ def metrics_of(rows: Iterable[Mapping[str, Any]]) -> Metrics:
     """Return the metrics among what a batch counted."""
     prefix = f"{METRICS} "
     return {
-        name.removeprefix(prefix): {labels: list(sums) for labels, sums in found.items()}
+        name.removeprefix(prefix): {labels: list(sums) for labels, sums in by_labels.items()}
         for row in rows
-        for name, found in row.items()
-        if name.startswith(prefix) and found
+        for name, by_labels in row.items()
+        if name.startswith(prefix) and by_labels
     }
 
 
 def metrics_together(one: Metrics, other: Metrics) -> Metrics:
     """Return the sums of two batches."""
-    found = {name: dict(by_labels) for name, by_labels in one.items()}
+    metrics = {name: dict(by_labels) for name, by_labels in one.items()}
     for name, by_labels in other.items():
-        own = found.setdefault(name, {})
+        summed = metrics.setdefault(name, {})
         for labels, sums in by_labels.items():
-            own[labels] = _together(own[labels], sums) if labels in own else sums
-    return found
+            summed[labels] = _together(summed[labels], sums) if labels in summed else sums
+    return metrics
 
 
 def _together(one: list[float], other: list[float]) -> list[float]:
@@ -212,29 +212,29 @@ def logs_of(rows: Iterable[Mapping[str, Any]]) -> Logs:
     """Return the logged rows among what a batch counted."""
     prefix = f"{LOGS} "
     return {
-        name.removeprefix(prefix): (found["rows"], list(found["texts"]))
+        name.removeprefix(prefix): (log["rows"], list(log["texts"]))
         for row in rows
-        for name, found in row.items()
-        if name.startswith(prefix) and found and found["rows"]
+        for name, log in row.items()
+        if name.startswith(prefix) and log and log["rows"]
     }
 
 
 def logs_together(one: Logs, other: Logs) -> Logs:
     """Return the logged rows of two batches."""
-    found = dict(one)
+    logs = dict(one)
     for name, (rows, texts) in other.items():
-        before = found.get(name, (0, []))
-        found[name] = before[0] + rows, [*before[1], *texts]
-    return found
+        before = logs.get(name, (0, []))
+        logs[name] = before[0] + rows, [*before[1], *texts]
+    return logs
 
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
-    found: dict[str, dict[str, int]] = {"rows": {}, "skipped": {}, "dead_letters": {}, "tests": {}}
+    by_fate: dict[str, dict[str, int]] = {"rows": {}, "skipped": {}, "dead_letters": {}, "tests": {}}
     of_models: dict[str, dict[str, int]] = {}
     for numbers in batches:
         for name, number in numbers.items():
             fate, _, whose = name.partition(" ")
-            own = found[fate] if " " not in whose else of_models.setdefault(fate, {})
-            if number or fate == "rows" or own is not found[fate]:
-                own[whose] = own.get(whose, 0) + number
-    return Counts(found["skipped"], found["dead_letters"], found["tests"], of_models, found["rows"])
+            totals = by_fate[fate] if " " not in whose else of_models.setdefault(fate, {})
+            if number or fate == "rows" or totals is not by_fate[fate]:
+                totals[whose] = totals.get(whose, 0) + number
+    return Counts(by_fate["skipped"], by_fate["dead_letters"], by_fate["tests"], of_models, by_fate["rows"])

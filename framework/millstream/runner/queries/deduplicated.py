@@ -60,17 +60,17 @@ def exactly_deduplicated(session: SparkSession, step: DedupeView, mode: OutputMo
     use_java_states(session)
     # A batch query has state too, but only a StreamingQueryManager starts the stores' coordinator.
     _ = session.streams
-    given = session.table(step.of)
-    names = {name.lower(): name for name in given.columns}
+    input_rows = session.table(step.of)
+    names = {name.lower(): name for name in input_rows.columns}
     keys, time = [names[key.lower()] for key in step.keys], names[step.exact_by.lower()]
-    own = (f.unix_micros(_end(given, time)), *_place(step))
-    added = [column.alias(unused(f"_{number}", given.columns)) for number, column in enumerate(own)]
+    columns = (f.unix_micros(_end(input_rows, time)), *_place(step))
+    added = [column.alias(unused(f"_{number}", input_rows.columns)) for number, column in enumerate(columns)]
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
-    rows: Any = given.select("*", *added)._jdf  # noqa: SLF001 -- as above
+    rows: Any = input_rows.select("*", *added)._jdf  # noqa: SLF001 -- as above
     assert step.within is not None
     within = milliseconds(step.within) * 1000
     passed = DataFrame(jvm.millstream.spark.Deduplicate.of(rows, keys, within, mode), session)
-    return marked(passed.select(*map(quoted, given.columns)), marks_of(given))
+    return marked(passed.select(*map(quoted, input_rows.columns)), marks_of(input_rows))
 
 
 def _end(rows: DataFrame, name: str) -> Column:

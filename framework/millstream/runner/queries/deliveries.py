@@ -74,15 +74,15 @@ class Stores(Struct, frozen=True):
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
-    tables = any(_written_as(each.target) == "row" for each in delivery.deliveries)
-    several = len(delivery.deliveries) > 1 or any(each.counts_sql for each in delivery.deliveries)
+    tables = any(_written_as(output.target) == "row" for output in delivery.deliveries)
+    several = len(delivery.deliveries) > 1 or any(output.counts_sql for output in delivery.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
         again = number == stores.again
         records = stores.records(number) if several or tables else None
         if records is not None and records <= MOST:
-            with evaluated(batch) as found, planned_small(batch.sparkSession, found.few):
-                store(found.rows, delivery, stores, number, small=found.few)
+            with evaluated(batch) as computed, planned_small(batch.sparkSession, computed.few):
+                store(computed.rows, delivery, stores, number, small=computed.few)
             return
         if several or again:
             batch.persist()
@@ -100,14 +100,14 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
 
 def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, small: bool = False) -> None:
     """Store a batch once; `small` rows are in the driver."""
-    tables = [each for each in delivery.deliveries if _written_as(each.target) == "row"]
-    sinks = [each for each in delivery.deliveries if _written_as(each.target) == "record"]
+    tables = [table for table in delivery.deliveries if _written_as(table.target) == "row"]
+    sinks = [sink for sink in delivery.deliveries if _written_as(sink.target) == "record"]
     rows.createOrReplaceTempView(delivery.view)
     places = stores.places(number)
-    checked = run_row_checks(rows, delivery.deliveries, places, kept=stores.identity == MAINTAINED)
+    checked = run_row_checks(rows, delivery.deliveries, places, is_maintained=stores.identity == MAINTAINED)
     stores.counted.add(number, checked)
-    for each in tables:
-        _store(rows, each, stores, number, small=small)
+    for table in tables:
+        _store(rows, table, stores, number, small=small)
     if stores.check is not None:
         stores.check(rows.sparkSession, number)
     if sinks:
@@ -117,13 +117,13 @@ def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, s
 
 def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
     """Return the records of all sinks for the rows of a batch; None without sinks."""
-    sinks = [each for each in delivery.deliveries if isinstance(each.target, SinkOutput)]
+    sinks = [sink for sink in delivery.deliveries if isinstance(sink.target, SinkOutput)]
     return _together(session, sinks) if sinks else None
 
 
 def _together(session: SparkSession, sinks: Sequence[Delivery]) -> DataFrame:
     """Return the records of all topics, which are written together."""
-    parts = (session.sql(each.sql) for each in sinks)
+    parts = (session.sql(sink.sql) for sink in sinks)
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
@@ -162,14 +162,14 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *,
     assert isinstance(table, TableOutput)
     rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in stores.new
     if stores.distinct:
-        made = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
-        stores.merge(rows, table, made)
+        table_batch = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
+        stores.merge(rows, table, table_batch)
         return
     rows = latest_rows(rows, table.newest_by, table.options.get("order_by"))
-    with evaluated(rows) if small else nullcontext() as found:
-        few = found is not None and found.few
-        made = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
-        stores.merge(rows if found is None else found.rows, table, made)
+    with evaluated(rows) if small else nullcontext() as computed:
+        few = computed is not None and computed.few
+        table_batch = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
+        stores.merge(rows if computed is None else computed.rows, table, table_batch)
 
 
 def with_batch(records: DataFrame, stores: Stores, number: int | None) -> DataFrame:

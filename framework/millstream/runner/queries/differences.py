@@ -27,7 +27,7 @@ def differences_sql(target: TableOutput, kept_out: str = "") -> str:
     compared = all(has_equality(column.type) for column in target.columns)
     same = " and ".join(f"n.{name} <=> s.{name}" for name in names) if compared else "false"
     items = ", ".join(f"if(n.{COPIES} is null, s.{name}, n.{name}) as {name}" for name in names)
-    found = (
+    joined = (
         f"(select *, count(*) over (partition by {keys}) as {COPIES} from {NEW}) as n",  # noqa: S608 -- quoted names
         f"full join (select *, true as {PRESENT} from {STORED_TOUCHED}) as s on {on}",  # noqa: S608
     )
@@ -35,12 +35,12 @@ def differences_sql(target: TableOutput, kept_out: str = "") -> str:
     stored = ", ".join(f"s.{name}" for name in names)
     outdated = (
         f"union all select {stored}, true as _deleted, null as {COPIES}, s.{PRESENT} from",
-        *found,
+        *joined,
         f"where s.{PRESENT} and n.{COPIES} is not null and ({kept_out})",
     )
     return "\n".join((
         f"select {items}, n.{COPIES} is null as _deleted, n.{COPIES}, s.{PRESENT} from",
-        *found,
+        *joined,
         f"where n.{COPIES} is null or n.{COPIES} > 1 or s.{PRESENT} is null or not ({same}){wrong}",
         *(outdated if kept_out else ()),
     ))  # fmt: skip

@@ -31,8 +31,8 @@ def has_records_of_earlier_sql(session: SparkSession, signature: Signature, chec
     files, path = files_of(checkpoint, session), path_in(checkpoint, _FILE)
     before = read_json(files, path, _Computed)
     models = {
-        each.model: digest(msgspec.json.encode((each, signature.timezone, signature.settings)).decode())
-        for each in signature.stored
+        model.model: digest(msgspec.json.encode((model, signature.timezone, signature.settings)).decode())
+        for model in signature.stored
     }
     if before is None:
         mixed = bool(files.names(path_in(checkpoint, "offsets")))
@@ -40,7 +40,7 @@ def has_records_of_earlier_sql(session: SparkSession, signature: Signature, chec
         # A model that is new to the query sends all rows.
         edited = (before.models.get(model, now) != now for model, now in models.items())
         mixed = before.mixed or any(edited)
-    found = _Computed({**(before.models if before else {}), **models}, mixed)
-    if found != before:
-        write_json(files, path, found)
+    computed = _Computed({**(before.models if before else {}), **models}, mixed)
+    if computed != before:
+        write_json(files, path, computed)
     return mixed

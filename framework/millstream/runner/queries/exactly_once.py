@@ -57,8 +57,8 @@ class ExactlyOnce(Struct, frozen=True):
         """Return the last batch that was sent, also under `others` of its key; nothing is sent meanwhile."""
         admin = admin_of(self.cluster)
         end_transactions(admin, self.id)
-        found = (last_sent(admin, self.marker_topic, key) for key in (self.key, *others))
-        return next((each for each in found if each is not None), None)
+        batches = (last_sent(admin, self.marker_topic, key) for key in (self.key, *others))
+        return next((batch for batch in batches if batch is not None), None)
 
     def write(self, records: Records, kafka: Mapping[str, str], number: int) -> None:
         """Send the records of a batch, unless they were sent."""
@@ -81,7 +81,7 @@ class ExactlyOnce(Struct, frozen=True):
             return
         marker = SentBatch(number, tuple(dict.fromkeys((*before, *self.topics))))
         call = uuid.uuid4().hex
-        own = {
+        transaction_options = {
             "transaction": self.id,
             "session": self.session,
             "call": call,
@@ -89,7 +89,7 @@ class ExactlyOnce(Struct, frozen=True):
             "marker.key": self.key,
             "marker.value": marker.encoded(),
         }
-        records.send({**kafka, **without(before), **own}, in_transaction=True)
+        records.send({**kafka, **without(before), **transaction_options}, in_transaction=True)
         jvm = records.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public API for it
         assert jvm is not None
         for topic, count in jvm.millstream.spark.TransactionalSink.sent(call).items():

@@ -33,7 +33,7 @@ class _KnownFailure(NamedTuple):
 
     def search(self, causes: Iterable[Cause]) -> re.Match[str] | None:
         """Find what a cause says of it; what only stands in a plan is none."""
-        texts = (each.text for each in causes if not self.raised or each.condition == RAISED)
+        texts = (cause.text for cause in causes if not self.raised or cause.condition == RAISED)
         return next((match for text in texts if (match := self.pattern.search(text))), None)
 
 
@@ -250,10 +250,10 @@ def problem_of(
     if isinstance(error, MillstreamError):
         return error.diagnostics[0]
     causes = [cause for cause in causes_of(error) if not cause.is_planning]
-    for known in _KNOWN:
-        if match := known.search(causes):
-            place = target_location if known.code in _OF_TARGET else None
-            return Diagnostic(known.code, f"{who}: {known.message(match)}", place, known.remedy)
+    for failure in _KNOWN:
+        if match := failure.search(causes):
+            location = target_location if failure.code in _OF_TARGET else None
+            return Diagnostic(failure.code, f"{who}: {failure.message(match)}", location, failure.remedy)
     text = str(error)
     if type(error).__module__.startswith(_OURS) and not isinstance(error, OSError):
         return _internal(who, error)
@@ -303,10 +303,10 @@ def _in_python(text: str) -> str:
     frames = _FRAME.findall(text.rpartition("Traceback (most recent call last):")[2])
     if not frames:
         return ""
-    own = [frame for frame in frames if not _LIBRARIES.search(frame[0])]
+    of_project = [frame for frame in frames if not _LIBRARIES.search(frame[0])]
     ours = [frame for frame in frames if "/millstream/" in frame[0]]
-    path, line, function = (own or ours or frames)[-1]
-    where = "" if own else "a Python worker, not a function of the project: "
+    path, line, function = (of_project or ours or frames)[-1]
+    where = "" if of_project else "a Python worker, not a function of the project: "
     return f" (in {where}{function}, {'/'.join(path.split('/')[-2:])}:{line})"
 
 

@@ -13,7 +13,7 @@ from millstream.runner.queries.results import Counts, StateRows, of_model, rows_
 def counts_of(counts: Counts, query: Query, target: SinkOutput | TableOutput | ViewOutput) -> Counts:
     """Return what a query counts for a model: its own, and those of its sources."""
     tests, drops_by = ((), {}) if isinstance(target, ViewOutput) else (target.tests, target.drops_by)
-    return counts.of({target.model, *(each.relation for each in query.sources), *tests}, drops_by)
+    return counts.of({target.model, *(source.relation for source in query.sources), *tests}, drops_by)
 
 
 def rows_of_table(target: TableOutput, query: Query, counts: Counts) -> int | None:
@@ -27,7 +27,7 @@ def fates_of(
     target: Target,
     read: Mapping[str, int],
     written: int | None,
-    own: Counts,
+    counts: Counts,
     duplicates: Iterable[StateRows] = (),
     late: Iterable[StateRows] = (),
     *,
@@ -39,12 +39,12 @@ def fates_of(
     """
     if not isinstance(target, SinkOutput | TableOutput) or target.counted not in read or written is None:
         return None
-    states = tuple(each for each in (*duplicates, *late) if target.model in each.models)
-    if not all(each.operator for each in states):
+    states = tuple(state for state in (*duplicates, *late) if target.model in state.models)
+    if not all(state.operator for state in states):
         return None  # rows of which state these are is unknown
     skipped, dead_letters = (
-        sum(found.get(id_, 0) for id_ in (target.counted, target.model))
-        for found in (own.skipped, own.dead_letters)
+        sum(numbers.get(id_, 0) for id_ in (target.counted, target.model))
+        for numbers in (counts.skipped, counts.dead_letters)
     )
     dropped, too_late = of_model(target.model, duplicates), of_model(target.model, late)
     begun = unfinished.get(target.counted, 0)
@@ -57,19 +57,19 @@ def fates_of(
 
 def fates_of_batch(query: Query, batch: Batch) -> dict[str, Fates]:
     """Return the fates of the records of a completed batch, by model."""
-    read = {each.relation: batch.records.get(each.topic, 0) for each in query.sources if each.topic}
-    duplicates = rows_of_states(query, [each.duplicates for each in batch.operators])
-    late = rows_of_states(query, [each.late for each in batch.operators])
-    found = {}
+    read = {source.relation: batch.records.get(source.topic, 0) for source in query.sources if source.topic}
+    duplicates = rows_of_states(query, [operator.duplicates for operator in batch.operators])
+    late = rows_of_states(query, [operator.late for operator in batch.operators])
+    fates = {}
     for target in query.outputs:
         if isinstance(target, DeadLetters):
             continue
-        own = counts_of(batch.counts, query, target)
+        counts = counts_of(batch.counts, query, target)
         written = (
             rows_of_table(target, query, batch.counts)
             if isinstance(target, TableOutput)
             else batch.counts.rows.get(target.model)
         )
-        if (each := fates_of(target, read, written, own, duplicates, late)) is not None:
-            found[target.model.partition(".")[2]] = each
-    return found
+        if (model_fates := fates_of(target, read, written, counts, duplicates, late)) is not None:
+            fates[target.model.partition(".")[2]] = model_fates
+    return fates

@@ -24,11 +24,11 @@ def with_few_keys(rows: DataFrame, keys: Evaluated, names: Sequence[str]) -> Dat
     if not keys.few or keys.count() > _MOST:
         return rows
     types = {field.name.lower(): field.dataType for field in rows.schema}
-    found = keys.rows.collect()
+    key_rows = keys.rows.collect()
     for name, field in zip(names, keys.rows.schema, strict=True):
         if field.dataType not in _COMPARED or types[name.lower()] != field.dataType:
             continue
-        values = {row[field.name] for row in found}
+        values = {row[field.name] for row in key_rows}
         column = f.col(quoted(name))
         is_one = column.isin([value for value in values if value is not None])
         rows = rows.where(is_one | column.isNull() if None in values else is_one)

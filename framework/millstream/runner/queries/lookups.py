@@ -20,27 +20,27 @@ class Lookups:
 
     def __init__(self, tables: Tables, reads: Iterable[StaticRead]) -> None:
         self._tables = tables
-        self._reads = [each for each in reads if not each.relation.startswith("seed.")]
+        self._reads = [read for read in reads if not read.relation.startswith("seed.")]
         self._copied: dict[str, Version] = {}
         """The versions whose rows are in the driver, by view."""
         self._schemas: dict[str, StructType] = {}
 
     def refresh(self, session: SparkSession) -> None:
         """Let all views show the newest versions."""
-        for each in self._reads:
-            known = self._copied.get(each.view)
-            found = self._tables.copied(each.relation, known)
-            if found is None:
-                if known is not None:
-                    del self._copied[each.view]
-                    self._tables.view(session, each)
-            elif found.version != known:
-                if each.view not in self._schemas:
-                    self._schemas[each.view] = session.table(each.view).schema
-                schema = self._schemas[each.view]
-                rows = session.createDataFrame(found.rows.select(schema.names), schema=schema)
-                rows.createOrReplaceTempView(each.view)
-                self._copied[each.view] = found.version
+        for read in self._reads:
+            version = self._copied.get(read.view)
+            copied = self._tables.copied(read.relation, version)
+            if copied is None:
+                if version is not None:
+                    del self._copied[read.view]
+                    self._tables.view(session, read)
+            elif copied.version != version:
+                if read.view not in self._schemas:
+                    self._schemas[read.view] = session.table(read.view).schema
+                schema = self._schemas[read.view]
+                rows = session.createDataFrame(copied.rows.select(schema.names), schema=schema)
+                rows.createOrReplaceTempView(read.view)
+                self._copied[read.view] = copied.version
 
 
 def looking_up(

@@ -74,10 +74,10 @@ def differences(
     whether a server sends the table's rows.
     """
     stored, touched = session.table(STORED), 0
-    with ExitStack() as kept:
+    with ExitStack() as stack:
         touching = plan.maintenance.touching(changed or ())
         if touching:
-            keys = kept.enter_context(evaluated(session.sql(touching)))
+            keys = stack.enter_context(evaluated(session.sql(touching)))
             keys.rows.createOrReplaceTempView(TOUCHED)
             touched = keys.count()
             if not touched:
@@ -88,7 +88,7 @@ def differences(
             stored = with_few_keys(stored, keys, by) if sent else _near(stored, keys, by)
             stored = _stored_touched(stored, keys.rows, by)
             stored.createOrReplaceTempView(STORED_TOUCHED)
-            new = _near(_touched_rows(session, plan.maintenance, kept), keys, by)
+            new = _near(_touched_rows(session, plan.maintenance, stack), keys, by)
         else:
             stored.createOrReplaceTempView(STORED_TOUCHED)
             new = session.sql(plan.maintenance.whole)
@@ -96,18 +96,18 @@ def differences(
         kept_out = plan.kept_out if changed is None else ""
         counted = _typed(new, plan.target).observe(_COMPUTED, f.count(f.lit(1)).alias(_COMPUTED))
         counted.createOrReplaceTempView(NEW)
-        found = kept.enter_context(evaluated(session.sql(differences_sql(plan.target, kept_out))))
-        changes = _changes(found.rows, plan.target)
-        changes = replace(changes, touched=touched, computed=found.observed(_COMPUTED))
-        yield Differences(found.rows.drop(COPIES, PRESENT), found.few, changes)
+        computed = stack.enter_context(evaluated(session.sql(differences_sql(plan.target, kept_out))))
+        changes = _changes(computed.rows, plan.target)
+        changes = replace(changes, touched=touched, computed=computed.observed(_COMPUTED))
+        yield Differences(computed.rows.drop(COPIES, PRESENT), computed.few, changes)
 
 
 def _near(rows: DataFrame, keys: Evaluated, by: Sequence[str]) -> DataFrame:
     """Leave out rows that are not in the range of few keys; Spark applies that to what it reads."""
     if not keys.few:
         return rows
-    found = {field.name.lower(): field.dataType for field in rows.schema}
-    types = {quoted(name): found[name.lower()] for name in by}
+    stored_types = {field.name.lower(): field.dataType for field in rows.schema}
+    types = {quoted(name): stored_types[name.lower()] for name in by}
     names = {quoted(name): touched_column(index) for index, name in enumerate(by)}
     return reduce(DataFrame.where, key_ranges(keys.rows, names, types), rows)
 
@@ -120,12 +120,12 @@ def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> Da
     return stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi")
 
 
-def _touched_rows(session: SparkSession, maintenance: Maintenance, kept: ExitStack) -> DataFrame:
+def _touched_rows(session: SparkSession, maintenance: Maintenance, stack: ExitStack) -> DataFrame:
     """Return the rows with touched keys, by weights if that is certain."""
     if maintenance.weighted:
-        found = kept.enter_context(evaluated(session.sql(maintenance.weighted))).rows
-        if found.where(UNSURE).isEmpty():
-            return found
+        weighted = stack.enter_context(evaluated(session.sql(maintenance.weighted))).rows
+        if weighted.where(UNSURE).isEmpty():
+            return weighted
     return session.sql(maintenance.restricted)
 
 
@@ -159,18 +159,18 @@ def maintain(
     session: SparkSession,
     sql: Callable[[SparkSession], DataFrame],
     store: Callable[[DataFrame, int, Differences], None],
-    at: Mapping[str, Version],
+    versions: Mapping[str, Version],
 ) -> TableChanges:
     """Bring a table up to date with its inputs, of which some are given at a version.
 
     `sql` evaluates the query over the differences; `store` stores its rows in a numbered transaction,
     and gets the differences.
     """
-    own = tables.of(plan.target.model)
-    noted = own.noted(session, plan.target)
+    table_store = tables.of(plan.target.model)
+    noted = table_store.noted(session, plan.target)
     before = None if noted.content is None else from_json(noted.content, Note)
     now = {
-        relation: at.get(relation) or tables.versioned(relation).newest(session, relation)
+        relation: versions.get(relation) or tables.versioned(relation).newest(session, relation)
         for relation in plan.maintenance.relations
         if not relation.startswith("seed.")
     }
@@ -181,33 +181,33 @@ def maintain(
     if changed and before is not None and not _can_follow(before, columns, changed):
         changed = None
     note = msgspec.json.encode(Note(plan.digest, now, columns))
-    sizes = [tables.of(each).size(session, each) for each in (*now, plan.target.model)]
+    sizes = [tables.of(relation).size(session, relation) for relation in (*now, plan.target.model)]
     small = sum(sizes) < _SMALL
-    with planned_small(session, small), ExitStack() as kept:
+    with planned_small(session, small), ExitStack() as stack:
         feeds = {
-            relation: kept.enter_context(evaluated(feed))
+            relation: stack.enter_context(evaluated(feed))
             for relation, feed in _feeds(session, tables, before, now, changed, columns)
         }
         if changed is not None and not any(feed.count() for feed in feeds.values()):
             # The versions only differ in their files.
-            own.note(session, plan.target, noted.number, note)
+            table_store.note(session, plan.target, noted.number, note)
             return TableChanges()
         _inputs(session, plan, tables, now, {relation: feed.rows for relation, feed in feeds.items()})
         if before is not None and changed:
             _inputs_before(session, plan, tables, before)
-        own.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
-        found = kept.enter_context(
+        table_store.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
+        difference = stack.enter_context(
             differences(session, plan, changed, sent=tables.sends_rows(plan.target.model))
         )
-        if not found.changes.stored and before is not None:
+        if not difference.changes.stored and before is not None:
             # The rows are those of the new versions as well.
-            own.note(session, plan.target, noted.number, note)
-            return found.changes
-        found.rows.createOrReplaceTempView(plan.view)
-        own.note(session, plan.target, noted.number + 1, note)
-        with planned_small(session, found.few, interpreted=small):
-            store(sql(session), noted.number + 1, found)
-        return found.changes
+            table_store.note(session, plan.target, noted.number, note)
+            return difference.changes
+        difference.rows.createOrReplaceTempView(plan.view)
+        table_store.note(session, plan.target, noted.number + 1, note)
+        with planned_small(session, difference.few, interpreted=small):
+            store(sql(session), noted.number + 1, difference)
+        return difference.changes
 
 
 def _changed(plan: Maintaining, before: Note | None, now: Mapping[str, Version]) -> set[str] | None:
@@ -242,7 +242,7 @@ def _columns(
 
 def _can_follow(before: Note, columns: Mapping[str, Mapping[str, str]], changed: set[str]) -> bool:
     """Tell whether the changed inputs still have all of their columns: changes are not read across others."""
-    return all(before.columns.get(each, {}).items() <= columns[each].items() for each in changed)
+    return all(before.columns.get(relation, {}).items() <= columns[relation].items() for relation in changed)
 
 
 def whole(session: SparkSession, maintenance: Maintenance, reads: Iterable[StaticRead]) -> DataFrame:

@@ -29,39 +29,39 @@ class Moment(Struct, frozen=True):
     """The names of queries of which a batch changes several of these."""
 
 
-def moment_of(query: Query, queries: Iterable[Query], apart: Collection[str]) -> Moment | None:
+def moment_of(query: Query, queries: Iterable[Query], separate: Collection[str]) -> Moment | None:
     """Return what a table over tables has to see at one moment; None if it reads nothing twice.
 
-    Tables `apart` show their inputs as they were at another moment.
+    Tables `separate` show their inputs as they were at another moment.
     """
-    return _Graph(queries, apart).moment(query)
+    return _Graph(queries, separate).moment(query)
 
 
 class _Graph:
-    def __init__(self, queries: Iterable[Query], apart: Collection[str]) -> None:
+    def __init__(self, queries: Iterable[Query], separate: Collection[str]) -> None:
         self._inputs: dict[str, tuple[str, ...]] = {}
         """Of tables over tables."""
         self._writers: dict[str, str] = {}
         """The names of queries that write several tables, by each of these."""
-        for each in queries:
-            tables = [table.model for table in each.tables]
-            if each.maintaining is not None and each.maintaining.target.model not in apart:
-                self._inputs[each.maintaining.target.model] = _inputs(each)
+        for query in queries:
+            tables = [table.model for table in query.tables]
+            if query.maintaining is not None and query.maintaining.target.model not in separate:
+                self._inputs[query.maintaining.target.model] = _inputs(query)
             elif len(tables) > 1:
-                self._writers |= dict.fromkeys(tables, each.name)
+                self._writers |= dict.fromkeys(tables, query.name)
         self._depths: dict[str, int] = {}
 
     def moment(self, query: Query) -> Moment | None:
-        reached = [self._reached(each) for each in _inputs(query)]
-        ways = [{self._writers.get(each, each) for each in found} for found in reached]
+        reached = [self._reached(table) for table in _inputs(query)]
+        ways = [{self._writers.get(table, table) for table in tables} for tables in reached]
         if not any(one & other for one, other in combinations(ways, 2)):
             return None
         everything = set[str]().union(*reached)
         tables = everything & self._inputs.keys()
         bases = sorted(everything - tables)
-        writers = [self._writers[each] for each in bases if each in self._writers]
-        several = sorted({each for each in writers if writers.count(each) > 1})
-        in_order = sorted(tables, key=lambda each: (self._depth(each), each))
+        writers = [self._writers[base] for base in bases if base in self._writers]
+        several = sorted({writer for writer in writers if writers.count(writer) > 1})
+        in_order = sorted(tables, key=lambda table: (self._depth(table), table))
         return Moment(tuple(in_order), tuple(bases), tuple(several))
 
     def _reached(self, relation: str) -> set[str]:
@@ -77,4 +77,4 @@ class _Graph:
 def _inputs(query: Query) -> tuple[str, ...]:
     assert query.maintaining is not None
     relations = query.maintaining.maintenance.relations
-    return tuple(each for each in relations if not each.startswith("seed."))
+    return tuple(relation for relation in relations if not relation.startswith("seed."))

@@ -58,18 +58,20 @@ class Pace:
         self._last.append(batch)
         self._sizes.setdefault(batch.records.bit_length(), _Size()).add(batch, self._number)
         oldest = self._number - _FORGOTTEN
-        self._sizes = {size: each for size, each in self._sizes.items() if each.number > oldest}
+        self._sizes = {size: recent for size, recent in self._sizes.items() if recent.number > oldest}
 
     def limit(self, latency: float) -> int:
         """Return how many records the next batch may read; `latency` is from a record to its result."""
         if not self._last:
             return FIRST
-        each = self._cost_of_record()
-        fixed = max(0.0, median(b.seconds - each * b.records for b in list(self._last)[-_NOW:]))
-        whole = latency / 2
-        own = max(whole - median(batch.waited for batch in self._last) / 2, whole * _OF_WORK)
+        per_record = self._cost_of_record()
+        fixed = max(0.0, median(b.seconds - per_record * b.records for b in list(self._last)[-_NOW:]))
+        half_latency = latency / 2
+        work_time = max(
+            half_latency - median(batch.waited for batch in self._last) / 2, half_latency * _OF_WORK
+        )
         # If the fixed part alone takes too long, smaller batches would hardly be shorter, and fall behind.
-        fitting = max(own - fixed, fixed) / each
+        fitting = max(work_time - fixed, fixed) / per_record
         largest = max(batch.records for batch in self._last)
         return max(LEAST, min(int(fitting), max(FIRST, GROWTH * largest)))
 
@@ -80,8 +82,8 @@ class Pace:
         return max(min(median(slopes), most) if slopes else most, 1e-9)
 
     def _slopes(self) -> Iterator[float]:
-        found = sorted((each.records, each.seconds) for each in self._sizes.values())
-        for (small, one), (large, other) in combinations(found, 2):
+        points = sorted((size.records, size.seconds) for size in self._sizes.values())
+        for (small, one), (large, other) in combinations(points, 2):
             if large > 1.5 * small:
                 yield (other - one) / (large - small)
 
@@ -100,11 +102,11 @@ class _Size:
 
     @property
     def records(self) -> float:
-        return median(each.records for each in self._batches)
+        return median(batch.records for batch in self._batches)
 
     @property
     def seconds(self) -> float:
-        return median(each.seconds for each in self._batches)
+        return median(batch.seconds for batch in self._batches)
 
 
 def shared_out(limit: int, behind: Mapping[str, int]) -> dict[str, int]:

@@ -24,8 +24,8 @@ def position() -> Column:
 
 def header(name: str) -> Column:
     """Return the text of the last header of this name: the original record may have had earlier ones."""
-    found = f.filter("headers", lambda each: each.getField("key") == name)
-    return f.try_element_at(found, f.lit(-1)).getField("value").cast("string")
+    headers = f.filter("headers", lambda header: header.getField("key") == name)
+    return f.try_element_at(headers, f.lit(-1)).getField("value").cast("string")
 
 
 def without_earlier(records: DataFrame, bounds: Mapping[str, Mapping[str, Offsets]]) -> DataFrame:
@@ -39,9 +39,9 @@ def without_earlier(records: DataFrame, bounds: Mapping[str, Mapping[str, Offset
 
 
 def _bound(starts: Mapping[str, Offsets]) -> Column:
-    pairs = {f"{topic}-{n}": at for topic, numbers in starts.items() for n, at in numbers.items()}
-    known = f.map_from_arrays(f.array(*map(f.lit, pairs)), f.array(*map(f.lit, pairs.values())))
-    return f.try_element_at(known, f.regexp_extract(position(), _PARTS, 1))
+    pairs = {f"{topic}-{n}": offset for topic, numbers in starts.items() for n, offset in numbers.items()}
+    offsets = f.map_from_arrays(f.array(*map(f.lit, pairs)), f.array(*map(f.lit, pairs.values())))
+    return f.try_element_at(offsets, f.regexp_extract(position(), _PARTS, 1))
 
 
 def _offset() -> Column:

@@ -28,10 +28,10 @@ OLDEST = "oldest of "
 
 def sizes(options: Mapping[str, Any]) -> dict[str, str]:
     """Return Spark's options for the number of a topic's records in a batch."""
-    found = {_LARGEST: options.get("max_rows_per_trigger"), _SMALLEST: options.get("min_rows_per_trigger")}
+    limits = {_LARGEST: options.get("max_rows_per_trigger"), _SMALLEST: options.get("min_rows_per_trigger")}
     if delay := options.get("max_trigger_delay"):
-        found[_PATIENCE] = f"{milliseconds(delay)}ms"
-    return {name: str(value) for name, value in found.items() if value is not None}
+        limits[_PATIENCE] = f"{milliseconds(delay)}ms"
+    return {name: str(value) for name, value in limits.items() if value is not None}
 
 
 def largest(options: Mapping[str, str]) -> int | None:
@@ -72,35 +72,39 @@ def records(
     headers = source.headers or (host is not None and host.headers)
     reader = session.readStream.options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(headers).lower())
-    found = reader.format("kafka").load() if host is None else host.load(session, reader, headers=headers)
+    stream = reader.format("kafka").load() if host is None else host.load(session, reader, headers=headers)
     if timed:
         oldest = f.unix_micros(f.min("timestamp")).alias("micros")
         # Spark sets the time of a batch once, when it begins.
         age = f.unix_millis(f.current_timestamp()) - f.unix_millis("timestamp")
         ages = [] if "realTime" in trigger else [f.call_function("ages", age).alias("ages")]
-        found = found.observe(f"{OLDEST}{source.relation}", oldest, *ages)
-    found.createOrReplaceTempView(source.view)
+        stream = stream.observe(f"{OLDEST}{source.relation}", oldest, *ages)
+    stream.createOrReplaceTempView(source.view)
 
 
 def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
     """Read the records of a topic between two offsets of each partition, as a batch."""
-    own = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
-    own["startingOffsets"] = offsets_of({source.topic: {n: first for n, (first, _) in ranges.items()}})
-    own["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
-    reader = session.read.format("kafka").options(**own).option("subscribe", source.topic)
+    batch_options = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
+    batch_options["startingOffsets"] = offsets_of(
+        {source.topic: {n: first for n, (first, _) in ranges.items()}}
+    )
+    batch_options["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
+    reader = session.read.format("kafka").options(**batch_options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
     reader.load().createOrReplaceTempView(source.view)
 
 
 def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
     """Return offsets by topic and partition, as the JSON of Spark's Kafka source."""
-    return json.dumps({topic: {str(n): at for n, at in numbers.items()} for topic, numbers in topics.items()})
+    return json.dumps(
+        {topic: {str(n): offset for n, offset in numbers.items()} for topic, numbers in topics.items()}
+    )
 
 
-def seed(session: SparkSession, view: str, project: Project, given: Seed) -> None:
+def seed(session: SparkSession, view: str, project: Project, declared: Seed) -> None:
     """Read a CSV file; its rows are part of the query, wherever that runs."""
-    texts = texts_of(content_of(project, given.path), given)
-    names = [column.name for column in given.columns]
+    texts = texts_of(content_of(project, declared.path), declared)
+    names = [column.name for column in declared.columns]
     schema = ", ".join(f"{quoted(name)} string" for name in names)
-    typed = [f.col(quoted(c.name)).cast(str(c.type or "string")).alias(c.name) for c in given.columns]
+    typed = [f.col(quoted(c.name)).cast(str(c.type or "string")).alias(c.name) for c in declared.columns]
     session.createDataFrame(texts, schema).select(*typed).createOrReplaceTempView(view)

@@ -36,13 +36,13 @@ def start_realtime(
 def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> None:
     """Refuse queries with more partitions in total than Spark has slots: some would wait forever."""
     slots = spark.sparkContext.defaultParallelism
-    found = missing_slots([(query.title, partitions) for query, partitions in queries], slots)
-    if found:
+    missing = missing_slots([(query.title, partitions) for query, partitions in queries], slots)
+    if missing:
         remedy = (
             "give Spark as many cores as partitions, with `master: local[8]` or more executors, "
             "or read fewer partitions in one target"
         )
-        raise MillstreamError(Diagnostic("MS879", found, None, remedy))
+        raise MillstreamError(Diagnostic("MS879", missing, None, remedy))
 
 
 def partitions_of(query: Query, counts: Mapping[str, int]) -> int:

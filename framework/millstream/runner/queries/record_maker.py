@@ -38,16 +38,16 @@ class RecordMaker(Struct, frozen=True, eq=False):
             return None
         if stores.hold is not None or stores.without_sent is not None:
             return None
-        made = own_class(records.sparkSession, "RecordMaker").of(records._jdf)  # noqa: SLF001
-        if made is None:
+        maker = own_class(records.sparkSession, "RecordMaker").of(records._jdf)  # noqa: SLF001
+        if maker is None:
             return None
-        return RecordMaker(DataFrame(made.rows(), records.sparkSession), made, stores, shared)
+        return RecordMaker(DataFrame(maker.rows(), records.sparkSession), maker, stores, shared)
 
     def send(self, batch: DataFrame, number: int) -> None:
         """Send the records of a batch of the rows."""
 
-        def observe(found: Sequence[Mapping[str, Any]]) -> None:
-            self._stores.counted.observe(number, found)
+        def observe(observed: Sequence[Mapping[str, Any]]) -> None:
+            self._stores.counted.observe(number, observed)
 
         send_records(MadeRecords(batch, self._made, observe, self._shared), self._stores, number)
 
@@ -66,8 +66,8 @@ class MadeRecords(Struct, frozen=True, eq=False):
         if observed is None:
             observed = self._made.send(rows, dict(options), in_transaction)
         jvm: Any = self.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public way to convert a row
-        found = map(jvm.PythonSQLUtils.toPyRow, observed.values())
-        self._observe([cloudpickle.loads(row).asDict() for row in found])
+        metric_rows = map(jvm.PythonSQLUtils.toPyRow, observed.values())
+        self._observe([cloudpickle.loads(row).asDict() for row in metric_rows])
 
     def _sent_by_host(self, shared: SharedRead, options: Mapping[str, str], in_transaction: bool) -> Any:
         """Return what was observed of the records; None if they must be sent here."""

@@ -34,14 +34,14 @@ class RecordSizes(Struct, frozen=True):
 
     def left_out(self, jvm: Any, options: Mapping[str, str]) -> dict[str, int]:
         """Return what a call has counted: records that were computed, but not sent."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for topic, count in jvm.millstream.spark.RecordSizes.leftOut(options["sizes.call"]).items():
             if count:
                 model, name = self.models[topic]
-                found[name] = found.get(name, 0) + count
+                counts[name] = counts.get(name, 0) + count
                 rows = count_name("rows", model)
-                found[rows] = found.get(rows, 0) - count
-        return found
+                counts[rows] = counts.get(rows, 0) - count
+        return counts
 
 
 def sink_options_of(option: str) -> dict[str, str]:
@@ -67,16 +67,16 @@ def record_sizes(admin: Admin, query: Query) -> RecordSizes | None:
 
 def _sinks(query: Query) -> dict[str, tuple[str, TooLarge]]:
     """Return the topics to which a query need not send all records; several models may write to one."""
-    found: dict[str, tuple[str, TooLarge]] = {}
+    sinks: dict[str, tuple[str, TooLarge]] = {}
     stopping = set[str]()
-    for each in query.outputs:
-        if not isinstance(each, SinkOutput):
+    for output in query.outputs:
+        if not isinstance(output, SinkOutput):
             continue
-        if each.too_large is None:
-            stopping.add(each.topic)
+        if output.too_large is None:
+            stopping.add(output.topic)
         else:
-            found[each.topic] = (each.model, each.too_large)
-    return {topic: each for topic, each in found.items() if topic not in stopping}
+            sinks[output.topic] = (output.model, output.too_large)
+    return {topic: sink for topic, sink in sinks.items() if topic not in stopping}
 
 
 def _line(topic: str, settings: Mapping[str, str], fate: str, dead_letters: str = "", model: str = "") -> str:

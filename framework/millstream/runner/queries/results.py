@@ -28,23 +28,29 @@ class Counts(Struct, frozen=True):
     def of(self, ids: Collection[str], drops_by: Mapping[str, str]) -> Counts:
         """Return the counts of a model, by its sources, its tests and itself."""
         skipped, dead_letters, tests = (
-            {id_: number for id_, number in each.items() if id_ in ids}
-            for each in (self.skipped, self.dead_letters, self.tests)
+            {id_: number for id_, number in numbers.items() if id_ in ids}
+            for numbers in (self.skipped, self.dead_letters, self.tests)
         )
-        for fate, found in (("skipped", skipped), ("dead_letters", dead_letters)):
+        for fate, numbers in (("skipped", skipped), ("dead_letters", dead_letters)):
             for source, good in drops_by.items():
-                own = self.of_models.get(fate, {}).get(f"{source} {good}", found.get(source, 0))
-                found.pop(source, None)
-                found.update({source: own} if own else {})
+                number = self.of_models.get(fate, {}).get(f"{source} {good}", numbers.get(source, 0))
+                numbers.pop(source, None)
+                numbers.update({source: number} if number else {})
         return Counts(skipped, dead_letters, tests)
 
     def __add__(self, other: Counts) -> Counts:
-        own, others = (
-            (each.skipped, each.dead_letters, each.tests, each.rows, *map(each.of_models.get, _FATES))
-            for each in (self, other)
+        parts, others = (
+            (
+                counts.skipped,
+                counts.dead_letters,
+                counts.tests,
+                counts.rows,
+                *map(counts.of_models.get, _FATES),
+            )
+            for counts in (self, other)
         )
-        skipped, dead_letters, tests, rows, *more = map(_sum, own, others)
-        of_models = {fate: each for fate, each in zip(_FATES, more, strict=True) if each}
+        skipped, dead_letters, tests, rows, *more = map(_sum, parts, others)
+        of_models = {fate: numbers for fate, numbers in zip(_FATES, more, strict=True) if numbers}
         return Counts(skipped, dead_letters, tests, of_models, rows)
 
 
@@ -52,10 +58,10 @@ _FATES = ("skipped", "dead_letters")
 
 
 def _sum(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> dict[str, int]:
-    found = dict(one or {})
+    totals = dict(one or {})
     for name, number in (other or {}).items():
-        found[name] = found.get(name, 0) + number
-    return found
+        totals[name] = totals.get(name, 0) + number
+    return totals
 
 
 class StateRows(Struct, frozen=True, omit_defaults=True):
@@ -80,29 +86,34 @@ _UNITS = {"aggregate": "group", "dedupe": "key", "stateful": "key", "first_sent"
 
 def rows_of_states(query: Query, rows: Sequence[int]) -> tuple[StateRows, ...]:
     """Return the states that have a number of rows; `rows` has one for each of Spark's operators."""
-    known = query.signature.operators
-    if len(known) != len(rows):
+    operators = query.signature.operators
+    if len(operators) != len(rows):
         # States of former models are between the others, so it is unknown which is which.
-        models = dict.fromkeys(model for each in known for model in each.models)
+        models = dict.fromkeys(model for operator in operators for model in operator.models)
         return (StateRows("", tuple(models), sum(rows)),) if any(rows) else ()
     return tuple(
-        StateRows(each.kind, each.models, number, each.kind == "aggregate" and query.output_mode == "append")
-        for each, number in zip(known, rows, strict=True)
+        StateRows(
+            operator.kind,
+            operator.models,
+            number,
+            operator.kind == "aggregate" and query.output_mode == "append",
+        )
+        for operator, number in zip(operators, rows, strict=True)
         if number
     )
 
 
 def of_model(model: str, states: Iterable[StateRows]) -> int:
-    return sum(each.rows for each in states if model in each.models)
+    return sum(state.rows for state in states if model in state.models)
 
 
 def sum_of_states(states: Iterable[StateRows]) -> tuple[StateRows, ...]:
-    found: dict[tuple[str, tuple[str, ...]], StateRows] = {}
-    for each in states:
-        before = found.get((each.operator, each.models))
-        rows = each.rows + (before.rows if before else 0)
-        found[each.operator, each.models] = replace(each, rows=rows)
-    return tuple(found.values())
+    sums: dict[tuple[str, tuple[str, ...]], StateRows] = {}
+    for state in states:
+        before = sums.get((state.operator, state.models))
+        rows = state.rows + (before.rows if before else 0)
+        sums[state.operator, state.models] = replace(state, rows=rows)
+    return tuple(sums.values())
 
 
 class Outcome(Struct, frozen=True):

@@ -60,8 +60,8 @@ class CountsByBatch:
     def __init__(self) -> None:
         self._by_batch: dict[int, Mapping[str, Any]] = {}
 
-    def add(self, number: int, found: Mapping[str, Any]) -> None:
-        self._by_batch[number] = found
+    def add(self, number: int, counted: Mapping[str, Any]) -> None:
+        self._by_batch[number] = counted
 
     def add_up(self, number: int, more: Mapping[str, int]) -> None:
         """Add numbers to what a batch has counted."""
@@ -70,23 +70,27 @@ class CountsByBatch:
 
     def observe(self, number: int, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add what several observations of the same records have found."""
-        together = {name: each for row in rows for name, each in row.items()}
+        together = {name: value for row in rows for name, value in row.items()}
         self.add(number, together | numbers_of(rows))
 
     def take(self, number: int) -> BatchCounts:
         """Return and remove what a completed batch has counted, and what was stored before the first one."""
-        found = [self._by_batch.pop(each) for each in sorted(self._by_batch) if each <= number]
+        batches = [
+            self._by_batch.pop(batch_number)
+            for batch_number in sorted(self._by_batch)
+            if batch_number <= number
+        ]
         return BatchCounts(
-            counts(map(_only_counts, found)),
-            reduce(metrics_together, (metrics_of([each]) for each in found), {}),
-            reduce(logs_together, (logs_of([each]) for each in found), {}),
-            _changes_of(found),
-            reasons(found),
+            counts(map(_only_counts, batches)),
+            reduce(metrics_together, (metrics_of([batch]) for batch in batches), {}),
+            reduce(logs_together, (logs_of([batch]) for batch in batches), {}),
+            _changes_of(batches),
+            reasons(batches),
         )
 
     def merged(self) -> dict[str, Any]:
         """Return what all batches have counted, if these are different things."""
-        return {name: each for batch in self._by_batch.values() for name, each in batch.items()}
+        return {name: value for batch in self._by_batch.values() for name, value in batch.items()}
 
     def all(self) -> Counts:
         return counts(map(_only_counts, self._by_batch.values()))
@@ -97,39 +101,41 @@ class CountsByBatch:
 
 
 def _changes_of(batches: Iterable[Mapping[str, Any]]) -> dict[str, TableChanges]:
-    prefix, found = f"{CHANGES} model.", dict[str, TableChanges]()
+    prefix, changes = f"{CHANGES} model.", dict[str, TableChanges]()
     for batch in batches:
-        for name, each in batch.items():
+        for name, change in batch.items():
             if name.startswith(prefix):
                 model = name.removeprefix(prefix)
-                found[model] = found.get(model, TableChanges()) + each
-    return found
+                changes[model] = changes.get(model, TableChanges()) + change
+    return changes
 
 
-def _only_counts(found: Mapping[str, Any]) -> Mapping[str, int]:
-    return numbers_of([{name: n for name, n in found.items() if not name.startswith(f"{CHANGES} ")}])
+def _only_counts(counted: Mapping[str, Any]) -> Mapping[str, int]:
+    return numbers_of([{name: n for name, n in counted.items() if not name.startswith(f"{CHANGES} ")}])
 
 
 def run_row_checks(
-    batch: DataFrame, deliveries: Iterable[Delivery], places: str = "", *, kept: bool = False
+    batch: DataFrame, deliveries: Iterable[Delivery], places: str = "", *, is_maintained: bool = False
 ) -> dict[str, Any]:
     """Run all row checks of a batch, before any of it is stored, and observe them.
 
-    `places` says which records the batch reads; a table over tables is `kept` equal to its SQL.
+    `places` says which records the batch reads; `is_maintained` if a table over tables stays equal to its SQL.
     """
     observed: dict[str, Any] = {}
-    checked = [each for each in deliveries if each.counts_sql]
-    frames = [batch.sparkSession.sql(each.counts_sql) for each in checked]
+    checked = [delivery for delivery in deliveries if delivery.counts_sql]
+    frames = [batch.sparkSession.sql(delivery.counts_sql) for delivery in checked]
     for delivery, numbers in zip(checked, _counted(frames), strict=True):
         for test in delivery.stops:
             if number := numbers.pop(count_name("tests", test)):
-                raise MillstreamError(_failed(batch, delivery, test, number, places, kept=kept))
+                raise MillstreamError(
+                    _failed(batch, delivery, test, number, places, is_maintained=is_maintained)
+                )
         observed |= numbers
     return observed
 
 
 def _failed(
-    batch: DataFrame, delivery: Delivery, test: str, number: int, places: str, *, kept: bool
+    batch: DataFrame, delivery: Delivery, test: str, number: int, places: str, *, is_maintained: bool
 ) -> Diagnostic:
     """Return which rows fail a test, and how to go on."""
     assert not isinstance(delivery.target, DeadLetters)
@@ -140,7 +146,7 @@ def _failed(
     start = "a row fails" if number == 1 else f"{number:,} rows fail"
     among = f"; the batch reads {places}" if places else ""
     message = f"{start} a data test: model {model}, test {name}: {'; '.join(shown)}{more}{among}"
-    return Diagnostic("MS863", message, None, _KEPT_REMEDY if kept else WRONG_ROW_REMEDY)
+    return Diagnostic("MS863", message, None, _KEPT_REMEDY if is_maintained else WRONG_ROW_REMEDY)
 
 
 def _counted(frames: Sequence[DataFrame]) -> Iterator[dict[str, Any]]:

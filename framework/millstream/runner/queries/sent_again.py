@@ -34,8 +34,10 @@ def first_sent(session: SparkSession, step: DedupeView, mode: OutputMode) -> Dat
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     # Without marks of event times, as TransformWithStateExec drops late rows, which only a window may do.
     marks = marks_of(rows)
-    given: Any = marked(rows, dict.fromkeys(marks, NO_MARK))._jdf  # noqa: SLF001 -- as above
-    return marked(DataFrame(jvm.millstream.spark.Positions.first(given, group, offset, mode), session), marks)
+    java_rows: Any = marked(rows, dict.fromkeys(marks, NO_MARK))._jdf  # noqa: SLF001 -- as above
+    return marked(
+        DataFrame(jvm.millstream.spark.Positions.first(java_rows, group, offset, mode), session), marks
+    )
 
 
 def marks_of(rows: DataFrame) -> dict[str, dict[str, Any]]:

@@ -22,9 +22,9 @@ class Service(Struct, frozen=True):
 def service_of(query: Query, catalog: Catalog, target: Target) -> Service:
     """Return the shortest latency and the highest priority of a query's stored models."""
     models = [catalog.models[id_] for id_ in query.stored if id_ in catalog.models]
-    given = [each.latency or target.settings.get("latency") for each in models]
+    latencies = [model.latency or target.settings.get("latency") for model in models]
     return Service(
-        min((milliseconds(each) / 1000 for each in given if each), default=None),
-        max((PRIORITIES.index(each.priority) for each in models), default=PRIORITIES.index("normal")),
-        next((each.every for each in models if each.every), None),  # such a table has a query of its own
+        min((milliseconds(latency) / 1000 for latency in latencies if latency), default=None),
+        max((PRIORITIES.index(model.priority) for model in models), default=PRIORITIES.index("normal")),
+        next((model.every for model in models if model.every), None),  # such a table has a query of its own
     )

@@ -42,16 +42,16 @@ class Evaluated(Struct, frozen=True, eq=False):
 def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
     """Run a query once, and yield its rows."""
     session = rows.sparkSession
-    found = own_class(session, "SmallBatch").of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
+    batch = own_class(session, "SmallBatch").of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
     try:
         yield Evaluated(
-            DataFrame(found.rows(), session),
-            bool(found.isLocal()),
-            lambda: int(found.count()),
-            lambda name: int(found.observed(name)),
+            DataFrame(batch.rows(), session),
+            bool(batch.isLocal()),
+            lambda: int(batch.count()),
+            lambda name: int(batch.observed(name)),
         )
     finally:
-        found.close()
+        batch.close()
 
 
 @contextmanager

@@ -157,12 +157,12 @@ def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Ma
     """Compute and discard the rows of a stateless query over ranges of its topics, to see if it fails."""
     session = _session(spark, query, context, _bounded(context, ranges))
     rows = session.sql(query.sql)
-    made = [rows]
+    frames = [rows]
     if isinstance(query.deliver, PerBatch):
         rows.createOrReplaceTempView(query.deliver.view)
-        made = [session.sql(each.sql) for each in query.deliver.deliveries]
-    for each in made:
-        each.write.format("noop").mode("overwrite").save()
+        frames = [session.sql(delivery.sql) for delivery in query.deliver.deliveries]
+    for frame in frames:
+        frame.write.format("noop").mode("overwrite").save()
 
 
 def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
@@ -187,12 +187,12 @@ class Keeping(Struct, frozen=True, eq=False):
         """Return what brings the table up to date outside of its batches."""
         # What is counted is reported with the next batch.
         numbers = count(-2, -1)
-        return lambda at: self.bring(session, next(numbers), at)
+        return lambda versions: self.bring(session, next(numbers), versions)
 
-    def bring(self, session: SparkSession, number: int, at: Mapping[str, Version]) -> None:
+    def bring(self, session: SparkSession, number: int, versions: Mapping[str, Version]) -> None:
         """Bring the table up to date with its inputs, of which some are given at a version."""
         # The numbers of its transactions are not those of Spark's batches.
-        own = CountsByBatch()
+        counted = CountsByBatch()
         stores = replace(
             self.context.stores,
             identity=MAINTAINED,
@@ -200,18 +200,20 @@ class Keeping(Struct, frozen=True, eq=False):
             records=lambda _: None,
             places=lambda _: "",
             distinct=True,
-            counted=own,
+            counted=counted,
         )
 
-        def stored(rows: DataFrame, transaction: int, found: Differences) -> None:
-            if found.few:
+        def stored(rows: DataFrame, transaction: int, differences: Differences) -> None:
+            if differences.few:
                 store(rows, self.how, stores, transaction, small=True)
             else:
                 deliver(self.how, stores)(rows, transaction)
 
         rows_of = partial(_rows_of, self.query, self.context)
-        done = maintained.maintain(self.plan, self.context.tables, session, rows_of, stored, at)
-        self.context.stores.counted.add(number, {**own.merged(), f"{CHANGES} {self.plan.target.model}": done})
+        done = maintained.maintain(self.plan, self.context.tables, session, rows_of, stored, versions)
+        self.context.stores.counted.add(
+            number, {**counted.merged(), f"{CHANGES} {self.plan.target.model}": done}
+        )
 
 
 def keeping(query: Query, context: QueryContext) -> Keeping:
@@ -227,8 +229,8 @@ def _rows_of(query: Query, context: QueryContext, session: SparkSession) -> Data
 
 
 def _records(session: SparkSession, query: Query, context: QueryContext) -> DataFrame:
-    found = session.sql(query.sql)
-    return found if context.without_sent is None else context.without_sent(found)
+    rows = session.sql(query.sql)
+    return rows if context.without_sent is None else context.without_sent(rows)
 
 
 Read = Callable[[SparkSession, SourceRead], None]
@@ -257,12 +259,12 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
         maintained.record_changes(session, query.maintaining, context.tables)
     for source in query.sources:
         read(session, source)
-    for each in query.reads:
-        kind, _, name = each.relation.partition(".")
+    for static_read in query.reads:
+        kind, _, name = static_read.relation.partition(".")
         if kind == "seed":
-            reading.seed(session, each.view, context.project, context.project.seeds[name])
+            reading.seed(session, static_read.view, context.project, context.project.seeds[name])
         else:
-            context.tables.view(session, each)
+            context.tables.view(session, static_read)
     if query.maintaining is not None:
         changes = [source.view for source in query.sources]
         maintained.waking(session, query.maintaining, changes).createOrReplaceTempView(query.maintaining.view)
@@ -280,8 +282,10 @@ def _streamed(
 ) -> Read:
     def read(session: SparkSession, source: SourceRead) -> None:
         if source.topic:
-            own = host if host is not None and host.topic == source.topic else None
-            reading.records(session, source, context.sources[source.relation], trigger, own, timed=timed)
+            source_host = host if host is not None and host.topic == source.topic else None
+            reading.records(
+                session, source, context.sources[source.relation], trigger, source_host, timed=timed
+            )
         else:
             context.tables.stream(session, source)
 
@@ -293,22 +297,22 @@ def make_view(
 ) -> None:
     match step:
         case SqlView():
-            made = session.sql(step.sql)
+            rows = session.sql(step.sql)
         case DedupeView(by_position=True):
-            made = first_sent(session, step, mode)
+            rows = first_sent(session, step, mode)
         case DedupeView() if step.exact_by:
-            made = exactly_deduplicated(session, step, mode)
+            rows = exactly_deduplicated(session, step, mode)
         case DedupeView():
-            made = deduplicated(session.table(step.of), step)
+            rows = deduplicated(session.table(step.of), step)
         case WindowView():
-            made = timed_by_window(session.table(step.of), step)
+            rows = timed_by_window(session.table(step.of), step)
         case CountedView():
-            made = counting.without_bad(session.table(step.of), step)
+            rows = counting.without_bad(session.table(step.of), step)
         case TemporalView():
-            made = joined_as_of(session, step, mode)
+            rows = joined_as_of(session, step, mode)
         case StatefulView():
-            made = keyed.yielded_rows(session, project, step, mode, log)
-    made.createOrReplaceTempView(step.name)
+            rows = keyed.yielded_rows(session, project, step, mode, log)
+    rows.createOrReplaceTempView(step.name)
 
 
 def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:

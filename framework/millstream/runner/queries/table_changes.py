@@ -48,8 +48,8 @@ def follow_table(
     (source,), how = query.sources, query.deliver
     assert isinstance(how, PerBatch)
     keys = tables.keys(source.relation)
-    sinks = [each for each in query.outputs if isinstance(each, SinkOutput)]
-    doubtful = [each.topic for each in sinks if each.keeps_out]
+    sinks = [output for output in query.outputs if isinstance(output, SinkOutput)]
+    doubtful = [sink.topic for sink in sinks if sink.keeps_out]
 
     def each_batch(feed: DataFrame, number: int) -> None:
         session = feed.sparkSession
@@ -59,28 +59,28 @@ def follow_table(
             rows.createOrReplaceTempView(source.view)
             return rows_of(session)
 
-        with evaluated(net_changes(feed, keys, first=first)) as found, planned_small(session, found.few):
-            own = stores
+        with evaluated(net_changes(feed, keys, first=first)) as changes, planned_small(session, changes.few):
+            batch_stores = stores
             if compared:
-                computed(_rows_before(found.rows)).createOrReplaceTempView(how.view)
+                computed(_rows_before(changes.rows)).createOrReplaceTempView(how.view)
                 if (sent := sink_records(session, how)) is not None:
                     only = _only_changed(sent, doubtful=doubtful, first=first)
                     if query.sends_changes:
-                        batch = _described(found.rows, _started(session, checkpoint, number), first=first)
+                        batch = _described(changes.rows, _started(session, checkpoint, number), first=first)
                         only = _as_changes(only, query, tables, batch)
-                    own = replace(stores, only=lambda records: only(records).drop(HAD))
-            rows = computed(found.rows.select(f"{_LAST}.*", _DELETED))
-            if found.few:
-                store(rows, how, own, number, small=True)
+                    batch_stores = replace(stores, only=lambda records: only(records).drop(HAD))
+            rows = computed(changes.rows.select(f"{_LAST}.*", _DELETED))
+            if changes.few:
+                store(rows, how, batch_stores, number, small=True)
             else:
-                deliver(how, own)(rows, number)
+                deliver(how, batch_stores)(rows, number)
 
     return each_batch
 
 
 def _as_changes(only: Only, query: Query, tables: Tables, batch: FollowedBatch) -> Only:
     """Return a function that turns the records of the only sink of a query into changes."""
-    (sink,) = (each for each in query.outputs if isinstance(each, SinkOutput))
+    (sink,) = (output for output in query.outputs if isinstance(output, SinkOutput))
     (source,) = query.sources
     about = source_of(tables.project.settings.name, source.relation, batch)
     return lambda records: change_records(only(records), about, batch, tombstones=sink.tombstones)
@@ -97,17 +97,17 @@ def net_changes(feed: DataFrame, keys: Sequence[str], *, first: bool) -> DataFra
     have them from an older version of the query. `_VERSION` and `_TIME` are those of its last change.
     """
     gone = f.col(KIND).isin("update_preimage", "delete")
-    own = (KIND, COMMITTED, COMMITTED_AT)
-    row = f.struct(*(f.col(quoted(name)) for name in feed.columns if name not in own))
-    at = f.struct(f.col(COMMITTED), f.when(gone, 0).otherwise(1))
-    found = feed.groupBy(*(f.col(quoted(key)).alias(f"_key_{i}") for i, key in enumerate(keys))).agg(
-        f.min_by(f.when(gone, row), at).alias(_BEFORE),
-        f.max_by(row, at).alias(_LAST),
-        f.max_by(gone, at).alias(_DELETED),
+    feed_columns = (KIND, COMMITTED, COMMITTED_AT)
+    row = f.struct(*(f.col(quoted(name)) for name in feed.columns if name not in feed_columns))
+    position = f.struct(f.col(COMMITTED), f.when(gone, 0).otherwise(1))
+    changes = feed.groupBy(*(f.col(quoted(key)).alias(f"_key_{i}") for i, key in enumerate(keys))).agg(
+        f.min_by(f.when(gone, row), position).alias(_BEFORE),
+        f.max_by(row, position).alias(_LAST),
+        f.max_by(gone, position).alias(_DELETED),
         f.max(COMMITTED).alias(_VERSION),
         f.max(COMMITTED_AT).alias(_TIME),
     )
-    return found if first else found.where(f"{_BEFORE} is not null or not {_DELETED}")
+    return changes if first else changes.where(f"{_BEFORE} is not null or not {_DELETED}")
 
 
 def _described(changes: DataFrame, started: int, *, first: bool) -> FollowedBatch:
@@ -152,9 +152,9 @@ def _only_changed(before: DataFrame, *, doubtful: Sequence[str], first: bool) ->
         )
         same_key = (f.col("topic") == f.col("_topic")) & f.col("key").eqNullSafe(f.col("_key"))
         joined = records.join(had, same_key, "left")
-        tombstone, known = f.col("value").isNull(), f.col(HAD).isNotNull()
-        needed: Column = known | f.lit(first) | f.col("topic").isin(*doubtful)
-        same = known & f.struct(*contents).eqNullSafe(f.col(HAD))
+        tombstone, has_before = f.col("value").isNull(), f.col(HAD).isNotNull()
+        needed: Column = has_before | f.lit(first) | f.col("topic").isin(*doubtful)
+        same = has_before & f.struct(*contents).eqNullSafe(f.col(HAD))
         return joined.where(f.when(tombstone, needed).otherwise(~same)).select(*records.columns, HAD)
 
     return only_changed

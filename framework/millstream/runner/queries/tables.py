@@ -64,8 +64,8 @@ class Tables(Struct, frozen=True, eq=False):
             store.merge(rows, table, batch)
             return
         stored = store.rows(rows.sparkSession, table.model, table.columns)
-        with version_differences(rows, stored, table) as found:
-            store.merge(found.rows, table, replace(batch, deletes=True, local=found.few))
+        with version_differences(rows, stored, table) as differences:
+            store.merge(differences.rows, table, replace(batch, deletes=True, local=differences.few))
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
         self._check(table)
@@ -90,8 +90,8 @@ class Tables(Struct, frozen=True, eq=False):
         columns: Iterable[Column] = model.columns if model else ()
         self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
 
-    def copied(self, relation: str, known: Version | None) -> Copied | None:
-        return self.of(relation).copied(relation, known)
+    def copied(self, relation: str, version: Version | None) -> Copied | None:
+        return self.of(relation).copied(relation, version)
 
     def stream(self, session: SparkSession, source: SourceRead) -> None:
         """Read the changes of a table as a stream: new versions of rows, with `_deleted` for deleted rows."""
@@ -142,5 +142,5 @@ class Tables(Struct, frozen=True, eq=False):
         return streamed_tables(relation, self._store(relation), self.project.target, root, self.spark)
 
     def _store(self, relation: str) -> str:
-        own = self.catalog.own_store(_SUFFIXES.sub("", relation))
-        return store_of(relation, own, self.project.target)
+        model_store = self.catalog.own_store(_SUFFIXES.sub("", relation))
+        return store_of(relation, model_store, self.project.target)

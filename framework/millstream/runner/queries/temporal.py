@@ -29,19 +29,19 @@ def joined_as_of(session: SparkSession, step: TemporalView, mode: OutputMode) ->
     """Return joined rows: of a stream, once their versions are known; of a batch, those that it has."""
     events, versions = session.table(step.of), session.table(step.versions)
     joined = _streamed if events.isStreaming else _at_once
-    found = joined(session, events, versions, step, mode)
+    rows = joined(session, events, versions, step, mode)
     if not step.outer:
-        found = found.where("version is not null")
-    return found.select(
-        *(_named("event", *each, timed=each[0] == step.time) for each in step.left),
-        *(_named("version", *each) for each in step.right),
+        rows = rows.where("version is not null")
+    return rows.select(
+        *(_named("event", *column, timed=column[0] == step.time) for column in step.left),
+        *(_named("version", *column) for column in step.right),
     )
 
 
 def _named(side: str, source: str, name: str, *, timed: bool = False) -> Column:
     # Another such join above it needs the mark of the event time, which a field of a struct lacks.
-    found = f.col(side).getField(source)
-    return found.alias(name, metadata=_TIME) if timed else found.alias(name)
+    field = f.col(side).getField(source)
+    return field.alias(name, metadata=_TIME) if timed else field.alias(name)
 
 
 def _streamed(
@@ -53,7 +53,7 @@ def _streamed(
     (TransformWithStateExec). Here it is the time until which the version of an event is kept.
     """
     use_java_states(session)
-    none, place = f.lit(None), [f.col(quoted(name)) for name in VERSION_PLACE]
+    none, position = f.lit(None), [f.col(quoted(name)) for name in VERSION_PLACE]
     kept_until = none.cast("timestamp")
     if step.keep is not None:
         kept_until = _time(step) + f.expr(f"interval {step.keep} milliseconds")
@@ -68,7 +68,7 @@ def _streamed(
         *_keys(versions, step, 1),
         f.unix_micros(quoted(step.begins)).alias("at"),
         _version(step).alias("version"),
-        *(column.alias(name) for column, name in zip(place, ("partition", "offset"), strict=True)),
+        *(column.alias(name) for column, name in zip(position, ("partition", "offset"), strict=True)),
         none.cast("timestamp").alias("kept_until"),
     )
     # Spark asks the sources of a plan for new records in order: versions come last, and so are not behind.
@@ -77,8 +77,8 @@ def _streamed(
     both = both.select(*map(quoted, keys), *_OWN)
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = both._jdf  # noqa: SLF001 -- as above
-    made = jvm.millstream.spark.TemporalJoin.of(rows, len(keys), step.wait, step.keep, mode, HELD)
-    return DataFrame(made, session)
+    joined = jvm.millstream.spark.TemporalJoin.of(rows, len(keys), step.wait, step.keep, mode, HELD)
+    return DataFrame(joined, session)
 
 
 def _at_once(
@@ -98,14 +98,14 @@ def _at_once(
     bounds = bounds.groupBy(*keys, "at").agg(f.max_by("version", "place").alias("version"))
     by_time = Window.partitionBy(*keys).orderBy("at")
     valid = bounds.withColumn("next", f.lead("at").over(by_time)).alias("v")
-    given = events.select(
+    timed_events = events.select(
         *_keys(events, step, 0),
         _time(step).alias("time"),
         _row(source for source, _ in step.left).alias("event"),
     ).alias("e")
     on = [f.col(f"e.{key}") == f.col(f"v.{key}") for key in keys]
     on += [f.expr("v.at <= e.time and (v.next is null or e.time < v.next)")]
-    return given.join(valid, on, "left").select("event", "version")
+    return timed_events.join(valid, on, "left").select("event", "version")
 
 
 def _key_names(step: TemporalView) -> list[str]:
@@ -117,13 +117,13 @@ def _key_names(step: TemporalView) -> list[str]:
 
 
 def _keys(rows: DataFrame, step: TemporalView, side: int) -> list[Column]:
-    found: list[Column] = []
+    columns: list[Column] = []
     for pair, name in zip(step.pairs, _key_names(step), strict=True):
         column = f.col(quoted(pair[side]))
         if isinstance(rows.schema[pair[side]].dataType, FloatType | DoubleType):
             column = column + f.lit(0)  # states compare bytes, by which -0.0 is another number
-        found.append(column.alias(name))
-    return found
+        columns.append(column.alias(name))
+    return columns
 
 
 def _time(step: TemporalView) -> Column:

@@ -44,8 +44,8 @@ class Turns:
                     return None
                 in_lane = self._in_lane(turn)
                 self._add(-1, in_lane=in_lane)
-                for each in self._line[: self._line.index(turn)]:
-                    each.overtaken += each.priority < turn.priority
+                for waiting in self._line[: self._line.index(turn)]:
+                    waiting.overtaken += waiting.priority < turn.priority
             finally:
                 self._line.remove(turn)
                 self._changed.notify_all()
@@ -62,7 +62,11 @@ class Turns:
             self._changed.notify_all()
 
     def _in_lane(self, turn: Turn) -> bool:
-        return self._lane > 0 and turn.quick and _first([each for each in self._line if each.quick]) is turn
+        return (
+            self._lane > 0
+            and turn.quick
+            and _first([waiting for waiting in self._line if waiting.quick]) is turn
+        )
 
     def _is_next(self, turn: Turn) -> bool:
         return self._permits > 0 and _first(self._line) is turn
@@ -143,4 +147,4 @@ class Turn:
 
 def _first(line: list[Turn]) -> Turn:
     """Return the turn that goes first; `max` takes the one that waits longest of equal ones."""
-    return max(line, key=lambda each: (each.overtaken >= PATIENCE, each.priority))
+    return max(line, key=lambda turn: (turn.overtaken >= PATIENCE, turn.priority))

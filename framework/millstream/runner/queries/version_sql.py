@@ -39,10 +39,10 @@ def placed_sql(table: TableOutput, versions: Versions, now: str) -> str:
 
     A row that is deleted ends now. An equal row is no new version, unless it has a time of its own.
     """
-    own = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
-    names = [quoted(c.name) for c in own]
+    columns = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
+    names = [quoted(c.name) for c in columns]
     time = f"if(g._deleted, {now}, coalesce(g.{VALID_FROM}, {now}))"
-    compared = all(has_equality(c.type) for c in own)
+    compared = all(has_equality(c.type) for c in columns)
     same = " and ".join(f"g.{name} <=> l.{name}" for name in names) if compared else "false"
     return "\n".join((
         f"select {', '.join(f'g.{name}' for name in names)},",
@@ -85,20 +85,20 @@ def stored_touched_sql(versions: Versions) -> str:
 def versions_sql(table: TableOutput, versions: Versions, horizon: Horizon | None) -> str:
     """Return all versions of the touched keys."""
     by = f"partition by {_list(versions.by)}"
-    own = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
-    names = ", ".join(quoted(c.name) for c in own)
+    columns = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
+    names = ", ".join(quoted(c.name) for c in columns)
     keys = {key.lower() for key in versions.by}
     only_keys = ", ".join(
         quoted(c.name) if c.name.lower() in keys else f"cast(null as {c.type}) as {quoted(c.name)}"
-        for c in own
+        for c in columns
     )
     ended = ", ".join(
         quoted(c.name)
         if c.name.lower() in keys
         else f"if(_ends, cast(null as {c.type}), {quoted(c.name)}) as {quoted(c.name)}"
-        for c in own
+        for c in columns
     )
-    kept = "" if horizon is None else f" where _next is null or _next > {horizon.after}"
+    condition = "" if horizon is None else f" where _next is null or _next > {horizon.after}"
     return "\n".join((
         "with bounds as (",
         f"select {names}, {VALID_FROM} as _at, false as _ends, 1 as _rank from {STORED_TOUCHED}",
@@ -111,7 +111,7 @@ def versions_sql(table: TableOutput, versions: Versions, horizon: Horizon | None
         "), timed as (",
         f"select *, lead(_at) over ({by} order by _at nulls first) as _next from placed where _place = 1",
         "), kept as (",
-        f"select *, lag(_ends) over ({by} order by _at nulls first) as _after_end from timed{kept}",
+        f"select *, lag(_ends) over ({by} order by _at nulls first) as _after_end from timed{condition}",
         ")",
         f"select {ended}, _at as {VALID_FROM}, if(_ends, _at, _next) as {VALID_TO} from kept",
         "where not _ends or (_at is not null and coalesce(_after_end, true))",

@@ -40,20 +40,20 @@ def version_differences(
     if "_deleted" not in rows.columns:
         rows = rows.withColumn("_deleted", f.lit(False))
     stored.select(*(f.col(quoted(c.name)) for c in table.columns)).createOrReplaceTempView(STORED)
-    with ExitStack() as kept:
+    with ExitStack() as stack:
         rows.createOrReplaceTempView(GIVEN)
         if versions.replaces:
             placed = session.sql(placed_sql(table, versions, _sql(now or datetime.now(timezone.utc))))
             placed.createOrReplaceTempView(_PLACED)
-        given = session.table(_PLACED if versions.replaces else GIVEN)
-        kept.enter_context(evaluated(given)).rows.createOrReplaceTempView(GIVEN)
+        batch_rows = session.table(_PLACED if versions.replaces else GIVEN)
+        stack.enter_context(evaluated(batch_rows)).rows.createOrReplaceTempView(GIVEN)
         horizon = _horizon(session, versions) if versions.keep else None
-        touched = kept.enter_context(evaluated(session.sql(touched_sql(versions, horizon))))
+        touched = stack.enter_context(evaluated(session.sql(touched_sql(versions, horizon))))
         touched.rows.createOrReplaceTempView(TOUCHED)
         session.sql(stored_touched_sql(versions)).createOrReplaceTempView(STORED_TOUCHED)
         session.sql(versions_sql(table, versions, horizon)).createOrReplaceTempView(NEW)
-        found = kept.enter_context(evaluated(session.sql(differences_sql(table))))
-        yield replace(found, rows=found.rows.drop(COPIES, PRESENT))
+        computed = stack.enter_context(evaluated(session.sql(differences_sql(table))))
+        yield replace(computed, rows=computed.rows.drop(COPIES, PRESENT))
 
 
 def _horizon(session: SparkSession, versions: Versions) -> Horizon | None:
