@@ -30,13 +30,13 @@ def values_of(column: Any, hint: Any) -> list[Any]:
         zone = kind.tz is not None
         start, step = (_EPOCH if zone else _EPOCH.replace(tzinfo=None)), timedelta
         micros = column.cast(pa.int64()).to_pylist()
-        return [None if each is None else start + step(0, 0, each) for each in micros]
+        return [None if since_epoch is None else start + step(0, 0, since_epoch) for since_epoch in micros]
     if pa.types.is_date32(kind) and not column.null_count:
         dates: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return dates
-    listed: list[Any] = column.to_pylist()
+    values: list[Any] = column.to_pylist()
     convert = converter(hint)
-    return [convert(value) for value in listed] if convert else listed
+    return [convert(value) for value in values] if convert else values
 
 
 def _structs(column: Any, struct: Any) -> list[Any]:
@@ -50,14 +50,14 @@ def _structs(column: Any, struct: Any) -> list[Any]:
         except BaseException:  # noqa: BLE001, S110 - below, each row has its own error
             pass
     build = build or (lambda row: struct(*row))
-    found: list[Any] = []
+    built: list[Any] = []
     missing = column.is_null().to_pylist() if column.null_count else [False] * len(column)
     for row, is_missing in zip(zip(*values, strict=True), missing, strict=True):
         try:
-            found.append(None if is_missing else build(row))
+            built.append(None if is_missing else build(row))
         except BaseException as error:  # noqa: BLE001 - whatever the user's class raises, also SystemExit
-            found.append(NotBuilt(error))
-    return found
+            built.append(NotBuilt(error))
+    return built
 
 
 def _builder(struct: Any, names: list[str]) -> Callable[[tuple[Any, ...]], Any] | None:
@@ -65,9 +65,9 @@ def _builder(struct: Any, names: list[str]) -> Callable[[tuple[Any, ...]], Any] 
     if typing.is_typeddict(struct):
         return lambda row: dict(zip(names, row, strict=True))
     if dataclasses.is_dataclass(struct):
-        own = [f.name for f in dataclasses.fields(struct) if f.init and not f.kw_only]
+        parameters = [f.name for f in dataclasses.fields(struct) if f.init and not f.kw_only]
     else:
-        own = list(struct._fields)
-    if own == names:
+        parameters = list(struct._fields)
+    if parameters == names:
         return None
     return lambda row: struct(**dict(zip(names, row, strict=True)))

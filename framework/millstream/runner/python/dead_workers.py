@@ -16,13 +16,13 @@ from millstream.runner.python.worker import CALLS
 WORKER_DIED = "a Python worker died"
 
 
-def in_function(found: Diagnostic, functions: Container[str]) -> Diagnostic:
+def in_function(diagnostic: Diagnostic, functions: Container[str]) -> Diagnostic:
     """Say of a worker's death in which of a query's functions it was."""
-    if not found.message.endswith(WORKER_DIED):
-        return found
+    if not diagnostic.message.endswith(WORKER_DIED):
+        return diagnostic
     names = " or ".join(f"{name}()" for name in functions_of_dead_workers() if name in functions)
-    who = found.message.removesuffix(WORKER_DIED)
-    return replace(found, message=f"{who}the Python worker died in {names}") if names else found
+    who = diagnostic.message.removesuffix(WORKER_DIED)
+    return replace(diagnostic, message=f"{who}the Python worker died in {names}") if names else diagnostic
 
 
 def functions_of_dead_workers() -> tuple[str, ...]:

@@ -48,68 +48,68 @@ def decoding_call(
     that must be good, a bad record stops the query instead.
     """
 
-    def call(values: Any, *place: Any) -> Any:
+    def call(values: Any, *locations: Any) -> Any:
         with traces(name, driver), forwards(name, log):
-            known = decoder(source, name, optional=optional, single=single)
-            batch = _batch(values.to_pylist(), known, fields)
+            row_decoder = decoder(source, name, optional=optional, single=single)
+            batch = _batch(values.to_pylist(), row_decoder, fields)
         struct = returns.value_type
         by_column = zip(*batch.values, strict=True) if batch.values else ([] for _ in fields)
         columns = [
-            _column(batch, list(each), fields[index], struct.field(index), known)
-            for index, each in enumerate(by_column)
+            _column(batch, list(column), fields[index], struct.field(index), row_decoder)
+            for index, column in enumerate(by_column)
         ]
         missing = values.is_null() if values.null_count else None
-        if place and (wrong := _first(batch, missing, place[4:])) is not None:
-            raise RuntimeError(_failure(wrong, place))
+        if locations and (wrong := _first(batch, missing, locations[4:])) is not None:
+            raise RuntimeError(_failure(wrong, locations))
         return _lists(batch, columns, returns, len(values))
 
     return call
 
 
-def _batch(records: Sequence[bytes | None], known: Decoder, fields: Sequence[WantedField]) -> Batch:
-    take = _taking(known, fields)
+def _batch(records: Sequence[bytes | None], decoder: Decoder, fields: Sequence[WantedField]) -> Batch:
+    take = _taking(decoder, fields)
     values: list[tuple[Any, ...]] = []
     places: list[int | None] = []
-    kept: list[int] = []
+    indexes: list[int] = []
     reasons: dict[int, dict[str | None, str]] = {}
     for index, record in enumerate(records):
         if record is None:
             reasons[index] = {None: NO_VALUE}
         else:
             try:
-                row = row_of(known, record)
+                row = row_of(decoder, record)
             except MisfitError as error:
                 reasons[index] = {None: str(error)}
             else:
-                if row is None and not known.single:
+                if row is None and not decoder.single:
                     continue
                 places.append(len(values))
-                kept.append(index)
+                indexes.append(index)
                 values.append(take(row))
                 continue
         places.append(None)
-        kept.append(index)
-    return Batch(values, places, kept, reasons)
+        indexes.append(index)
+    return Batch(values, places, indexes, reasons)
 
 
-def _taking(known: Decoder, fields: Sequence[WantedField]) -> Callable[[Any], tuple[Any, ...]]:
+def _taking(decoder: Decoder, fields: Sequence[WantedField]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that takes the values of a row, or the problem of a value.
 
     They are taken before the next call, which may change and return the same object.
     """
     names = [field.name for field in fields]
     changing = [index for index, field in enumerate(fields) if field.type.kind in _CHANGING]
-    get: Any = itemgetter(*names) if known.typed_dict else attrgetter(*names)
+    get: Any = itemgetter(*names) if decoder.typed_dict else attrgetter(*names)
 
     def taken(row: Any) -> tuple[Any, ...]:
         try:
-            found = get(row) if len(names) > 1 else (get(row),)
+            row_values = get(row) if len(names) > 1 else (get(row),)
         except (AttributeError, KeyError):
-            found = tuple(field_value(row, name) for name in names)
-        return checked(found) if changing else found
+            row_values = tuple(field_value(row, name) for name in names)
+        return checked(row_values) if changing else row_values
 
-    def checked(found: Sequence[Any]) -> tuple[Any, ...]:
-        values = list(found)
+    def checked(row_values: Sequence[Any]) -> tuple[Any, ...]:
+        values = list(row_values)
         for index in changing:
             try:
                 values[index] = fitting_field(values[index], fields[index])
@@ -117,12 +117,12 @@ def _taking(known: Decoder, fields: Sequence[WantedField]) -> Callable[[Any], tu
                 values[index] = error
         return tuple(values)
 
-    if known.single:
+    if decoder.single:
         return lambda row: checked((row,)) if changing else (row,)
     return taken
 
 
-def _column(batch: Batch, values: list[Any], field: WantedField, arrow: Any, known: Decoder) -> Any:
+def _column(batch: Batch, values: list[Any], field: WantedField, arrow: Any, decoder: Decoder) -> Any:
     """Return the values of a column, and note the records in which one is wrong."""
     import pyarrow as pa
 
@@ -132,24 +132,26 @@ def _column(batch: Batch, values: list[Any], field: WantedField, arrow: Any, kno
             return pa.array(values, arrow.type)
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             pass  # a value doesn't fit: each is checked below, which finds it
-    found: list[Any] = []
-    indexes = [index for index, place in zip(batch.kept, batch.places, strict=True) if place is not None]
+    checked: list[Any] = []
+    indexes = [
+        index for index, row_index in zip(batch.kept, batch.places, strict=True) if row_index is not None
+    ]
     is_checked = field.type.kind in _CHANGING
     for index, value in zip(indexes, values, strict=True):
         try:
             if isinstance(value, MisfitError):
                 raise value
-            found.append(value if is_checked else fitting_field(value, field))
+            checked.append(value if is_checked else fitting_field(value, field))
         except MisfitError as error:
             # A single value is all of its record.
-            batch.reasons.setdefault(index, {})[None if known.single else field.name] = str(error)
-            found.append(None)
-    return pa.array(found, arrow.type)
+            batch.reasons.setdefault(index, {})[None if decoder.single else field.name] = str(error)
+            checked.append(None)
+    return pa.array(checked, arrow.type)
 
 
 def _first(batch: Batch, missing: Any, columns: Sequence[Any]) -> tuple[int, str] | None:
     """Return the first record that has a value and is bad, and why."""
-    needed = {None, *(each[0].as_py() for each in columns)} if columns and len(columns[0]) else None
+    needed = {None, *(column[0].as_py() for column in columns)} if columns and len(columns[0]) else None
     for index in sorted(batch.reasons):
         if missing is None or not missing[index].as_py():
             for column, reason in batch.reasons[index].items():
@@ -158,9 +160,9 @@ def _first(batch: Batch, missing: Any, columns: Sequence[Any]) -> tuple[int, str
     return None
 
 
-def _failure(wrong: tuple[int, str], place: Sequence[Any]) -> str:
+def _failure(wrong: tuple[int, str], locations: Sequence[Any]) -> str:
     index, reason = wrong
-    topic, partition, offset, *prefix = (column[index].as_py() for column in place[:4])
+    topic, partition, offset, *prefix = (column[index].as_py() for column in locations[:4])
     start = f"bad record: topic {topic}, partition {partition}, offset {offset}"
     return f"{start}: {''.join(prefix)}{reason}"
 
@@ -193,7 +195,7 @@ def _offsets(batch: Batch, count: int) -> Any:
 
     if len(batch.kept) == count:
         return pa.array(range(count + 1), pa.int32())
-    kept, offsets = set(batch.kept), [0]
+    indexes, offsets = set(batch.kept), [0]
     for index in range(count):
-        offsets.append(offsets[-1] + (index in kept))
+        offsets.append(offsets[-1] + (index in indexes))
     return pa.array(offsets, pa.int32())

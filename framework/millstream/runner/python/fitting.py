@@ -24,10 +24,10 @@ _NO_HINT = object()
 
 
 class UnfitError(Exception):
-    def __init__(self, value: Any, wanted: str, path: str = "") -> None:
-        super().__init__(value, wanted, path)
+    def __init__(self, value: Any, expected: str, path: str = "") -> None:
+        super().__init__(value, expected, path)
         self.value = value
-        self.wanted = wanted
+        self.wanted = expected
         self.path = path
 
     def within(self, name: str) -> UnfitError:
@@ -58,13 +58,13 @@ def fit_of(arrow: Any, hint: Any = _NO_HINT, *, may_lack: bool = False) -> Fit:
     hint, optional = _bare(hint)
     optional = optional or may_lack
     check = _check(arrow, hint)
-    wanted = _name(arrow)
+    expected = _name(arrow)
 
     def fit(value: Any) -> Any:
         if value is None:
             if optional:
                 return None
-            raise UnfitError(None, wanted)
+            raise UnfitError(None, expected)
         return check(value)
 
     return fit
@@ -96,7 +96,7 @@ def _bare(hint: Any) -> tuple[Any, bool]:
         return _NO_HINT, True
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {typing.Union, types.UnionType}:
-        rest = [each for each in inner if each is not type(None)]
+        rest = [member for member in inner if member is not type(None)]
         bare, optional = _bare(rest[0])
         return bare, optional or len(rest) < len(inner)
     if origin is typing.Literal:
@@ -123,20 +123,20 @@ def _check(arrow: Any, hint: Any) -> Fit:
             plain = element is not _NO_HINT and not _has_fields(element)
             return _listing(arrow, (_only_field if plain else fit_of)(arrow.value_type, element))
         return _listing(arrow, fit_of(arrow.value_type, element))
-    for known, accepted in _SCALARS.items():
-        if getattr(pa.types, known)(arrow):
+    for predicate, accepted in _SCALARS.items():
+        if getattr(pa.types, predicate)(arrow):
             return _scalar(arrow, accepted)
     return lambda value: value
 
 
 def _scalar(arrow: Any, accepted: Callable[[Any, Any], Any]) -> Fit:
-    wanted = _name(arrow)
+    expected = _name(arrow)
 
     def fit(value: Any) -> Any:
         try:
             return accepted(value, arrow)
         except (TypeError, ValueError, OverflowError):
-            raise UnfitError(value, wanted) from None
+            raise UnfitError(value, expected) from None
 
     return fit
 
@@ -154,12 +154,12 @@ def _integer(value: Any, arrow: Any) -> int:
 def _floating(value: Any, arrow: Any) -> float:
     if isinstance(value, bool | str | bytes):
         _refuse()
-    found = float(value)
-    if isinstance(value, int) and abs(value) > _EXACT and int(found) != value:
+    number = float(value)
+    if isinstance(value, int) and abs(value) > _EXACT and int(number) != value:
         _refuse()
-    if arrow.bit_width < 64 and abs(found) > _LARGEST_FLOAT and abs(found) != float("inf"):
+    if arrow.bit_width < 64 and abs(number) > _LARGEST_FLOAT and abs(number) != float("inf"):
         _refuse()
-    return found
+    return number
 
 
 def _boolean(value: Any, _: Any) -> bool:
@@ -221,62 +221,62 @@ def _structure(arrow: Any, hint: Any) -> Fit:
         field.name: fit_of(field.type, hints.get(field.name, _NO_HINT), may_lack=field.name in left_out)
         for field in arrow
     }
-    wanted = _name(arrow)
+    expected = _name(arrow)
 
     def fit(value: Any) -> Any:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            attributes = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         elif hasattr(value, "_asdict"):
-            given = value._asdict()
+            attributes = value._asdict()
         elif isinstance(value, Mapping):
-            given = dict(value)
+            attributes = dict(value)
         else:
-            raise UnfitError(value, wanted)
-        if unknown := given.keys() - fields.keys():
-            raise UnfitError(given, f"{wanted}: it has no field '{min(map(str, unknown))}'")
-        found = {}
+            raise UnfitError(value, expected)
+        if unknown := attributes.keys() - fields.keys():
+            raise UnfitError(attributes, f"{expected}: it has no field '{min(map(str, unknown))}'")
+        row = {}
         for name, of_field in fields.items():
             try:
-                found[name] = of_field(given.get(name))
+                row[name] = of_field(attributes.get(name))
             except UnfitError as error:
                 raise error.within(name) from None
-        return found
+        return row
 
     return fit
 
 
 def _listing(arrow: Any, element: Fit) -> Fit:
-    wanted = _name(arrow)
+    expected = _name(arrow)
 
     def fit(value: Any) -> Any:
         if not isinstance(value, Sequence | Iterator) or isinstance(value, str | bytes):
-            raise UnfitError(value, wanted)
-        found = []
-        for index, each in enumerate(value):
+            raise UnfitError(value, expected)
+        values = []
+        for index, member in enumerate(value):
             try:
-                found.append(element(each))
+                values.append(element(member))
             except UnfitError as error:
                 raise error.within(f"[{index}]") from None
-        return found
+        return values
 
     return fit
 
 
 def _mapping(arrow: Any, key: Fit, item: Fit) -> Fit:
-    wanted = _name(arrow)
+    expected = _name(arrow)
 
     def fit(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise UnfitError(value, wanted)
-        found = []
-        for name, each in value.items():
+            raise UnfitError(value, expected)
+        pairs = []
+        for name, map_value in value.items():
             if name is None:
-                raise UnfitError(value, f"{wanted}: a key is None")
+                raise UnfitError(value, f"{expected}: a key is None")
             try:
-                found.append((key(name), item(each)))
+                pairs.append((key(name), item(map_value)))
             except UnfitError as error:
                 raise error.within(f"[{shown(name)}]") from None
-        return found
+        return pairs
 
     return fit
 
@@ -308,24 +308,24 @@ def fitted(values: Sequence[Any], arrow: Any, fit: Fit, flat: frozenset[type]) -
             return pa.array(values, arrow), {}
         except (pa.ArrowException, ValueError, OverflowError, TypeError):
             pass  # it is found below
-    found: list[Any] = []
+    checked: list[Any] = []
     problems: dict[int, str] = {}
     for index, value in enumerate(values):
         try:
-            found.append(fit(value))
+            checked.append(fit(value))
         except UnfitError as error:
             problems[index] = str(error)
-            found.append(None)
-    return pa.array(found, arrow), problems
+            checked.append(None)
+    return pa.array(checked, arrow), problems
 
 
 def flat_classes(arrow: Any, *, optional: bool) -> frozenset[type]:
     """Return the classes whose values Arrow converts without losing anything, or refuses."""
     import pyarrow as pa
 
-    known: dict[Any, tuple[type, ...]] = {
+    classes: dict[Any, tuple[type, ...]] = {
         pa.int64(): (int,), pa.int32(): (int,), pa.int16(): (int,), pa.int8(): (int,),
         pa.float64(): (float, int), pa.string(): (str,), pa.bool_(): (bool,), pa.binary(): (bytes,),
     }  # fmt: skip
-    found = known.get(arrow, ())
-    return frozenset((*found, type(None)) if found and optional else found)
+    accepted = classes.get(arrow, ())
+    return frozenset((*accepted, type(None)) if accepted and optional else accepted)

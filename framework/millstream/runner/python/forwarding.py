@@ -49,9 +49,9 @@ class Calls:
     def at(self) -> dict[str, str]:
         if self.locations is None:
             return {}
-        found = self.locations[self.row]
-        place = found if isinstance(found, dict) else found.as_py()
-        return {name: str(value) for name, value in (place or {}).items()}
+        row = self.locations[self.row]
+        location = row if isinstance(row, dict) else row.as_py()
+        return {name: str(value) for name, value in (location or {}).items()}
 
 
 class forwards:  # noqa: N801 - used like a function
@@ -76,12 +76,12 @@ def _forwarder() -> Any:
     for handler in root.handlers:
         if handler.get_name() == _NAME:
             return handler
-    made = Forwarder()
-    made.set_name(_NAME)
-    root.addHandler(made)
+    forwarder = Forwarder()
+    forwarder.set_name(_NAME)
+    root.addHandler(forwarder)
     if root.level == logging.WARNING:  # Python's default
         root.setLevel(logging.INFO)
-    return made
+    return forwarder
 
 
 class Forwarder(logging.Handler):

@@ -55,15 +55,15 @@ def register(
         if function.keyed:
             continue  # a separate step calls it
         source = source_of(project, function)
-        given = _returned(function)
-        arrow = to_arrow_type(DataType.fromDDL(given), timezone="UTC")
+        returned_type = _returned(function)
+        arrow = to_arrow_type(DataType.fromDDL(returned_type), timezone="UTC")
         called = Called(source, name, arrow, name in encoders, log, os.getpid())
-        udf = _udf(worker.plain_call(called), given)
+        udf = _udf(worker.plain_call(called), returned_type)
         session.udf.register(name, udf if name in within else udf.asNondeterministic())
         session.udf.register(
-            f"{name}{LOCATED}", _udf(worker.located_call(called), given).asNondeterministic()
+            f"{name}{LOCATED}", _udf(worker.located_call(called), returned_type).asNondeterministic()
         )
-        failing = _udf(worker.guarded_call(called), f"struct<value:{given},error:string>")
+        failing = _udf(worker.guarded_call(called), f"struct<value:{returned_type},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
         native = translate(function, source.text)
         if isinstance(native, Translation) and name not in encoders:
@@ -89,21 +89,21 @@ def register_decoders(
     session: SparkSession, project: Project, calls: Iterable[DecodingCall], log: LogAddress | None = None
 ) -> None:
     """Register the functions that decode records, each with the columns that are read."""
-    for each in calls:
-        source = source_of(project, project.functions[each.function])
-        fields = ", ".join(f"{quoted(field.name or 'key')} {field.type}" for field in each.fields)
-        given = f"array<struct<{f'{fields}, ' if fields else ''}{BAD}: {BAD_TYPE}>>"
-        made = decoding.decoding_call(
+    for call in calls:
+        source = source_of(project, project.functions[call.function])
+        fields = ", ".join(f"{quoted(field.name or 'key')} {field.type}" for field in call.fields)
+        returned_type = f"array<struct<{f'{fields}, ' if fields else ''}{BAD}: {BAD_TYPE}>>"
+        decode = decoding.decoding_call(
             source,
-            each.function,
-            wanted_fields(each.fields),
-            to_arrow_type(DataType.fromDDL(given), timezone="UTC"),
-            optional=each.optional,
-            single=each.single,
+            call.function,
+            wanted_fields(call.fields),
+            to_arrow_type(DataType.fromDDL(returned_type), timezone="UTC"),
+            optional=call.optional,
+            single=call.single,
             log=log,
             driver=os.getpid(),
         )
-        session.udf.register(each.name, _udf(made, given).asNondeterministic())
+        session.udf.register(call.name, _udf(decode, returned_type).asNondeterministic())
 
 
 def _udf(call: Callable[..., Any], returns: str) -> Any:

@@ -71,8 +71,8 @@ def yielded_rows(
     # A batch query has state too, but only a StreamingQueryManager starts the stores' coordinator.
     _ = session.streams
     function = project.functions[step.function]
-    given = session.table(step.of)
-    fields = _fields(function, given.columns)
+    input_rows = session.table(step.of)
+    fields = _fields(function, input_rows.columns)
     columns = dict.fromkeys((*step.keys, *fields.values(), *((step.time,) if step.time else ())))
     assert isinstance(function.returns, Struct)
     yielded = [field.name for field in function.returns.fields]
@@ -90,7 +90,7 @@ def yielded_rows(
         step.keys,
     )
     if isinstance(keyed, KeyedByEventTime):
-        keyed.streaming = given.isStreaming
+        keyed.streaming = input_rows.isStreaming
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in results)
     selected = [f.col(quoted(name)) for name in columns]
     if step.times:
@@ -100,9 +100,9 @@ def yielded_rows(
     if step.time:
         # The event time itself must remain among the columns: Spark drops late rows by it.
         selected.append(f.unix_micros(quoted(step.time)).alias(unused(_MICROS, columns)))
-    rows = given.select(*selected).groupBy(*map(quoted, step.keys))
+    rows = input_rows.select(*selected).groupBy(*map(quoted, step.keys))
     yielded_by_key = rows.transformWithState(
-        keyed, schema, mode, _time_mode(step, streaming=given.isStreaming)
+        keyed, schema, mode, _time_mode(step, streaming=input_rows.isStreaming)
     )
     if not step.times:
         return yielded_by_key
@@ -127,8 +127,8 @@ def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
     if missing:
         rows = "a column of the rows that it is called on"
         message = f"{function.name}() reads '{missing[0]}', which is not {rows}"
-        listed = f"columns: {', '.join(columns_by_name.values())}"
-        remedy = did_you_mean(missing[0], columns_by_name.values(), listed)
+        all_columns = f"columns: {', '.join(columns_by_name.values())}"
+        remedy = did_you_mean(missing[0], columns_by_name.values(), all_columns)
         raise MillstreamError(Diagnostic("MS877", message, function.location, remedy))
     return {field.name: columns_by_name[field.name.lower()] for field in row.fields}
 
@@ -196,8 +196,8 @@ class Keyed(StatefulProcessor):
             yield from self._yielded(key, rows)
 
     def _yielded(self, key: Any, rows: Iterator[Row]) -> Iterator[Any]:
-        found = self.state.get()
-        before = bytes(found[0]) if found else None
+        stored = self.state.get()
+        before = bytes(stored[0]) if stored else None
         after = yield from self._call(key, rows, before)
         if after != before or self.ttl is not None:
             self.state.update((after,))
@@ -208,10 +208,10 @@ class Keyed(StatefulProcessor):
             self.converted_function = converted_function(self.source, self.name, self.indexes, self.arrow)
         function, of_key, row_of, state_of, fit = self.converted_function
         newest = Newest(self.times[0]) if self.times else None
-        given = (row_of(row) for row in (rows if newest is None else newest.of(rows)))
+        converted_rows = (row_of(row) for row in (rows if newest is None else newest.of(rows)))
         try:
             state = state_of(state_in(before) if before else {})
-            for yielded in function(of_key(key[0]) if key else None, given, state):
+            for yielded in function(of_key(key[0]) if key else None, converted_rows, state):
                 fit(yielded)
                 result = self._row(plain(yielded))
                 if newest is not None and self.times is not None:
@@ -252,8 +252,8 @@ class KeyedByEventTime(Keyed):
 
     def _yielded(self, key: Any, rows: Iterator[Row]) -> Iterator[Any]:
         assert self.ttl is not None
-        found = self.state.get()
-        before, expires = (bytes(found[0]), found[1]) if found else (None, None)
+        stored = self.state.get()
+        before, expires = (bytes(stored[0]), stored[1]) if stored else (None, None)
         lives, current, after = Lives(expires, self.ttl * 1000), 0, before
         for life, rows_of_life in groupby(rows, lives):
             if life < 0:
@@ -265,7 +265,7 @@ class KeyedByEventTime(Keyed):
             after = yield from self._call(key, rows_of_life, after)
         if after is not None and (after, lives.expires) != (before, expires):
             self.state.update((after, lives.expires))
-            if found is None:
+            if stored is None:
                 self._set_timer(lives.expires)
 
     def _set_timer(self, expires: int | None) -> None:
@@ -280,21 +280,21 @@ class KeyedByEventTime(Keyed):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803, ARG002
     ) -> Iterator[Any]:
-        found = self.state.get()
-        if found is not None:
-            if _milliseconds_after(found[1]) <= timerValues.getCurrentWatermarkInMs():
+        stored = self.state.get()
+        if stored is not None:
+            if _milliseconds_after(stored[1]) <= timerValues.getCurrentWatermarkInMs():
                 self.state.clear()
             else:
-                self._set_timer(found[1])
+                self._set_timer(stored[1])
         return iter(())
 
 
 class Newest:
     """The newest time, in microseconds, of the rows that were read so far; None before the first one."""
 
-    def __init__(self, place: int) -> None:
+    def __init__(self, index: int) -> None:
         self.time: int | None = None
-        self._place = place
+        self._place = index
 
     def of(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
@@ -353,8 +353,8 @@ def converted_function(
     parts = [(field, index, converter(fields[field])) for field, index in indexes.items()]
     state = struct_of(hints["state"])
 
-    def row_of(given: Any) -> Any:
-        return row(**{n: convert(given[i]) if convert else given[i] for n, i, convert in parts})
+    def row_of(values: Any) -> Any:
+        return row(**{n: convert(values[i]) if convert else values[i] for n, i, convert in parts})
 
     fit = fit_of_rows(arrow, typing.get_args(hints["return"])[0])
     return ConvertedFunction(function, converter(hints["key"]) or same, row_of, converter(state) or same, fit)

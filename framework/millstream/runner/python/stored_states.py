@@ -34,26 +34,26 @@ def _written(value: Any) -> Any:
     if kind in _IN_JSON:
         return value
     if kind is list:
-        return [_written(each) for each in value]
+        return [_written(member) for member in value]
     if isinstance(value, dict):
         if _TAG not in value and all(type(name) is str for name in value):
-            return {name: _written(each) for name, each in value.items()}
-        return {_TAG: ["dict", [[_written(name), _written(each)] for name, each in value.items()]]}
+            return {name: _written(member) for name, member in value.items()}
+        return {_TAG: ["dict", [[_written(name), _written(member)] for name, member in value.items()]]}
     for name, tagged, write, _ in _TAGGED:
         if isinstance(value, tagged):
             return {_TAG: [name, write(value)]}
     raise TypeError(f"a state can't have a value of {kind.__module__}.{kind.__qualname__}")
 
 
-def _read(found: dict[str, Any]) -> Any:
-    if _TAG not in found:
-        return found
-    name, content = found[_TAG]
+def _read(tagged: dict[str, Any]) -> Any:
+    if _TAG not in tagged:
+        return tagged
+    name, content = tagged[_TAG]
     return _READERS[name](content)
 
 
 def _listed(values: Any) -> list[Any]:
-    return [_written(each) for each in values]
+    return [_written(member) for member in values]
 
 
 def _sorted(values: Any) -> list[Any]:
@@ -70,7 +70,7 @@ _TAGGED: tuple[_Tagged, ...] = (
         "timedelta",
         timedelta,
         lambda value: [value.days, value.seconds, value.microseconds],
-        lambda given: timedelta(*given),
+        lambda parts: timedelta(*parts),
     ),
     ("decimal", Decimal, str, Decimal),
     ("bytes", bytes, bytes.hex, bytes.fromhex),

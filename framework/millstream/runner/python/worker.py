@@ -43,19 +43,21 @@ class Callee(NamedTuple):
 
 def callee(source: Source, name: str) -> Callee:
     module = module_of(source)
-    known: dict[str, Callee] = module.__dict__.setdefault("__millstream_callees__", {})
-    if name not in known:
+    callees: dict[str, Callee] = module.__dict__.setdefault("__millstream_callees__", {})
+    if name not in callees:
         function = getattr(module, name)
         hints = typing.get_type_hints(function, include_extras=True)
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
-        known[name] = Callee(function, tuple(hints.get(each) for each in parameters), hints.get("return"))
-    return known[name]
+        callees[name] = Callee(
+            function, tuple(hints.get(parameter) for parameter in parameters), hints.get("return")
+        )
+    return callees[name]
 
 
-def rows_of(columns: Sequence[Any], known: Callee) -> Iterator[tuple[Any, ...]]:
+def rows_of(columns: Sequence[Any], callee: Callee) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of each row."""
-    values = (values_of(column, hint) for column, hint in zip(columns, known.hints, strict=False))
+    values = (values_of(column, hint) for column, hint in zip(columns, callee.hints, strict=False))
     return zip(*values, strict=True)
 
 
@@ -91,21 +93,22 @@ def outcomes(called: Called, columns: Sequence[Any], rows: int, locations: Any =
     if called.skips_null and columns[0].null_count:
         present = columns[0].is_valid()
         located = None if locations is None else locations.filter(present)
-        found = outcomes(called, [columns[0].filter(present)], present.true_count, located)
+        present_outcomes = outcomes(called, [columns[0].filter(present)], present.true_count, located)
         places = [index for index, is_there in enumerate(present.to_pylist()) if is_there]
         return Outcomes(
-            spread(found.values, present), {places[at]: each for at, each in found.errors.items()}
+            spread(present_outcomes.values, present),
+            {places[index]: error for index, error in present_outcomes.errors.items()},
         )
     values: list[Any] = []
     errors: dict[int, str] = {}
     with traces(name, called.driver), forwards(name, called.log, locations) as calls:
-        known = callee(called.source, name)
-        fit, flat = known.fit(returns)
-        for index, row in enumerate(rows_of(columns, known) if columns else [()] * rows):
+        function = callee(called.source, name)
+        fit, flat = function.fit(returns)
+        for index, row in enumerate(rows_of(columns, function) if columns else [()] * rows):
             if calls is not None:
                 calls.row = index
             # Values that can change are taken at once: the next call may change and return the same object.
-            value, error = result(known, name, row, None if flat else fit)
+            value, error = result(function, name, row, None if flat else fit)
             values.append(value)
             if error is not None:
                 errors[index] = error
@@ -114,7 +117,7 @@ def outcomes(called: Called, columns: Sequence[Any], rows: int, locations: Any =
 
         return Outcomes(pa.array(values, returns), errors)
     array, unfit = fitted(values, returns, fit, flat)
-    errors |= {row: f"{name}(): {problem}" for row, problem in unfit.items() if row not in errors}
+    errors |= {row: f"{name}(): {reason}" for row, reason in unfit.items() if row not in errors}
     return Outcomes(array, errors)
 
 
@@ -122,10 +125,10 @@ def plain_call(called: Called) -> Callable[..., Any]:
     """Return a function that Spark calls with columns of arguments; a failing row stops the query."""
 
     def call(*columns: Any) -> Any:
-        found = outcomes(called, columns, 0)
-        if found.errors:
-            raise RuntimeError(FAILED + found.errors[min(found.errors)])
-        return found.values
+        returned = outcomes(called, columns, 0)
+        if returned.errors:
+            raise RuntimeError(FAILED + returned.errors[min(returned.errors)])
+        return returned.values
 
     return call
 
@@ -138,15 +141,15 @@ def located_call(function: Called) -> Callable[..., Any]:
 
     def call(locations: Any, *columns: Any) -> Any:
         called = locations.is_valid()
-        given = columns if not locations.null_count else [each.filter(called) for each in columns]
+        arguments = columns if not locations.null_count else [column.filter(called) for column in columns]
         places = locations.drop_null()
-        found = outcomes(function, given, called.true_count, places)
-        if found.errors:
-            first = min(found.errors)
-            place = places[first].as_py()
-            location = ", ".join(f"{k} {v}" for k, v in place.items())
-            raise RuntimeError(f"{FAILED}{location}: {found.errors[first]}")
-        return spread(found.values, called)
+        returned = outcomes(function, arguments, called.true_count, places)
+        if returned.errors:
+            first = min(returned.errors)
+            position = places[first].as_py()
+            location = ", ".join(f"{k} {v}" for k, v in position.items())
+            raise RuntimeError(f"{FAILED}{location}: {returned.errors[first]}")
+        return spread(returned.values, called)
 
     return call
 
@@ -163,12 +166,12 @@ def guarded_call(function: Called) -> Callable[..., Any]:
 
         located = pa.types.is_struct(conditions.type)
         called = conditions.is_valid() if located else conditions.fill_null(False)
-        arguments = [each.filter(called) for each in columns]
+        arguments = [column.filter(called) for column in columns]
         places = conditions.drop_null() if located else None
-        found = outcomes(function, arguments, called.true_count, places)
-        errors = pa.array([found.errors.get(row) for row in range(called.true_count)], pa.string())
+        returned = outcomes(function, arguments, called.true_count, places)
+        errors = pa.array([returned.errors.get(row) for row in range(called.true_count)], pa.string())
         return pa.StructArray.from_arrays(
-            [spread(found.values, called), spread(errors, called)], names=["value", "error"]
+            [spread(returned.values, called), spread(errors, called)], names=["value", "error"]
         )
 
     return call
@@ -187,12 +190,12 @@ def spread(values: Any, called: Any) -> Any:
     return values.take(pa.array(indexes, pa.int64()))
 
 
-def result(known: Callee, name: str, row: Sequence[Any], fit: Fit | None = None) -> tuple[Any, str | None]:
+def result(callee: Callee, name: str, row: Sequence[Any], fit: Fit | None = None) -> tuple[Any, str | None]:
     """Return a function's result, which is checked if `fit` is given, or its error."""
     if NotBuilt in map(type, row):
-        return None, failure(name, next(each.error for each in row if type(each) is NotBuilt))
+        return None, failure(name, next(argument.error for argument in row if type(argument) is NotBuilt))
     try:
-        value = known.call(*row)
+        value = callee.call(*row)
         if fit is not None:
             return fit(value), None
         return (list(value) if isinstance(value, Iterator) else value), None

@@ -40,18 +40,18 @@ _TRIES = 5
 class ClassArchives:
     """The archives of a class path, which are made while a command runs if it has their lock."""
 
-    def __init__(self, first: Archive, whole: Archive, lock: ExitStack | None = None) -> None:
-        self._first, self._whole, self._lock = first, whole, lock
+    def __init__(self, first: Archive, full: Archive, lock: ExitStack | None = None) -> None:
+        self._first, self._whole, self._lock = first, full, lock
         self._jvm = SecondJvm()
         self._thread: Thread | None = None
 
     @property
     def options(self) -> str:
         """Java's options for Spark's JVM: to read an archive, to write the names of its classes, or both."""
-        found = [each.flag for each in (self._whole, self._first) if each.file][:1]
+        options = [archive.flag for archive in (self._whole, self._first) if archive.file][:1]
         if self._lock and not self._whole.names.exists():
-            found.append(f"-XX:DumpLoadedClassList={self._whole.new_names}")
-        return " ".join(map(_quoted, found))
+            options.append(f"-XX:DumpLoadedClassList={self._whole.new_names}")
+        return " ".join(map(_quoted, options))
 
     def start(self, spark: SparkSession) -> None:
         """Start the second JVM, with the class path of Spark's, if there is an archive to make."""
@@ -61,25 +61,25 @@ class ClassArchives:
         # If Spark's JVM has ended, the command says so.
         with contextlib.suppress(Py4JError, ConnectionError):
             property_of = jvm.java.lang.System.getProperty
-            given = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
-            modules = [each for each in given if each.startswith(_OF_MODULES)]
+            java_arguments = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+            modules = [argument for argument in java_arguments if argument.startswith(_OF_MODULES)]
             program = str(Path(property_of("java.home"), "bin", "java"))
             command = [program, "-cp", property_of("java.class.path"), *_OPTIONS, *modules]
             arguments = (self._lock, command, for_java(os.environ))
             self._thread = started(self._make, *arguments)
 
     def _make(self, lock: ExitStack, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        known = self._whole.names.exists()
-        names = [str(self._whole.names)] if known else [str(self._whole.new_names), "grows"]
+        has_names = self._whole.names.exists()
+        names = [str(self._whole.names)] if has_names else [str(self._whole.new_names), "grows"]
 
-        def made(archive: Archive, least: int, most: int) -> bool:
+        def make(archive: Archive, least: int, most: int) -> bool:
             program = [*command, archive.flag, _PROGRAM, str(least), str(most), *names]
             return self._jvm.makes(archive, program, environment)
 
         # A machine that can start no more processes has no archive.
         with lock, contextlib.suppress(OSError):
-            small = bool(self._first.file) or made(self._first, 0, _FIRST)
-            if small and made(self._whole, 0 if known else _ENOUGH, _ALL):
+            small = bool(self._first.file) or make(self._first, 0, _FIRST)
+            if small and make(self._whole, 0 if has_names else _ENOUGH, _ALL):
                 clear(self._first, kept=True)
                 self._whole.names.unlink(missing_ok=True)
                 self._whole.new_names.unlink(missing_ok=True)
@@ -106,12 +106,12 @@ def class_archives(jars: Sequence[Path] | None) -> Iterator[ClassArchives]:
         return
     found_java = java()
     with ExitStack() as lock:
-        first, whole = _archives(found_java, jars)
-        making = bool(whole.written) and may_make(whole, lock, memory=_MEMORY, tries=_TRIES)
+        first, full = _archives(found_java, jars)
+        making = bool(full.written) and may_make(full, lock, memory=_MEMORY, tries=_TRIES)
         if making:
-            first, whole = _archives(found_java, jars)  # another command may have made one meanwhile
-            making = bool(whole.written)
-        archives = ClassArchives(first, whole, lock if making else None)
+            first, full = _archives(found_java, jars)  # another command may have made one meanwhile
+            making = bool(full.written)
+        archives = ClassArchives(first, full, lock if making else None)
         try:
             yield archives
         finally:
@@ -122,8 +122,8 @@ def _archives(found_java: Java, jars: Sequence[Path]) -> tuple[Archive, Archive]
     """Return the small archive and that of all classes; without names if the cache can't be used."""
     class_path = [Path(pyspark.__file__).parent / "jars", *jars]
     first = archive_for("spark-first", found_java, class_path)
-    whole = archive_for("spark", found_java, class_path)
-    return first or Archive(""), whole or Archive("")
+    full = archive_for("spark", found_java, class_path)
+    return first or Archive(""), full or Archive("")
 
 
 def _quoted(option: str) -> str:

@@ -33,17 +33,17 @@ def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
 
 def _file_systems(target: Target) -> Iterator[str]:
     """Yield the features of the file systems on which the target keeps tables and checkpoints."""
-    given = [target.settings.get("checkpoints"), *(target.settings.get("tables") or {}).values()]
-    places = [each.reveal() if isinstance(each, Secret) else str(each) for each in given]
-    own = str({name: str(each) for name, each in (target.settings.get("spark") or {}).items()})
+    settings = [target.settings.get("checkpoints"), *(target.settings.get("tables") or {}).values()]
+    places = [setting.reveal() if isinstance(setting, Secret) else str(setting) for setting in settings]
+    spark_options = str({name: str(option) for name, option in (target.settings.get("spark") or {}).items()})
     for scheme, (feature, jar) in _SCHEMES.items():
         # Two versions of a client don't work together.
-        if any(place.startswith(f"{scheme}://") for place in places) and jar not in own:
+        if any(location.startswith(f"{scheme}://") for location in places) and jar not in spark_options:
             yield feature
 
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:
     """Return the files of some features without duplicates, and the jar of Millstream's own functions."""
-    found = fetch(features, progress)
-    named = dict.fromkeys(path for feature in features for path in found[feature])
+    jars = fetch(features, progress)
+    named = dict.fromkeys(path for feature in features for path in jars[feature])
     return [*named, functions_jar(progress)]

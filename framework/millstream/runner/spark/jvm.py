@@ -32,14 +32,14 @@ def start_jvm(
     """
     if SparkContext._gateway is not None:  # noqa: SLF001 - there is no public API for the process
         return dict(settings)
-    with _options_in_file(settings, hidden, folder) as given:
+    with _options_in_file(settings, hidden, folder) as context_settings:
         arguments = SparkConf(loadDefaults=False)
-        for name, value in given.items():
+        for name, value in context_settings.items():
             if name not in hidden or name in _LAUNCHER or name == OPTIONS:
                 arguments.set(name, value)
         with _small_environment(declared):
             SparkContext._ensure_initialized(conf=arguments)  # noqa: SLF001 - as `SparkContext` does
-        return given
+        return context_settings
 
 
 def own_class(session: SparkSession, name: str) -> Any:

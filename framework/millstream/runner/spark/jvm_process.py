@@ -35,7 +35,7 @@ def is_ended() -> bool:
 
 
 def kill_jvm() -> None:
-    for each in _processes:
-        each.kill()
+    for process in _processes:
+        process.kill()
     if is_submitted():
         os._exit(_KILLED)  # its JVM ends with it

@@ -21,8 +21,8 @@ def collections(spark: SparkSession) -> dict[str, tuple[int, float]]:
     """Return how often each collector ran, and for how many seconds in total."""
     beans = _management(spark).getGarbageCollectorMXBeans()
     return {
-        each.getName(): (max(0, each.getCollectionCount()), max(0, each.getCollectionTime()) / 1000)
-        for each in (beans[index] for index in range(len(beans)))
+        bean.getName(): (max(0, bean.getCollectionCount()), max(0, bean.getCollectionTime()) / 1000)
+        for bean in (beans[index] for index in range(len(beans)))
     }
 
 
@@ -33,13 +33,13 @@ def _management(spark: SparkSession) -> Any:
 
 def resident() -> dict[str, int]:
     """Return the resident memory of this process, its JVM and Spark's Python workers, on Linux."""
-    found = {"python": _resident(os.getpid())}
+    sizes = {"python": _resident(os.getpid())}
     gateway: Any = SparkContext._gateway  # noqa: SLF001
     if getattr(gateway, "proc", None) is not None:  # otherwise spark-submit started the JVM
         java = gateway.proc.pid
-        found["jvm"] = _resident(java)
-        found["workers"] = sum(map(_resident, _descendants(java)))
-    return {process: size for process, size in found.items() if size}
+        sizes["jvm"] = _resident(java)
+        sizes["workers"] = sum(map(_resident, _descendants(java)))
+    return {process: size for process, size in sizes.items() if size}
 
 
 def _resident(process: int) -> int:
@@ -58,9 +58,9 @@ def _descendants(process: int) -> Iterator[int]:
 
 def _children(process: int) -> list[int]:
     """Return the processes that a process has started; its threads, and itself, may end meanwhile."""
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{process}/task").glob("*/children"):
             with suppress(OSError):
-                found += map(int, task.read_text(encoding="ascii").split())
-    return found
+                children += map(int, task.read_text(encoding="ascii").split())
+    return children

@@ -69,13 +69,13 @@ class LocalLocks:
             yield
 
     def others(self) -> Mapping[str, str]:
-        files = sorted(each for each in self._folder.glob(f"*{_LOCK}") if each.stem not in self._own)
-        return {each.stem: _named(holder_of(each)) for each in files if is_locked(each)}
+        files = sorted(file for file in self._folder.glob(f"*{_LOCK}") if file.stem not in self._own)
+        return {file.stem: _named(holder_of(file)) for file in files if is_locked(file)}
 
     def take(self, queries: Collection[str]) -> Mapping[str, str]:
         others = self.others()
-        if found := {name: others[name] for name in sorted(queries) if name in others}:
-            return found
+        if conflicts := {name: others[name] for name in sorted(queries) if name in others}:
+            return conflicts
         for name in sorted(set(queries) - self._own):
             handle = self._stack.enter_context(opened(self._folder / f"{name}{_LOCK}"))
             locked = try_lock(handle)
@@ -114,10 +114,10 @@ class Signs:
     for itself, or that this one waits for to have it: it raises an error, or reports that this one waits.
     """
 
-    def __init__(self, files: Files, folder: str, own: Sign, blocked: Callable[[Sign], None]) -> None:
+    def __init__(self, files: Files, folder: str, sign: Sign, blocked: Callable[[Sign], None]) -> None:
         self._files = files
         self._folder = path_in(folder, FOLDER)
-        self._own = own
+        self._own = sign
         self._blocked = blocked
         self._writing = threading.Lock()
         self._ended = threading.Event()
@@ -171,12 +171,12 @@ class Signs:
         while True:
             self._write(replace(self._own, setup=True))
             others = self.living()
-            if alone := [each for each in others if each.alone]:
+            if alone := [other for other in others if other.alone]:
                 self._write(replace(self._own, setup=False))
                 self._blocked(alone[0])
-            elif not (busy := [each for each in others if each.setup]):
+            elif not (busy := [other for other in others if other.setup]):
                 break
-            elif any(each.owner < self._own.owner for each in busy):
+            elif any(other.owner < self._own.owner for other in busy):
                 self._write(replace(self._own, setup=False))  # of two that start, one goes first
             self._ended.wait(_POLL)
         try:
@@ -188,7 +188,7 @@ class Signs:
         """Have the whole target until this command ends."""
         while True:
             with self.setup():
-                running = [each for each in self.living() if each.queries]
+                running = [other for other in self.living() if other.queries]
                 if not running:
                     self._write(replace(self._own, alone=True))
                     return
@@ -197,24 +197,26 @@ class Signs:
 
     def others(self) -> Mapping[str, str]:
         return {
-            name: f"{_named(each.holder)} on {each.host}" for each in self.living() for name in each.queries
+            name: f"{_named(other.holder)} on {other.host}"
+            for other in self.living()
+            for name in other.queries
         }
 
     def take(self, queries: Collection[str]) -> Mapping[str, str]:
         others = self.others()
-        if found := {name: others[name] for name in sorted(queries) if name in others}:
-            return found
+        if conflicts := {name: others[name] for name in sorted(queries) if name in others}:
+            return conflicts
         self._write(replace(self._own, queries=tuple(sorted({*self._own.queries, *queries}))))
         return {}
 
     def living(self) -> list[Sign]:
         """Return the signs of other commands that are alive; it may take a while to see that one is not."""
-        while (found := self._judged()) is None:
+        while (signs := self._judged()) is None:
             time.sleep(_POLL)
-        return found
+        return signs
 
     def _judged(self) -> list[Sign] | None:
-        found: list[Sign] = []
+        signs: list[Sign] = []
         unknown = False
         for name in self._files.names(self._folder):
             if not name.endswith(_SIGN) or name == f"{self._own.owner}{_SIGN}":
@@ -224,15 +226,15 @@ class Signs:
                 # Either it was removed, or some file system replaces files in two steps.
                 unknown = unknown or name in self._files.names(self._folder)
                 continue
-            known, now = self._seen.get(name), _now()
-            if known is None or known.content != content:
-                known = self._seen[name] = _Seen(content, now, changed=known is not None)
-            if now - known.at > PATIENCE:
+            seen, now = self._seen.get(name), _now()
+            if seen is None or seen.content != content:
+                seen = self._seen[name] = _Seen(content, now, changed=seen is not None)
+            if now - seen.at > PATIENCE:
                 self._files.remove(path_in(self._folder, name))
                 continue
-            unknown = unknown or not known.changed
-            found.append(from_json(content, Sign))
-        return None if unknown else found
+            unknown = unknown or not seen.changed
+            signs.append(from_json(content, Sign))
+        return None if unknown else signs
 
 
 def _now() -> float:
@@ -250,5 +252,5 @@ def local_holder(folder: Path) -> Holder | None:
     `folder` is that of the target, which has its checkpoints unless these are elsewhere, or that of these.
     """
     files = [*folder.glob(f"{FOLDER}/*{_LOCK}"), *folder.glob(f"checkpoints/{FOLDER}/*{_LOCK}")]
-    found = (holder_of(each) for each in sorted(files) if is_locked(each))
-    return next((each for each in found if each is not None), None)
+    holders = (holder_of(file) for file in sorted(files) if is_locked(file))
+    return next((holder for holder in holders if holder is not None), None)

@@ -47,7 +47,7 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
 
     pins, _ = read_pins(project.schemas.items(), project.settings)
     schemas = written_schemas((m for m in catalog.models.values() if m.id in sinks), project, pins)
-    pinned = {name: each.pinned.id for name, each in schemas.items() if each.pinned is not None}
+    pinned = {name: schema.pinned.id for name, schema in schemas.items() if schema.pinned is not None}
     enough = UsedRegistry(None, pinned) if len(pinned) == len(schemas) else None
     # Pinned schemas need no registry: then the local one can only be asked for ids that are not pinned.
     if enough is not None and has_local_registry(project.target) and not runs_here():
@@ -60,10 +60,10 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
         if not schemas:
             yield UsedRegistry(address)
             return
-        own = needed(address, project.target)
-        with closing(Registry(own)) as registry:
-            ids = ids_of(schemas, registry, register=own.settings.get("register") is not False)
-        yield UsedRegistry(own, ids)
+        registry_address = needed(address, project.target)
+        with closing(Registry(registry_address)) as registry:
+            ids = ids_of(schemas, registry, register=registry_address.settings.get("register") is not False)
+        yield UsedRegistry(registry_address, ids)
 
 
 def uses_of_registry(project: Project, catalog: Catalog) -> frozenset[str]:
@@ -93,9 +93,9 @@ def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:
         from millstream.registry.settings import client_settings, without_login
 
         settings = client_settings(registry.address)
-        given = [each.strip().rstrip("/") for each in settings["url"].split(",")]
-        urls = ",".join(map(without_login, given))
-        login = settings.get("basic.auth.user.info") or _login_in(given[0])
+        addresses = [url.strip().rstrip("/") for url in settings["url"].split(",")]
+        urls = ",".join(map(without_login, addresses))
+        login = settings.get("basic.auth.user.info") or _login_in(addresses[0])
         if login:
             authorization = f"Basic {b64encode(login.encode()).decode()}"
         if token := settings.get("bearer.auth.token"):
@@ -128,7 +128,7 @@ def _pkcs12(settings: Mapping[str, str], password: str) -> bytes:
     # A file may have both.
     key = Path(settings.get("ssl.key.location", settings["ssl.certificate.location"])).read_bytes()
     secret = settings.get("ssl.key.password")
-    own: Any = load_pem_private_key(key, secret.encode() if secret else None)
+    private_key: Any = load_pem_private_key(key, secret.encode() if secret else None)
     first, *chain = load_pem_x509_certificates(certificate)
     encryption = BestAvailableEncryption(password.encode())
-    return pkcs12.serialize_key_and_certificates(b"millstream", own, first, chain, encryption)
+    return pkcs12.serialize_key_and_certificates(b"millstream", private_key, first, chain, encryption)

@@ -133,35 +133,37 @@ def spark_settings(
         # Versions that catch up share the cores with those that run.
         "spark.scheduler.mode": "FAIR" if amount == "endless" else "",
     }
-    given = given_settings(target)
+    profile_settings = given_settings(target)
     # Loading a profile makes it the target's `timezone`.
-    given.pop(TIMEZONE, None)
-    more = given.pop(OPTIONS, "")
+    profile_settings.pop(TIMEZONE, None)
+    more = profile_settings.pop(OPTIONS, "")
     if local and not _COLLECTORS.search(more):
         options += f" {_COLLECTOR}"
     settings[OPTIONS] = f"{options} {more}".rstrip()
-    if more := given.pop(_EXCLUDED, ""):
+    if more := profile_settings.pop(_EXCLUDED, ""):
         settings[_EXCLUDED] += f",{more}"
-    own = [f"^{re.escape(name)}$" for name in sorted(secret_names(target))]
-    settings[_REDACTED] = "|".join(filter(None, (settings[_REDACTED], *own, given.pop(_REDACTED, ""))))
-    return {name: value for name, value in (settings | given).items() if value}
+    redacted = [f"^{re.escape(name)}$" for name in sorted(secret_names(target))]
+    settings[_REDACTED] = "|".join(
+        filter(None, (settings[_REDACTED], *redacted, profile_settings.pop(_REDACTED, "")))
+    )
+    return {name: value for name, value in (settings | profile_settings).items() if value}
 
 
 def secret_names(target: Target) -> frozenset[str]:
     """Return the Spark settings whose values come from the environment, or look like secrets."""
-    given = flat(target.settings.get("spark") or {})
-    return frozenset(name for name, value in given if isinstance(value, Secret))
+    settings = flat(target.settings.get("spark") or {})
+    return frozenset(name for name, value in settings if isinstance(value, Secret))
 
 
 def _of_stores(target: Target) -> dict[str, str]:
     """Return the settings of all stores that a target can use, with the extensions of each."""
-    found = {_EXTENSIONS: EXTENSIONS}
+    settings = {_EXTENSIONS: EXTENSIONS}
     for store in configured(target.settings.get("tables") or {}):
-        own = dict(declaration(store).spark_settings)
-        if _EXTENSIONS in own:
-            own[_EXTENSIONS] = f"{found[_EXTENSIONS]},{own[_EXTENSIONS]}"
-        found |= own
-    return found
+        store_settings = dict(declaration(store).spark_settings)
+        if _EXTENSIONS in store_settings:
+            store_settings[_EXTENSIONS] = f"{settings[_EXTENSIONS]},{store_settings[_EXTENSIONS]}"
+        settings |= store_settings
+    return settings
 
 
 @contextmanager
@@ -291,8 +293,8 @@ def start_spark(
         with log.redirected_stderr(folder), _own_interrupts():
             if is_submitted():
                 settings.pop("spark.jars", None)  # spark-submit has them already
-            given = start_jvm(settings, secret_names(target), folder, target.env_vars)
-            spark = _builder(given).getOrCreate()
+            context_settings = start_jvm(settings, secret_names(target), folder, target.env_vars)
+            spark = _builder(context_settings).getOrCreate()
     except (PySparkException, Py4JError) as error:
         causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
         cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
@@ -312,10 +314,10 @@ def _keep_classes(spark: SparkSession) -> None:
     (`convert_exception`). That was a twelfth of what a run with small batches executed.
     """
     for name in _LOOKED_UP:
-        found: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
+        member: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
         for part in name.split("."):
-            setattr(found, part, getattr(found, part))
-            found = getattr(found, part)
+            setattr(member, part, getattr(member, part))
+            member = getattr(member, part)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def session_settings(query: Query, catalog: Catalog) -> dict[str, str]:
 def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     """Return the state store of a query, and its memory limit."""
     store = store_of(query, catalog)
-    found = {
+    settings = {
         f"{_STATE}providerClass": _STORES[store],
         # One store in each partition for a join instead of four, with column families, which only RocksDB
         # has. A checkpoint keeps the version with which it began.
@@ -35,6 +35,6 @@ def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
         CHAINS: str(query.chained).lower(),
     }
     if is_limited(query, catalog):
-        found[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
-        found[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(max(1, budget(catalog) >> 20))
-    return found
+        settings[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
+        settings[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(max(1, budget(catalog) >> 20))
+    return settings

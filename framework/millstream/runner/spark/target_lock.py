@@ -64,8 +64,8 @@ def checkpoints_lock(
         with target_lock(folder, target, waiting):
             yield
         return
-    with _signs(checkpoints, files, target, waiting) as own:
-        own.take_target()
+    with _signs(checkpoints, files, target, waiting) as signs:
+        signs.take_target()
         yield
 
 
@@ -79,20 +79,20 @@ def shared_lock(
         with target_lock(folder, target, waiting, shared=True), ExitStack() as stack:
             yield LocalLocks(folder, stack)
         return
-    with _signs(checkpoints, files, target, waiting) as own:
-        yield own
+    with _signs(checkpoints, files, target, waiting) as signs:
+        yield signs
 
 
 @contextmanager
 def _signs(checkpoints: str, files: Files, target: str, waiting: Waiting | None) -> Iterator[Signs]:
     """Say next to checkpoints that this command is alive; without that, it may not go on."""
     sign = Sign(uuid.uuid4().hex, socket.gethostname(), this_process())
-    own = Signs(files, checkpoints, sign, _blocked(target, waiting))
+    signs = Signs(files, checkpoints, sign, _blocked(target, waiting))
     try:
-        with own.beating(kill_jvm):
-            yield own
+        with signs.beating(kill_jvm):
+            yield signs
     except Exception:
-        if own.lost:
+        if signs.lost:
             raise lost_locks() from None
         raise
 

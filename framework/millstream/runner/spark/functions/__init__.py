@@ -38,9 +38,9 @@ def functions_jar(progress: Progress | None = None) -> Path:
     file = jars_folder() / f"millstream-functions-{_digest(sources)}.jar"
     if _is_whole(file):
         return file
-    found = fetch([_COMPILER, _KAFKA], progress)
+    jars = fetch([_COMPILER, _KAFKA], progress)
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
-        _compile(found[_COMPILER][0], found[_KAFKA], sources, Path(folder))
+        _compile(jars[_COMPILER][0], jars[_KAFKA], sources, Path(folder))
         content = _jar(Path(folder))
     try:
         replace_file(file, content, mode=0o644)
@@ -62,12 +62,12 @@ def _is_whole(file: Path) -> bool:
         return True
     try:
         with zipfile.ZipFile(file) as jar:
-            whole = jar.testzip() is None
+            is_intact = jar.testzip() is None
     except (OSError, zipfile.BadZipFile):
         return False
-    if whole:
+    if is_intact:
         mark_verified(file)
-    return whole
+    return is_intact
 
 
 def _compile(compiler: Path, kafka: Iterable[Path], sources: Sequence[Path], folder: Path) -> None:
@@ -75,7 +75,7 @@ def _compile(compiler: Path, kafka: Iterable[Path], sources: Sequence[Path], fol
     classes = [*sorted(jar for jar in jars if not jar.name.startswith(_PART_OF_JAVA)), *kafka]
     arguments = folder / "arguments"
     class_path = ":".join(map(str, classes))
-    arguments.write_text("\n".join(f'"{each}"' for each in ("-cp", class_path, *map(str, sources))))
+    arguments.write_text("\n".join(f'"{argument}"' for argument in ("-cp", class_path, *map(str, sources))))
     options = [f"-{_RELEASE}", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(folder / "classes")]
     command = [str(java().program), "-jar", str(compiler), *options, f"@{arguments}"]
     subprocess.run(command, env=for_java(os.environ), check=True, capture_output=True, text=True)  # noqa: S603
