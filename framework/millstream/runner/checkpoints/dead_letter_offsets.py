@@ -45,8 +45,8 @@ def sources_in(files: Files, folder: str) -> Iterator[tuple[str, str]]:
 def settle(files: Files, folder: str) -> None:
     """Record how far dead letters were sent, before the checkpoints that know it can change."""
     for source, _ in sources_in(files, folder):
-        found = read(files, folder, source)
-        if found is not None and (now := settled(files, folder, found)) != found:
+        sent = read(files, folder, source)
+        if sent is not None and (now := settled(files, folder, sent)) != sent:
             write(files, folder, source, now)
 
 
@@ -58,9 +58,9 @@ def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offs
     return None if read is None else read.get(topic, {}), (again or {}).get(topic, {})
 
 
-def settled(files: Files, folder: str, found: SentDeadLetters) -> SentDeadLetters:
-    done, _ = progress(files, path_in(folder, found.checkpoint), found.topic)
-    return replace(found, upto=later(found.upto, done or {})) if found.checkpoint else found
+def settled(files: Files, folder: str, sent: SentDeadLetters) -> SentDeadLetters:
+    done, _ = progress(files, path_in(folder, sent.checkpoint), sent.topic)
+    return replace(sent, upto=later(sent.upto, done or {})) if sent.checkpoint else sent
 
 
 def later(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
@@ -71,5 +71,5 @@ def read(files: Files, folder: str, source: str) -> SentDeadLetters | None:
     return read_json(files, path_in(folder, source + _ENDING), SentDeadLetters)
 
 
-def write(files: Files, folder: str, source: str, found: SentDeadLetters) -> None:
-    write_json(files, path_in(folder, source + _ENDING), found)
+def write(files: Files, folder: str, source: str, sent: SentDeadLetters) -> None:
+    write_json(files, path_in(folder, source + _ENDING), sent)

@@ -35,9 +35,9 @@ class Recorded(Struct, frozen=True):
 
 
 @contextmanager
-def files_at(target: Target, place: str, folder: Path) -> Iterator[Files]:
+def files_at(target: Target, path: str, folder: Path) -> Iterator[Files]:
     """Yield access to checkpoints or tables; Spark reads those that are not on this machine."""
-    if local_path(place) is not None:
+    if local_path(path) is not None:
         yield LocalFiles()
         return
     from millstream.runner.spark.jars import jars_for
@@ -46,11 +46,11 @@ def files_at(target: Target, place: str, folder: Path) -> Iterator[Files]:
 
     log = folder_in(folder, target) / "log"
     with running_spark("millstream", target, jars_for(target), log) as spark:
-        yield files_of(place, spark)
+        yield files_of(path, spark)
 
 
-def write(files: Files, checkpoints: str, found: Recorded) -> None:
-    write_json(files, path_in(checkpoints, _FILE), found)
+def write(files: Files, checkpoints: str, recorded: Recorded) -> None:
+    write_json(files, path_in(checkpoints, _FILE), recorded)
 
 
 def read(files: Files, checkpoints: str) -> Recorded | None:
@@ -64,10 +64,10 @@ def as_recorded(target: Target, root: Path) -> Target:
         return target
     checkpoints = checkpoints_of(target, root)
     with files_at(target, checkpoints, own_folder(root)) as files:
-        found = read(files, checkpoints)
-    if found is None:
+        recorded = read(files, checkpoints)
+    if recorded is None:
         raise missing(environment, target)
-    decided = replace(environment, deferred=frozenset(found.deferred), began=found.began)
+    decided = replace(environment, deferred=frozenset(recorded.deferred), began=recorded.began)
     return replace(target, environment=decided)
 
 

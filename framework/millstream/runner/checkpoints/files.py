@@ -43,15 +43,15 @@ def checkpoint_folder(checkpoints: str, query: str) -> CheckpointFolder:
     return CheckpointFolder(path_in(checkpoints, query))
 
 
-def read_record(files: Files, place: CheckpointFolder) -> Record | None:
-    return read_json(files, place.record, Record)
+def read_record(files: Files, checkpoint: CheckpointFolder) -> Record | None:
+    return read_json(files, checkpoint.record, Record)
 
 
 def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
     """Return the records of all queries that ran, by name."""
     names = files.names(checkpoints)
-    found = {name: read_record(files, checkpoint_folder(checkpoints, name)) for name in names}
-    return {name: record for name, record in found.items() if record is not None}
+    records = {name: read_record(files, checkpoint_folder(checkpoints, name)) for name in names}
+    return {name: record for name, record in records.items() if record is not None}
 
 
 def last_done(files: Files, spark: str) -> int | None:
@@ -85,23 +85,25 @@ def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | Non
     lines = content.decode().splitlines()
     if lines[:1] != ["v1"]:
         return None
-    found: dict[str, Offsets] = {}
+    ends: dict[str, Offsets] = {}
     for line in lines[2:]:
         read = {} if line == "-" else json.loads(line)
         for topic, numbers in read.items():
             if not isinstance(numbers, dict):
                 continue  # the offset of a table
             offsets = {int(number): offset for number, offset in numbers.items()}
-            known = found.get(topic, offsets)
-            found[topic] = {n: min(at, known.get(n, at)) for n, at in offsets.items()}
-    return found
+            other_offsets = ends.get(topic, offsets)
+            ends[topic] = {n: min(offset, other_offsets.get(n, offset)) for n, offset in offsets.items()}
+    return ends
 
 
 def table_offsets(files: Files, spark: str, batch: int) -> list[dict[str, object]]:
     """Return the offsets up to which a batch reads tables, as Spark's JSON."""
     lines = (files.read(f"{spark}/offsets/{batch}") or b"").decode().splitlines()[2:]
-    found = (json.loads(line) for line in lines if line != "-")
-    return [each for each in found if not all(isinstance(value, dict) for value in each.values())]
+    positions = (json.loads(line) for line in lines if line != "-")
+    return [
+        position for position in positions if not all(isinstance(value, dict) for value in position.values())
+    ]
 
 
 def has_closed_all(files: Files, spark: str, batch: int) -> bool:
@@ -125,19 +127,19 @@ def read_so_far(files: Files, spark: str) -> dict[str, Offsets]:
 
 def records_of(files: Files, spark: str, batch: int) -> int | None:
     """Return how many records a batch reads from its topics; None for the first one, which may read all."""
-    before, ends = (read_up_to(files, spark, each) for each in (batch - 1, batch))
+    before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
     if not before or not ends:
         return None
     return sum(
-        at - before.get(topic, {}).get(number, 0)
+        offset - before.get(topic, {}).get(number, 0)
         for topic, offsets in ends.items()
-        for number, at in offsets.items()
+        for number, offset in offsets.items()
     )
 
 
 def places_of(files: Files, spark: str, batch: int) -> str:
     """Return which records a batch reads, as text; empty if it reads no topic."""
-    before, ends = (read_up_to(files, spark, each) for each in (batch - 1, batch))
+    before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
     return ", ".join(
         f"topic {topic}, partition {number}, {_span((before or {}).get(topic, {}).get(number), end)}"
         for topic, offsets in (ends or {}).items()
@@ -164,8 +166,8 @@ def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
     files.write(path, "\n".join(lines).encode())
 
 
-def write_record(files: Files, place: CheckpointFolder, record: Record) -> None:
-    write_json(files, place.record, record)
+def write_record(files: Files, checkpoint: CheckpointFolder, record: Record) -> None:
+    write_json(files, checkpoint.record, record)
 
 
 def local_lock(checkpoints: str) -> Lock | None:

@@ -33,24 +33,24 @@ class HeldRecords(Struct, frozen=True):
     trigger: str
     transactions: Transactions | None = None
 
-    def send(self, place: CheckpointFolder, found: PendingSwap) -> None:
+    def send(self, checkpoint: CheckpointFolder, pending: PendingSwap) -> None:
         """Send the records that a version was to send before it takes over; repeats have the same headers."""
-        folder = place.held(found.record)
+        folder = checkpoint.held(pending.record)
         batches = sorted((name for name in self.files.names(folder) if name.isdigit()), key=int)
         if not batches:
             return
         rows = self.spark.read.parquet(*(f"{folder}/{number}" for number in batches))
-        records = without_earlier(rows, found.bounds)
-        if found.upserts:
+        records = without_earlier(rows, pending.bounds)
+        if pending.upserts:
             records = _newest(records)
         # A tombstone follows the delete of the same batch.
         in_order = (f.col(_BATCH), f.col("value").isNull())
         held = RecordRows(records.coalesce(1).sortWithinPartitions(*in_order).drop(_BATCH))
-        options = revealed(sink_options(self.cluster, {}, self.trigger)) | sink_options_of(found.sizes)
-        if found.exactly_once and self.transactions is not None:
-            name = found.record.query
+        options = revealed(sink_options(self.cluster, {}, self.trigger)) | sink_options_of(pending.sizes)
+        if pending.exactly_once and self.transactions is not None:
+            name = pending.record.query
             sender = self.transactions.of(
-                name, f"{name}/{found.record.id}/held", (found.record.outputs or {}).values()
+                name, f"{name}/{pending.record.id}/held", (pending.record.outputs or {}).values()
             )
             sender.repeating(0).write(held, options, 0)
         else:
@@ -67,9 +67,9 @@ def holder(
     """
 
     def hold(records: DataFrame, number: int) -> None:
-        kept = records.where(~f.col("topic").isin(*dead_letters)) if dead_letters else records
-        kept = without_earlier(kept, bounds()).withColumn(_BATCH, f.lit(number))
-        kept.write.mode("overwrite").parquet(f"{folder}/{number}")
+        held = records.where(~f.col("topic").isin(*dead_letters)) if dead_letters else records
+        held = without_earlier(held, bounds()).withColumn(_BATCH, f.lit(number))
+        held.write.mode("overwrite").parquet(f"{folder}/{number}")
 
     return hold
 

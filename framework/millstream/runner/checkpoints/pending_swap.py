@@ -50,9 +50,9 @@ def renamed(table: TableOutput, ending: str) -> TableOutput:
     return replace(table, model=table.model + ending)
 
 
-def read(files: Files, place: CheckpointFolder) -> PendingSwap | None:
-    return read_json(files, place.rebuild, PendingSwap)
+def read(files: Files, checkpoint: CheckpointFolder) -> PendingSwap | None:
+    return read_json(files, checkpoint.rebuild, PendingSwap)
 
 
-def write(files: Files, place: CheckpointFolder, found: PendingSwap) -> None:
-    write_json(files, place.rebuild, found)
+def write(files: Files, checkpoint: CheckpointFolder, pending: PendingSwap) -> None:
+    write_json(files, checkpoint.rebuild, pending)

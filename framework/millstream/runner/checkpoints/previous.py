@@ -34,60 +34,60 @@ class Previous(Struct, frozen=True):
         )
 
 
-def read(files: Files, place: CheckpointFolder) -> Previous | None:
-    return read_json(files, place.previous, Previous)
+def read(files: Files, checkpoint: CheckpointFolder) -> Previous | None:
+    return read_json(files, checkpoint.previous, Previous)
 
 
-def write(files: Files, place: CheckpointFolder, found: Previous) -> None:
-    write_json(files, place.previous, found)
+def write(files: Files, checkpoint: CheckpointFolder, retained: Previous) -> None:
+    write_json(files, checkpoint.previous, retained)
 
 
 def retain(
-    files: Files, tables: Tables, place: CheckpointFolder, before: Record | None, swap: PendingSwap
+    files: Files, tables: Tables, checkpoint: CheckpointFolder, before: Record | None, swap: PendingSwap
 ) -> None:
     """Retain the version that a swap replaces; only once, since afterwards the tables hold the new rows."""
-    found = read(files, place)
-    if found is not None and found.by == swap.record.id:
+    earlier = read(files, checkpoint)
+    if earlier is not None and earlier.by == swap.record.id:
         return
-    forget(files, tables, place)
+    forget(files, tables, checkpoint)
     others = () if before else swap.tables
-    previous = Previous(before, swap.record.id, swap.apply, swap.streamed, others)
-    for table in previous.tables:
+    retained = Previous(before, swap.record.id, swap.apply, swap.streamed, others)
+    for table in retained.tables:
         tables.copy(table, renamed(table, RETAINED_SUFFIX))
-    write_json(files, place.previous, previous)
+    write_json(files, checkpoint.previous, retained)
 
 
-def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
+def forget(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
     """Remove the retained version; it can't be rolled back to any more."""
-    found = read(files, place)
-    if found is None:
+    retained = read(files, checkpoint)
+    if retained is None:
         return
-    for table in found.tables:
+    for table in retained.tables:
         tables.drop(renamed(table, RETAINED_SUFFIX))
-    if found.record is not None:
-        files.remove(place.spark(found.record))
-    files.remove(place.previous)
+    if retained.record is not None:
+        files.remove(checkpoint.spark(retained.record))
+    files.remove(checkpoint.previous)
 
 
-def restore_tables(files: Files, tables: Tables, place: CheckpointFolder, found: Previous) -> None:
+def restore_tables(files: Files, tables: Tables, checkpoint: CheckpointFolder, retained: Previous) -> None:
     """Restore the rows that another query wrote, and remove the query that had taken over its tables."""
-    for table in found.tables:
+    for table in retained.tables:
         tables.copy(renamed(table, RETAINED_SUFFIX), table)
-    files.remove(place.record)
-    for table in found.tables:
+    files.remove(checkpoint.record)
+    for table in retained.tables:
         tables.drop(renamed(table, RETAINED_SUFFIX))
-    files.remove(place.folder)
+    files.remove(checkpoint.folder)
 
 
-def as_pending_swap(found: Previous, record: Record) -> PendingSwap:
+def as_pending_swap(retained: Previous, record: Record) -> PendingSwap:
     """Return the previous version as a pending swap that puts it back."""
     return PendingSwap(
         # The version that is rolled back has sent rows that this one may not have.
         replace(record, tombstones="all"),
         digest="",
-        tables=found.tables,
-        streamed=found.streamed,
+        tables=retained.tables,
+        streamed=retained.streamed,
         swapping=True,
         named=RETAINED_SUFFIX,
-        swap=f"{record.id}/{found.apply}",
+        swap=f"{record.id}/{retained.apply}",
     )

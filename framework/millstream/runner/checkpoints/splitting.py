@@ -26,7 +26,7 @@ class _Begun(Struct, frozen=True):
 
 def split(files: Files, checkpoints: str, before: Deployed, after: Deployed, splits: Iterable[Split]) -> None:
     """Make what is deployed what it is after splits."""
-    changed = {name: each for name, each in after.records.items() if before.records.get(name) != each}
+    changed = {name: record for name, record in after.records.items() if before.records.get(name) != record}
     if changed or before.lock != after.lock:
         begun = _Begun(tuple(splits), changed, after.lock or Lock())
         write_json(files, path_in(checkpoints, _FILE), begun)
@@ -42,9 +42,9 @@ def settle(files: Files, checkpoints: str) -> None:
     begun = read_json(files, path_in(checkpoints, _FILE), _Begun)
     if begun is None:
         return
-    for each in begun.splits:
-        record = begun.records[each.name]
-        old, new = checkpoint_folder(checkpoints, each.query), checkpoint_folder(checkpoints, each.name)
+    for split in begun.splits:
+        record = begun.records[split.name]
+        old, new = checkpoint_folder(checkpoints, split.query), checkpoint_folder(checkpoints, split.name)
         files.remove(new.folder)
         files.copy(old.spark(record), new.spark(record))
         if files.read(f"{new.spark(record)}/metadata") is not None:

@@ -15,26 +15,30 @@ from millstream.stores.files import Files, read_json, write_json
 
 
 def write_figures(
-    files: Files, place: CheckpointFolder, record: Record, batch: Batch, restored: Sequence[Restored | None]
+    files: Files,
+    checkpoint: CheckpointFolder,
+    record: Record,
+    batch: Batch,
+    restored: Sequence[Restored | None],
 ) -> None:
     """Write the figures of a batch; `restored` is how operators were loaded since the start of the query."""
     if batch.operators:
-        before = read_figures(files, place, record.id)
+        before = read_figures(files, checkpoint, record.id)
         earlier = before.restored if before else ()
         loaded = tuple(now or then for now, then in zip_longest(restored, earlier))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         # States of models that left are after the others, or between them: then it is unknown which is which.
         contents = tuple(map(content_id, record.signature.operators))
-        known = contents if len(contents) == len(batch.operators) else ()
-        found = StateFigures(record.id, batch.number, now, batch.watermark, batch.operators, known, loaded)
-        write_json(files, _path(place), found)
+        ids = contents if len(contents) == len(batch.operators) else ()
+        figures = StateFigures(record.id, batch.number, now, batch.watermark, batch.operators, ids, loaded)
+        write_json(files, _path(checkpoint), figures)
 
 
-def read_figures(files: Files, place: CheckpointFolder, id_: str) -> StateFigures | None:
+def read_figures(files: Files, checkpoint: CheckpointFolder, id_: str) -> StateFigures | None:
     """Return the figures, unless they are of another checkpoint."""
-    found = read_json(files, _path(place), StateFigures)
-    return found if found is not None and found.id == id_ else None
+    figures = read_json(files, _path(checkpoint), StateFigures)
+    return figures if figures is not None and figures.id == id_ else None
 
 
-def _path(place: CheckpointFolder) -> str:
-    return f"{place.folder}/{FILE}"
+def _path(checkpoint: CheckpointFolder) -> str:
+    return f"{checkpoint.folder}/{FILE}"

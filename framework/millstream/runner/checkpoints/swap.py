@@ -18,10 +18,10 @@ from millstream.runner.queries.tables import RETAINED_SUFFIX, SNAPSHOT_SUFFIX, T
 from millstream.stores.files import Files
 
 
-def begin_swap(files: Files, place: CheckpointFolder) -> None:
+def begin_swap(files: Files, checkpoint: CheckpointFolder) -> None:
     """Mark a swap as begun: from now on, the next command completes it."""
-    if (found := pending_swap.read(files, place)) is not None:
-        pending_swap.write(files, place, replace(found, swapping=True))
+    if (pending := pending_swap.read(files, checkpoint)) is not None:
+        pending_swap.write(files, checkpoint, replace(pending, swapping=True))
 
 
 def settle_all(files: Files, tables: Tables, held: HeldRecords, folder: str) -> None:
@@ -40,12 +40,12 @@ def swap_together(files: Files, tables: Tables, held: HeldRecords, folder: str, 
 
 def _swap_together(files: Files, tables: Tables, held: HeldRecords, folder: str, joined: JoinedSwap) -> None:
     for name in joined.queries:
-        place = checkpoint_folder(folder, name)
+        checkpoint = checkpoint_folder(folder, name)
         if joined.back:
-            _begin_rollback(files, tables, place)
+            _begin_rollback(files, tables, checkpoint)
         else:
-            begin_swap(files, place)
-        settle(files, tables, held, place)
+            begin_swap(files, checkpoint)
+        settle(files, tables, held, checkpoint)
     before = checkpoints.read_lock(files, folder) or Lock()
     checkpoints.write_lock(files, folder, joined.lock)
     for group in before.groups if not joined.stay else ():
@@ -53,57 +53,57 @@ def _swap_together(files: Files, tables: Tables, held: HeldRecords, folder: str,
             files.remove(checkpoint_folder(folder, group.name).folder)
 
 
-def _begin_rollback(files: Files, tables: Tables, place: CheckpointFolder) -> None:
+def _begin_rollback(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
     """Begin the swap back to the previous version."""
-    retained, begun = previous.read(files, place), pending_swap.read(files, place)
+    retained, begun = previous.read(files, checkpoint), pending_swap.read(files, checkpoint)
     if retained is None or (begun is not None and begun.named == RETAINED_SUFFIX):
         return  # an earlier attempt got further
-    forget(files, tables, place)
+    forget(files, tables, checkpoint)
     if retained.record is None:
-        previous.restore_tables(files, tables, place, retained)
+        previous.restore_tables(files, tables, checkpoint, retained)
     else:
-        pending_swap.write(files, place, previous.as_pending_swap(retained, retained.record))
+        pending_swap.write(files, checkpoint, previous.as_pending_swap(retained, retained.record))
 
 
-def settle(files: Files, tables: Tables, held: HeldRecords, place: CheckpointFolder) -> bool:
+def settle(files: Files, tables: Tables, held: HeldRecords, checkpoint: CheckpointFolder) -> bool:
     """Complete a swap that has begun, and return whether there was one; every step can be repeated."""
-    found = pending_swap.read(files, place)
-    if found is None or not found.swapping:
+    pending = pending_swap.read(files, checkpoint)
+    if pending is None or not pending.swapping:
         return False
-    before = checkpoints.read_record(files, place)
-    if before != found.record:
-        if found.apply:
-            previous.retain(files, tables, place, before, found)
-        elif found.named != RETAINED_SUFFIX:
-            previous.forget(files, tables, place)
-        for table in found.tables:
-            changes = table.model in found.streamed
-            tables.swap(found.new_version(table), table, found.swap or found.record.id, changes=changes)
-        if found.held:
-            held.send(place, found)
-        checkpoints.write_record(files, place, found.record)
-        if before is not None and not found.apply:
-            files.remove(place.spark(before))
-    if found.named == RETAINED_SUFFIX:
-        files.remove(place.previous)
-    _remove_pending(files, tables, place, found)
+    before = checkpoints.read_record(files, checkpoint)
+    if before != pending.record:
+        if pending.apply:
+            previous.retain(files, tables, checkpoint, before, pending)
+        elif pending.named != RETAINED_SUFFIX:
+            previous.forget(files, tables, checkpoint)
+        for table in pending.tables:
+            changes = table.model in pending.streamed
+            tables.swap(pending.new_version(table), table, pending.swap or pending.record.id, changes=changes)
+        if pending.held:
+            held.send(checkpoint, pending)
+        checkpoints.write_record(files, checkpoint, pending.record)
+        if before is not None and not pending.apply:
+            files.remove(checkpoint.spark(before))
+    if pending.named == RETAINED_SUFFIX:
+        files.remove(checkpoint.previous)
+    _remove_pending(files, tables, checkpoint, pending)
     return True
 
 
-def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
+def forget(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
     """Remove an incomplete rebuild."""
-    found = pending_swap.read(files, place)
-    if found is None:
+    pending = pending_swap.read(files, checkpoint)
+    if pending is None:
         return
-    files.remove(place.spark(found.record))
-    _remove_pending(files, tables, place, found)
+    files.remove(checkpoint.spark(pending.record))
+    _remove_pending(files, tables, checkpoint, pending)
 
 
-def _remove_pending(files: Files, tables: Tables, place: CheckpointFolder, found: PendingSwap) -> None:
-    for table in found.tables:
-        tables.drop(found.new_version(table))
-        if found.held:
+def _remove_pending(files: Files, tables: Tables, checkpoint: CheckpointFolder, pending: PendingSwap) -> None:
+    for table in pending.tables:
+        tables.drop(pending.new_version(table))
+        if pending.held:
             tables.drop(renamed(table, SNAPSHOT_SUFFIX))
-    if found.held:
-        files.remove(place.held(found.record))
-    files.remove(place.rebuild)
+    if pending.held:
+        files.remove(checkpoint.held(pending.record))
+    files.remove(checkpoint.rebuild)

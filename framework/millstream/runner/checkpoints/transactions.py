@@ -47,8 +47,8 @@ class Transactions(Struct, frozen=True):
         What runs `alone` may run while the query itself does.
         """
         id_ = f"{self.prefix}.{query}{_BACKFILL if alone else ''}"
-        listed = tuple(dict.fromkeys(topics))
-        return ExactlyOnce(self.cluster, id_, self.marker_topic, identity, listed, self.counts)
+        distinct_topics = tuple(dict.fromkeys(topics))
+        return ExactlyOnce(self.cluster, id_, self.marker_topic, identity, distinct_topics, self.counts)
 
 
 class TransactionsOf(Struct, frozen=True):
@@ -67,36 +67,36 @@ class TransactionsOf(Struct, frozen=True):
         of queries that other runs have are left alone.
         """
         senders = self._senders()
-        found = self.with_senders(None, queries)
-        if found is not None and senders is not None:
+        transactions = self.with_senders(None, queries)
+        if transactions is not None and senders is not None:
             admin = admin_of(self.cluster)
             ids = [
-                f"{found.prefix}.{query}{end}"
+                f"{transactions.prefix}.{query}{end}"
                 for query in senders.queries
                 if query not in living
                 for end in ("", _BACKFILL)
             ]
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 list(pool.map(partial(end_transactions, admin), ids))
-        return found
+        return transactions
 
-    def with_senders(self, known: Transactions | None, queries: Iterable[Query]) -> Transactions | None:
+    def with_senders(self, opened: Transactions | None, queries: Iterable[Query]) -> Transactions | None:
         """Record who may have open transactions from now on."""
         before = self._senders()
         names = {query.name for query in queries if query.exactly_once}
         if before is None and not names:
-            return known
+            return opened
         senders = before or _Senders(uuid.uuid4().hex[:12])
         prefix = named(self.environment, f"millstream.{self.project}.{senders.id}")
-        found = known or Transactions(
+        transactions = opened or Transactions(
             self.cluster, prefix, named(self.environment, f"_millstream.{self.project}.{senders.id}.batches")
         )
-        if known is None:
-            create_sent_batches(admin_of(self.cluster), found.marker_topic)
-        listed = tuple(sorted({*senders.queries, *names}))
-        if before is None or listed != before.queries:
-            write_json(self.files, self._path, _Senders(senders.id, listed))
-        return found
+        if opened is None:
+            create_sent_batches(admin_of(self.cluster), transactions.marker_topic)
+        all_queries = tuple(sorted({*senders.queries, *names}))
+        if before is None or all_queries != before.queries:
+            write_json(self.files, self._path, _Senders(senders.id, all_queries))
+        return transactions
 
     def _senders(self) -> _Senders | None:
         return read_json(self.files, self._path, _Senders)

@@ -43,15 +43,15 @@ def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
 
 def _replaced(running: Engine, applied: Applied) -> list[str]:
     """Return the queries that an apply has replaced so far; it may be continued with others."""
-    found = {
+    retained = {
         name: previous.read(running.files, checkpoint_folder(running.checkpoints, name))
         for name in applied.replaced
     }
-    return [name for name, each in found.items() if each is not None and each.apply == applied.id]
+    return [name for name, version in retained.items() if version is not None and version.apply == applied.id]
 
 
 def end_apply(running: Engine) -> None:
     """Record that an apply is complete: the next one starts a new record."""
-    found = read(running.files, running.checkpoints)
-    if found is not None and not found.done:
-        write(running.files, running.checkpoints, replace(found, done=True))
+    applied = read(running.files, running.checkpoints)
+    if applied is not None and not applied.done:
+        write(running.files, running.checkpoints, replace(applied, done=True))

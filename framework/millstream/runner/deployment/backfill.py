@@ -57,7 +57,7 @@ def backfill(
         return Backfilled()
     failed: dict[str, Diagnostic] = {}
     read_again: dict[str, dict[str, int]] = {}
-    relations = {each.topic: each.relation for each in query.sources if each.topic}
+    relations = {source.topic: source.relation for source in query.sources if source.topic}
     for group, starts in _by_start(record, models):
         ranges = running.ranges(query, starts, read)
         if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
@@ -76,15 +76,15 @@ def _count(ranges: Iterable[Ranges]) -> int:
 
 def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Offsets]]]:
     """Group models that begin at the same offsets."""
-    found: list[tuple[list[str], dict[str, Offsets]]] = []
+    groups: list[tuple[list[str], dict[str, Offsets]]] = []
     for model in models:
         starts = record.left_out.get(model, {})
-        group = next((names for names, those in found if those == starts), None)
+        group = next((names for names, those in groups if those == starts), None)
         if group is None:
-            found.append(([model], starts))
+            groups.append(([model], starts))
         else:
             group.append(model)
-    return found
+    return groups
 
 
 def _run(
@@ -115,10 +115,10 @@ def _run(
         running.tell(Setup(stage, done=True))
         if len(models) == 1:
             return {models[0]: running.problem(alone, error)}
-        found: dict[str, Diagnostic] = {}
+        failed: dict[str, Diagnostic] = {}
         for model in models:
-            found |= _run(running, query, record, [model], ranges, new, sent_as)
-        return found
+            failed |= _run(running, query, record, [model], ranges, new, sent_as)
+        return failed
     amount = f"{_count(ranges.values()):,} records" if ranges else "the rows of tables"
     running.tell(Setup(stage, f"{amount} that {query.name} had read before", done=True))
     return {}

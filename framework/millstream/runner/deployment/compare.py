@@ -48,30 +48,30 @@ def with_comparison(
         return context  # it was compared, then killed
     pending = pending_swap.read(files, checkpoint)
     assert pending is not None
-    found: dict[str, Offsets] | str | None = _incomparable(running, query, record, rebuilt)
-    if found is None and snapshot is not None:
+    ends_or_reason: dict[str, Offsets] | str | None = _incomparable(running, query, record, rebuilt)
+    if ends_or_reason is None and snapshot is not None:
         # Half a first batch may be stored: its end stays, and so does the snapshot.
-        found = snapshot() if pending.ends is None else pending.ends
-    elif found is None and record is not None:
-        found = _completed(running, query, record)
-        if pending.ends is not None and pending.ends != found:
-            found = "the running version has continued since the rebuild began"
-    if isinstance(found, str):
+        ends_or_reason = snapshot() if pending.ends is None else pending.ends
+    elif ends_or_reason is None and record is not None:
+        ends_or_reason = _completed(running, query, record)
+        if pending.ends is not None and pending.ends != ends_or_reason:
+            ends_or_reason = "the running version has continued since the rebuild began"
+    if isinstance(ends_or_reason, str):
         for table in tables:
-            running.tell(Compared(table.model, less=found))
+            running.tell(Compared(table.model, less=ends_or_reason))
         # Record the decision, so that a later attempt does not cut a completed batch.
         pending_swap.write(files, checkpoint, replace(pending, ends=pending.ends or {}))
         return context
     assert record is not None
-    assert found is not None
-    if snapshot is not None and not found:
+    assert ends_or_reason is not None
+    if snapshot is not None and not ends_or_reason:
         return context  # it was not compared, then killed
     if pending.ends is None:
         _plan_first_batch(running, rebuilt_query, context)
         if last_begun(files, spark) is None:
             return context  # there are no records
-        cut(files, spark, 0, found)
-        pending_swap.write(files, checkpoint, replace(pending, ends=found))
+        cut(files, spark, 0, ends_or_reason)
+        pending_swap.write(files, checkpoint, replace(pending, ends=ends_or_reason))
 
     def check(session: SparkSession, number: int) -> None:
         if number == 0:
@@ -163,16 +163,16 @@ def _compare(
             continue
         old = running.tables.rows(session, renamed(table, suffix))
         new = running.tables.rows(session, renamed(table, PENDING_SUFFIX))
-        rows, problem = compare_rows(table, names, old, new)
-        if problem is None:
+        rows, diagnostic = compare_rows(table, names, old, new)
+        if diagnostic is None:
             running.tell(Compared(table.model, tuple(names), rows))
         elif compare.accept_differences:
-            running.tell(Compared(table.model, tuple(names), rows, less=problem.message))
+            running.tell(Compared(table.model, tuple(names), rows, less=diagnostic.message))
         else:
-            problems.append(problem)
+            problems.append(diagnostic)
     if problems:
         first, *others = problems
-        notes = (note for each in others for note in (Note(each.message), *each.notes))
+        notes = (note for diagnostic in others for note in (Note(diagnostic.message), *diagnostic.notes))
         raise MillstreamError(replace(first, notes=(*first.notes, *notes)))
 
 

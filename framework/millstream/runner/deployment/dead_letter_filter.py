@@ -14,7 +14,7 @@ _POSITION = ("_partition", "_offset")
 
 def from_offsets(records: DataFrame, source: str, topic: str, starts: Mapping[int, int]) -> DataFrame:
     """Remove the dead letters of a source's records before an offset of each partition."""
-    numbers, offsets = (f.array(*map(f.lit, each)) for each in (starts.keys(), starts.values()))
+    numbers, offsets = (f.array(*map(f.lit, values)) for values in (starts.keys(), starts.values()))
     start = f.try_element_at(f.map_from_arrays(numbers, offsets), _header(PARTITION).cast("int"))
     sent = (f.col("topic") == topic) & _from_source(source) & (_header(OFFSET).cast("long") < start)
     return records.where(~f.coalesce(sent, f.lit(False)))
@@ -23,8 +23,8 @@ def from_offsets(records: DataFrame, source: str, topic: str, starts: Mapping[in
 def not_among(dead_letters: DataFrame, sent: DataFrame, source: str) -> DataFrame:
     """Remove a source's dead letters that the dead letter topic already holds."""
     position = (_header(PARTITION).alias("_partition"), _header(OFFSET).alias("_offset"))
-    known = sent.where(_from_source(source)).select(*position).distinct()
-    return dead_letters.select("*", *position).join(known, [*_POSITION], "left_anti").drop(*_POSITION)
+    positions = sent.where(_from_source(source)).select(*position).distinct()
+    return dead_letters.select("*", *position).join(positions, [*_POSITION], "left_anti").drop(*_POSITION)
 
 
 def _from_source(source: str) -> Column:
@@ -33,5 +33,5 @@ def _from_source(source: str) -> Column:
 
 def _header(name: str) -> Column:
     """Return the text of the last header of this name: the original record may have had earlier ones."""
-    found = f.filter("headers", lambda header: header.getField("key") == name)
-    return f.try_element_at(found, f.lit(-1)).getField("value").cast("string")
+    headers = f.filter("headers", lambda header: header.getField("key") == name)
+    return f.try_element_at(headers, f.lit(-1)).getField("value").cast("string")

@@ -34,28 +34,28 @@ from millstream.topology import dead_letters_query_of
 
 def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:
     """Return a context in which a query sends only the dead letters that were not sent before."""
-    source = next((each for each in query.sources if each.relation == query.dead_letter_source), None)
+    source = next((source for source in query.sources if source.relation == query.dead_letter_source), None)
     if source is None:
         return context
     files, folder, spark = running.files, running.checkpoints.rstrip("/"), context.checkpoint
     done, again = progress(files, spark, source.topic)
     starts = _begins(running, source) if done is None else done
     columns = source.deciding
-    known = _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
-    known = settled(files, folder, known)
+    sent = _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
+    sent = settled(files, folder, sent)
     due, readers = later(starts, again), _readers(running, source)
     # Records that are read again may be bad in a column that was not read before.
-    again_read = may_rebuild(running.job.intent) or not set(readers) <= set(known.readers)
-    recheck = again_read and not set(columns) <= set(known.columns)
-    since, upto = known.began if recheck else known.upto, later(known.upto, due)
+    again_read = may_rebuild(running.job.intent) or not set(readers) <= set(sent.readers)
+    recheck = again_read and not set(columns) <= set(sent.columns)
+    since, upto = sent.began if recheck else sent.upto, later(sent.upto, due)
     ranges = {n: (min(since.get(n, 0), stop), stop) for n, stop in (upto if recheck else due).items()}
     if late := any(stop > start for start, stop in ranges.values()):
-        _send(running, source, ranges, {} if recheck else known.end)
+        _send(running, source, ranges, {} if recheck else sent.end)
     now = replace(
-        known,
+        sent,
         id=record.ids.get(source.topic, ""),
         upto=upto,
-        columns=columns if recheck else tuple(each for each in known.columns if each in columns),
+        columns=columns if recheck else tuple(column for column in sent.columns if column in columns),
         readers=readers,
         checkpoint=spark.removeprefix(f"{folder}/"),
         end=running.kafka.held([_topic_of(query)])[_topic_of(query)],
@@ -63,7 +63,7 @@ def with_dead_letters(running: Engine, query: Query, record: Record, context: Qu
     write(files, folder, source.relation, now)
     if late and done is None and not again:
         context = _from(context, source, starts)
-    if any(at > starts.get(n, 0) for n, at in upto.items()):
+    if any(offset > starts.get(n, 0) for n, offset in upto.items()):
         remove_sent = partial(
             unsent.from_offsets, source=source.relation, topic=_topic_of(query), starts=upto
         )
@@ -79,21 +79,21 @@ def _begins(running: Engine, source: SourceRead) -> Offsets:
 
 
 def _known(running: Engine, source: SourceRead, record: Record) -> SentDeadLetters | None:
-    found = read(running.files, running.checkpoints, source.relation)
-    if found is None or found.topic != source.topic:
+    sent = read(running.files, running.checkpoints, source.relation)
+    if sent is None or sent.topic != source.topic:
         return None
     id_ = record.ids.get(source.topic, "")
-    return None if found.id and id_ and found.id != id_ else found
+    return None if sent.id and id_ and sent.id != id_ else sent
 
 
 def _readers(running: Engine, source: SourceRead) -> tuple[str, ...]:
     """Return the checkpoints and models that read a source; a query that never ran is given by name."""
-    found: list[str] = []
+    readers: list[str] = []
     for query in running.job.physical.queries:
-        if any(each.relation == source.relation for each in query.sources):
+        if any(read.relation == source.relation for read in query.sources):
             record = running.record(query)
-            found += [query.name] if record is None else [f"{record.id}/{m}" for m in record.outputs or ()]
-    return tuple(sorted(found))
+            readers += [query.name] if record is None else [f"{record.id}/{m}" for m in record.outputs or ()]
+    return tuple(sorted(readers))
 
 
 def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -> None:
@@ -116,7 +116,9 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
 
     available = running.kafka.until(source.topic, {}, {n: stop for n, (_, stop) in ranges.items()})
     unsent_ranges = {
-        n: (min(max(at, ranges[n][0]), stop), stop) for n, (at, stop) in available.items() if n in ranges
+        n: (min(max(first, ranges[n][0]), stop), stop)
+        for n, (first, stop) in available.items()
+        if n in ranges
     }
     run_once(running.spark, query, replace(context, without_sent=without_sent), {source.topic: unsent_ranges})
     count = sum(running.kafka.held([topic])[topic].values()) - sum(before.values())
@@ -126,9 +128,9 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
 def _from(context: QueryContext, source: SourceRead, starts: Offsets) -> QueryContext:
     """Let a query begin exactly where the sent dead letters end."""
     options = context.sources[source.relation]
-    own = {name: value for name, value in options.items() if not name.startswith("starting")}
-    own["startingOffsets"] = reading.offsets_of({source.topic: starts})
-    return replace(context, sources={**context.sources, source.relation: own})
+    source_options = {name: value for name, value in options.items() if not name.startswith("starting")}
+    source_options["startingOffsets"] = reading.offsets_of({source.topic: starts})
+    return replace(context, sources={**context.sources, source.relation: source_options})
 
 
 def _topic_of(query: Query) -> str:

@@ -36,13 +36,13 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
     ends = starts if begun in {None, done} else checkpoints.read_up_to(running.files, spark, begun or 0)
     if ends is None or starts is None:
         return {}
-    found = _failing(running, query, starts, ends)
-    if not found or len(found) == len(query.stored):
+    failed = _failing(running, query, starts, ends)
+    if not failed or len(failed) == len(query.stored):
         return {}
-    left_out = dict.fromkeys(found, starts) | record.left_out
-    outputs = {model: topic for model, topic in query.stored.items() if model not in found}
+    left_out = dict.fromkeys(failed, starts) | record.left_out
+    outputs = {model: topic for model, topic in query.stored.items() if model not in failed}
     checkpoints.write_record(running.files, checkpoint, replace(record, outputs=outputs, left_out=left_out))
-    return found
+    return failed
 
 
 def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
@@ -63,14 +63,14 @@ def _failing(
     running: Engine, query: Query, starts: dict[str, Offsets], ends: dict[str, Offsets]
 ) -> dict[str, Diagnostic]:
     ranges = running.ranges(query, starts, ends)
-    found: dict[str, Diagnostic] = {}
+    failed: dict[str, Diagnostic] = {}
     for model in query.stored:
         alone = alone_of(running.job.topology, query.name, [model], running.job.physical.lock)
         try:
             try_out(running.spark, alone, running.context_of(alone, ""), ranges)
         except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
-            problem = running.problem(alone, error)
-            if problem.code in PASSING:
+            diagnostic = running.problem(alone, error)
+            if diagnostic.code in PASSING:
                 return {}
-            found[model] = problem
-    return found
+            failed[model] = diagnostic
+    return failed

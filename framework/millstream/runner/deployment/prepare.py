@@ -65,8 +65,8 @@ def prepare(
     opened: Opened | None = None
     for stage in chain:
         match stage, ready, opened:
-            case Refuse(problem=problem), _, _:
-                raise MillstreamError(problem)
+            case Refuse(problem=diagnostic), _, _:
+                raise MillstreamError(diagnostic)
             case ((Create() | Continue()), _, _):
                 opened = open_checkpoint(running, query)
             case Backfill(models=models), _, Opened():
@@ -88,8 +88,8 @@ def open_checkpoint(running: Engine, query: Query) -> Opened:
     record, ids = running.record(query), running.ids(query)
     check_record(running, query, record)
     if record and (recreated := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
-        listed = ", ".join(f"'{topic}'" for topic in recreated)
-        message = f"{query.title}: {listed} was deleted and recreated; the saved offsets no longer apply"
+        names = ", ".join(f"'{topic}'" for topic in recreated)
+        message = f"{query.title}: {names} was deleted and recreated; the saved offsets no longer apply"
         remedy = f"read it from its start: {full_refresh(query.stored)}"
         raise MillstreamError(Diagnostic("MS864", message, None, remedy))
     if record is not None:
@@ -138,8 +138,8 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
 def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
     if opened.record is None or not models:
         return opened
-    found = backfill(running, query, opened.record, models, opened.created)
-    return replace(opened, backfilled=found.read, failed=found.failed)
+    backfilled = backfill(running, query, opened.record, models, opened.created)
+    return replace(opened, backfilled=backfilled.read, failed=backfilled.failed)
 
 
 def _ready(
@@ -149,8 +149,8 @@ def _ready(
     out = [model for model in query.stored if model in left_out or model in failed]
     if failed and len(out) == len(query.stored):
         raise MillstreamError(*failed.values())
-    for model, problem in failed.items():
-        running.tell(LeftOut(query.name, model, problem))
+    for model, diagnostic in failed.items():
+        running.tell(LeftOut(query.name, model, diagnostic))
     record = _write_new_record(running, query, opened, out)
     prepared = without(running, query, out)
     new = opened.created if opened.record is None else frozenset[str]()
@@ -204,7 +204,9 @@ def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str
         topic: starts
         for topic, starts in record.sent.items()
         if any(
-            at > read.get(each, {}).get(n, 0) for each, numbers in starts.items() for n, at in numbers.items()
+            offset > read.get(sent_topic, {}).get(n, 0)
+            for sent_topic, numbers in starts.items()
+            for n, offset in numbers.items()
         )
     }
 
@@ -220,12 +222,12 @@ def reset(running: Engine, query: Query) -> None:
         running.tables.drop(table)
     dropped = {table.model for table in query.tables}
     readers = [
-        each
-        for each in running.job.physical.queries
-        if each.name != query.name and any(not s.topic and s.relation in dropped for s in each.sources)
+        reader
+        for reader in running.job.physical.queries
+        if reader.name != query.name and any(not s.topic and s.relation in dropped for s in reader.sources)
     ]
-    for each in readers:
-        _forget(running, each)
+    for reader in readers:
+        _forget(running, reader)
 
 
 def _forget(running: Engine, query: Query) -> None:

@@ -33,9 +33,9 @@ def begin(
     checkpoint = running.checkpoint(query)
     project, definition = running.job.project.settings.name, running.definition(query.stored)
     new = new_record(project, query, running.ids(query), definition)
-    found = pending_swap.read(running.files, checkpoint)
+    pending = pending_swap.read(running.files, checkpoint)
     digest = _digest(running, query)
-    if found is None or (found.digest, found.apply, found.held) != (digest, apply, held):
+    if pending is None or (pending.digest, pending.apply, pending.held) != (digest, apply, held):
         forget(running.files, running.tables, checkpoint)
         sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
         # The new records of an appending query begin at the ends of its topics.
@@ -43,22 +43,22 @@ def begin(
         record = replace(new, folder=f"spark-{new.id}", began=began, tombstones="first")
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
         upserts = held and query.output_mode == "update" and not query.sends_changes
-        found = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
+        pending = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
         sizes = record_sizes(admin_of(running.kafka.cluster), query) if held else None
         option = "" if sizes is None else sizes.option
-        found = replace(found, exactly_once=held and query.exactly_once, sizes=option)
-        pending_swap.write(running.files, checkpoint, found)
-    rebuilt = _to_new_tables(query, found)
+        pending = replace(pending, exactly_once=held and query.exactly_once, sizes=option)
+        pending_swap.write(running.files, checkpoint, pending)
+    rebuilt = _to_new_tables(query, pending)
     created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}
-    context = running.context(rebuilt, found.record, checkpoint, frozenset(created), sends=not held)
-    return rebuilt, context if held else with_dead_letters(running, rebuilt, found.record, context)
+    context = running.context(rebuilt, pending.record, checkpoint, frozenset(created), sends=not held)
+    return rebuilt, context if held else with_dead_letters(running, rebuilt, pending.record, context)
 
 
 def swap(running: Engine, query: Query) -> None:
     checkpoint = running.checkpoint(query)
-    if (found := pending_swap.read(running.files, checkpoint)) is not None and not found.swapping:
+    if (pending := pending_swap.read(running.files, checkpoint)) is not None and not pending.swapping:
         # It has read what the replaced version had read, and sent a tombstone for what no longer matches.
-        complete = replace(found, record=replace(found.record, tombstones="needed"))
+        complete = replace(pending, record=replace(pending.record, tombstones="needed"))
         pending_swap.write(running.files, checkpoint, complete)
     begin_swap(running.files, checkpoint)
     settle(running.files, running.tables, running.held, checkpoint)
@@ -70,15 +70,17 @@ def _digest(running: Engine, query: Query) -> str:
     return blake2b(msgspec.json.encode((query, functions)), digest_size=12).hexdigest()
 
 
-def _to_new_tables(query: Query, found: PendingSwap) -> Query:
+def _to_new_tables(query: Query, pending: PendingSwap) -> Query:
     """Return a query that stores its rows in the tables of a pending swap."""
     if not isinstance(query.deliver, PerBatch):
         return query
     deliveries = tuple(
-        replace(each, target=found.new_version(each.target)) if isinstance(each.target, TableOutput) else each
-        for each in query.deliver.deliveries
+        replace(delivery, target=pending.new_version(delivery.target))
+        if isinstance(delivery.target, TableOutput)
+        else delivery
+        for delivery in query.deliver.deliveries
     )
     maintaining = query.maintaining
     if maintaining is not None:
-        maintaining = replace(maintaining, target=found.new_version(maintaining.target))
+        maintaining = replace(maintaining, target=pending.new_version(maintaining.target))
     return replace(query, deliver=replace(query.deliver, deliveries=deliveries), maintaining=maintaining)

@@ -33,9 +33,9 @@ class Rollback(Struct, frozen=True):
 def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
     """Roll back the last apply of a target, and return its queries; it can be repeated after a kill."""
     with engine(job, [], folder, tell, spark) as running:
-        found = rollback_of(running)
-        put_back(running, found)
-        return list(found.retained)
+        rollback = rollback_of(running)
+        put_back(running, rollback)
+        return list(rollback.retained)
 
 
 def rollback_of(running: Engine) -> Rollback:
@@ -53,19 +53,24 @@ def rollback_of(running: Engine) -> Rollback:
     return Rollback(applied, retained)
 
 
-def put_back(running: Engine, found: Rollback) -> None:
+def put_back(running: Engine, rollback: Rollback) -> None:
     """Swap back; the queries must not run."""
-    applied, retained = found.applied, found.retained
+    applied, retained = rollback.applied, rollback.retained
     records = records_in(running.files, running.checkpoints)
-    for name, each in retained.items():
-        place = checkpoint_folder(running.checkpoints, name)
-        if each.record is not None and (sent := _sent(running, each.record, records)) != each.record.sent:
-            previous.write(running.files, place, replace(each, record=replace(each.record, sent=sent)))
+    for name, version in retained.items():
+        checkpoint = checkpoint_folder(running.checkpoints, name)
+        if (
+            version.record is not None
+            and (sent := _sent(running, version.record, records)) != version.record.sent
+        ):
+            previous.write(
+                running.files, checkpoint, replace(version, record=replace(version.record, sent=sent))
+            )
     write(running.files, running.checkpoints, replace(applied, back=True))
     joined = JoinedSwap(tuple(retained), applied.lock, back=True)
     swap_together(running.files, running.tables, running.held, running.checkpoints, joined)
-    for name, each in retained.items():
-        note = f"version of {each.record.made}" if each.record else "belongs to another query again"
+    for name, version in retained.items():
+        note = f"version of {version.record.made}" if version.record else "belongs to another query again"
         running.tell(Setup(name, note, done=True))
     for name in applied.begun:
         # The query did not run before the apply.
@@ -78,21 +83,23 @@ def put_back(running: Engine, found: Rollback) -> None:
 
 def _sent(running: Engine, retained: Record, records: dict[str, Record]) -> dict[str, dict[str, Offsets]]:
     """Return up to where the newer version has sent the records of each topic that the older one writes."""
-    found = dict(retained.sent)
+    sent = dict(retained.sent)
     for name, record in records.items():
         topics = set((record.outputs or {}).values()) & set((retained.outputs or {}).values()) - {""}
         if topics and record.id != retained.id and (read := running.read(name, record)):
-            found |= dict.fromkeys(sorted(topics), read)
-    return found
+            sent |= dict.fromkeys(sorted(topics), read)
+    return sent
 
 
 def _retained(running: Engine, apply: str) -> dict[str, Previous]:
     names = running.files.names(running.checkpoints)
-    found = {
+    retained = {
         name: previous.read(running.files, checkpoint_folder(running.checkpoints, name))
         for name in sorted(names)
     }
-    return {name: each for name, each in found.items() if each is not None and each.apply == apply}
+    return {
+        name: version for name, version in retained.items() if version is not None and version.apply == apply
+    }
 
 
 def _counted_twice(retained: dict[str, Previous], records: dict[str, Record]) -> Iterator[Diagnostic]:
@@ -102,11 +109,11 @@ def _counted_twice(retained: dict[str, Previous], records: dict[str, Record]) ->
     """
     sent = {topic: name for name in retained if name in records for topic in records[name].began}
     remedy = "check out the older version, and run `millstream apply`, which rebuilds both"
-    for name, each in retained.items():
-        if each.record is not None and each.record.signature.changes:
+    for name, version in retained.items():
+        if version.record is not None and version.record.signature.changes:
             message = f"{name} sends changes, and their readers have the rows of the newer version"
             yield Diagnostic("MS888", message, None, remedy.replace("both", "it"))
-        for topic in sorted(set(each.record.ids if each.record else ()) & sent.keys()):
+        for topic in sorted(set(version.record.ids if version.record else ()) & sent.keys()):
             message = f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again"
             yield Diagnostic("MS888", message, None, remedy)
 

@@ -59,7 +59,7 @@ def end(
 ) -> None:
     """Execute the stages after the last query; `succeeded` if no query failed."""
     swaps = [stage for stage in planned_stages if isinstance(stage, Swap)]
-    joined = [JoinedSwap(each.queries, each.lock) for each in swaps if each.lock is not None]
+    joined = [JoinedSwap(swap.queries, swap.lock) for swap in swaps if swap.lock is not None]
     if not joined:
         update_lock(running, started)
     elif succeeded:
@@ -75,7 +75,7 @@ def _has_former(record: Record | None) -> bool:
 def lock_after(running: Engine, started: Collection[str], swapped: Collection[str] = ()) -> Lock:
     """Return the groups that have state once these queries have started, and some are `swapped`."""
     before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
-    known = {*started, *(group.name for group in before.groups)}
+    names = {*started, *(group.name for group in before.groups)}
     records = checkpoints.records_in(running.files, running.checkpoints)
     return Lock(
         tuple(
@@ -84,7 +84,7 @@ def lock_after(running: Engine, started: Collection[str], swapped: Collection[st
             if group.name not in swapped and _has_former(records.get(group.name))
             else group
             for group in running.job.physical.lock.groups
-            if group.name in known
+            if group.name in names
         )
     )
 

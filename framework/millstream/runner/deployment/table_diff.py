@@ -42,13 +42,15 @@ def compare_rows(
         equal = equal & _equal(f.col(f"o{index}"), f.col(f"n{index}"), types[name])
     gone, more = f.col("n").isNull(), f.col("o").isNull()
     other = here & ~equal
-    counted = both.select(f.count(f.lit(1)), *(f.count_if(each) for each in (gone, more, other))).first()
+    counted = both.select(
+        f.count(f.lit(1)), *(f.count_if(condition) for condition in (gone, more, other))
+    ).first()
     assert counted is not None
-    rows, *numbers = (int(each) for each in counted)
+    rows, *numbers = (int(number) for number in counted)
     if not any(numbers):
         return rows, None
     shown = both.where(gone | more | other).limit(_SHOWN).collect()
-    return rows, _differs(table, names, numbers, [each.asDict() for each in shown])
+    return rows, _differs(table, names, numbers, [row.asDict() for row in shown])
 
 
 def _equal(one: Column, other: Column, type_: Type) -> Column:

@@ -71,14 +71,14 @@ class Alongside:
             context = with_comparison(
                 running, query, prepared, context, compare, applied.replaced, self._snapshot
             )
-        found = pending_swap.read(running.files, running.checkpoint(query))
-        assert found is not None
+        pending = pending_swap.read(running.files, running.checkpoint(query))
+        assert pending is not None
         letters = [
             t.topic for t in query.outputs if isinstance(t, DeadLetters) and t.source.startswith("source.")
         ]
         self._checkpoint = context.checkpoint
         self._read = read_so_far(running.files, context.checkpoint)
-        hold = holder(running.checkpoint(query).held(found.record), letters, self.bounds)
+        hold = holder(running.checkpoint(query).held(pending.record), letters, self.bounds)
         stores = replace(context.stores, turn=self._gate, hold=hold)
         with _sharing_cores(running.spark):
             streaming = start(
@@ -187,20 +187,22 @@ def _sharing_cores(spark: SparkSession) -> Iterator[None]:
 
 def _covers(read: Mapping[str, Mapping[int, int]], ends: Mapping[str, Offsets]) -> bool:
     return all(
-        read.get(topic, {}).get(n, 0) >= at for topic, numbers in ends.items() for n, at in numbers.items()
+        read.get(topic, {}).get(n, 0) >= offset
+        for topic, numbers in ends.items()
+        for n, offset in numbers.items()
     )
 
 
 def writers_of(live: LiveQueries, query: Query) -> dict[str, SupervisedQuery]:
     """Return the running queries that write a query's topics, by topic; dead letters of sources are apart."""
-    wanted = {t.topic for t in query.outputs if isinstance(t, SinkOutput | DeadLetters)}
+    topics = {t.topic for t in query.outputs if isinstance(t, SinkOutput | DeadLetters)}
     return {
-        target.topic: each
-        for each in live.all()
-        for target in each.query.outputs
-        if isinstance(target, SinkOutput | DeadLetters) and target.topic in wanted
+        target.topic: supervised
+        for supervised in live.all()
+        for target in supervised.query.outputs
+        if isinstance(target, SinkOutput | DeadLetters) and target.topic in topics
     }
 
 
 def names_of(alongside: Collection[Alongside]) -> str:
-    return ", ".join(each.query.title for each in alongside)
+    return ", ".join(version.query.title for version in alongside)

@@ -34,46 +34,46 @@ def roll_back_run(
     The run continues with the version that ran `before` an apply of this id. If another run executed that, it
     is the project on disk, which must fit what is put back.
     """
-    found = rollback_of(running)
-    if before is not None and before[0] == found.applied.id:
+    rollback = rollback_of(running)
+    if before is not None and before[0] == rollback.applied.id:
         older = replace(before[1], tell=running.tell)
     else:
         older = running.with_job(loaded(running, version, Update()))
-    older = _planned(older, found)
-    _check(older, found)
+    older = _planned(older, rollback)
+    _check(older, rollback)
     changed = changed_queries(live.running, older, live.queries, ())
-    changed |= {name for name in (*found.retained, *found.applied.begun) if live.of(name) is not None}
+    changed |= {name for name in (*rollback.retained, *rollback.applied.begun) if live.of(name) is not None}
     go_on()
     with halted(live, changed) as stopped:
         go_on()
-        back = take_over(live, older, stopped, lambda: put_back(older, found))
+        back = take_over(live, older, stopped, lambda: put_back(older, rollback))
         older.tell(Applying("replaced", back.replaced))
         return back
 
 
-def _restored(running: Engine, found: Rollback) -> Deployed:
+def _restored(running: Engine, rollback: Rollback) -> Deployed:
     """Return what is deployed after the rollback."""
     now = deployed_at(running.files, running.checkpoints)
     records: dict[str, Record] = {}
     for name, record in now.records.items():
-        retained = found.retained.get(name)
-        if retained is None and name not in found.applied.begun:
+        retained = rollback.retained.get(name)
+        if retained is None and name not in rollback.applied.begun:
             records[name] = record
         elif retained is not None and retained.record is not None:
             records[name] = retained.record
-    return Deployed(records, found.applied.lock, None, now.never_started - found.retained.keys())
+    return Deployed(records, rollback.applied.lock, None, now.never_started - rollback.retained.keys())
 
 
-def _planned(older: Engine, found: Rollback) -> Engine:
+def _planned(older: Engine, rollback: Rollback) -> Engine:
     """Plan the older version by what is deployed after the rollback."""
-    job = fitted_to_run(replace(older.job, lock=None, intent=Update()), _restored(older, found))
+    job = fitted_to_run(replace(older.job, lock=None, intent=Update()), _restored(older, rollback))
     make_topics(job, job.physical.queries, older.kafka.cluster, older.tell)
     return older.with_job(job)
 
 
-def _check(older: Engine, found: Rollback) -> None:
+def _check(older: Engine, rollback: Rollback) -> None:
     queries = older.job.physical.queries
-    planned = stages(queries, _restored(older, found), Update(), queries)
+    planned = stages(queries, _restored(older, rollback), Update(), queries)
     refused = [stage.problem.message for stage in planned if isinstance(stage, Refuse)]
     if refused:
         message = f"the project is not the version that ran before the last apply: {'; '.join(refused)}"

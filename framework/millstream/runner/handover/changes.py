@@ -22,35 +22,37 @@ def changed_queries(old: Engine, new: Engine, running: Sequence[Query], stages: 
     Queries that look up a table with other columns from now on stop too, as Spark has analyzed their SQL.
     """
     planned = {query.name: query for query in new.job.physical.queries}
-    found = {query.name for query in running if query.name not in planned}
-    found |= {
+    changed = {query.name for query in running if query.name not in planned}
+    changed |= {
         query.name
         for query in running
         if query.name in planned and _executed(old, query) != _executed(new, planned[query.name])
     }
-    found |= set(rebuilt(stages))
+    changed |= set(rebuilt(stages))
     records = records_in(new.files, new.checkpoints)
     for query in planned.values():
-        found |= set(taken_over_tables(query, records).values())
+        changed |= set(taken_over_tables(query, records).values())
     tables = {
         table.model
         for query in planned.values()
         for table in query.tables
         if query.name in records and records[query.name].tables.get(table.model) != table.columns
     }
-    found |= {query.name for query in running if _reads_at_rest(query, tables)}
-    return found & {query.name for query in running}
+    changed |= {query.name for query in running if _reads_at_rest(query, tables)}
+    return changed & {query.name for query in running}
 
 
 def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
-    read = {each.relation for each in query.reads} | {s.relation for s in query.sources if not s.topic}
+    read = {lookup.relation for lookup in query.reads} | {s.relation for s in query.sources if not s.topic}
     return bool(read.intersection(tables))
 
 
 def _executed(running: Engine, query: Query) -> tuple[object, ...]:
     """Return everything that a query executes, without texts that name models, also those that left it."""
     catalog, project = running.job.catalog, running.job.project
-    seeds = (each.relation.removeprefix("seed.") for each in query.reads if each.relation in catalog.seeds)
+    seeds = (
+        lookup.relation.removeprefix("seed.") for lookup in query.reads if lookup.relation in catalog.seeds
+    )
     signature = replace(
         query.signature,
         operators=_unnamed(query.signature.operators),
@@ -72,7 +74,7 @@ def _executed(running: Engine, query: Query) -> tuple[object, ...]:
 
 
 def _unnamed(operators: Iterable[Operator]) -> tuple[Operator, ...]:
-    return tuple(replace(each, name="") for each in operators)
+    return tuple(replace(operator, name="") for operator in operators)
 
 
 def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:

@@ -109,8 +109,8 @@ def listening(target: Target, root: Path, handle: Handle) -> Iterator[None]:
                 file.unlink(missing_ok=True)
             with suppress(OSError):
                 server.shutdown(socket.SHUT_RDWR)
-            for each in workers:
-                each.join()
+            for worker in workers:
+                worker.join()
 
 
 class _Requests:

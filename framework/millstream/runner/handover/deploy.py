@@ -63,21 +63,21 @@ def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
     with _alongside(live, running, queries, stages, applied, go_on) as alongside:
         if names:
             running.tell(Applying("rebuilding", names))
-        for each in alongside:
-            each.catch_up()
+        for version in alongside:
+            version.catch_up()
         if names:
             running.tell(Applying("caught_up", names))
         joining = _backfilled(running, queries, stages)
         go_on()
         live.await_batch(names, NEXT_BATCH)
         with halted(live, changed) as stopped:
-            positions = {each.query.name: each.position() for each in stopped}
-            for each in alongside:
-                each.reach(_latest(_before(each.query, positions, running)), PATIENCE)
-            for each in alongside:
-                each.stop()
-            for each in alongside:
-                _write_down(running, each)
+            positions = {supervised.query.name: supervised.position() for supervised in stopped}
+            for version in alongside:
+                version.reach(_latest(_before(version.query, positions, running)), PATIENCE)
+            for version in alongside:
+                version.stop()
+            for version in alongside:
+                _write_down(running, version)
             _record_joining(running, joining)
             go_on()
 
@@ -93,9 +93,9 @@ def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
                 record_environment(running.job, running.files, running.checkpoints)
                 write_manifest(running.files, running.checkpoints, running.job.manifest)
 
-            found = take_over(live, running, stopped, swap)
-            running.tell(Applying("replaced", found.replaced))
-            return found
+            finished = take_over(live, running, stopped, swap)
+            running.tell(Applying("replaced", finished.replaced))
+            return finished
 
 
 def _let_removed_leave(running: Engine) -> None:
@@ -134,18 +134,18 @@ def _alongside(
     go_on: GoOn,
 ) -> Iterator[list[Alongside]]:
     """Start the new versions of rebuilt queries; stop those that have not stopped in the end."""
-    made: list[Alongside] = []
+    versions: list[Alongside] = []
     turn = Gate(running.turn())  # one new version runs a batch at a time: its batches are long
     try:
         for query in queries:
             if query.name in rebuilt(stages):
                 assert applied is not None
                 compare = next((s for s in chain(stages, query.name) if isinstance(s, Compare)), None)
-                made.append(Alongside(running, live, query, compare, applied, turn, go_on))
-        yield made
+                versions.append(Alongside(running, live, query, compare, applied, turn, go_on))
+        yield versions
     finally:
-        for each in made:
-            each.abandon()
+        for version in versions:
+            version.abandon()
 
 
 def _before(
@@ -153,35 +153,35 @@ def _before(
 ) -> list[dict[str, Offsets]]:
     """Return where the running queries stopped that stored the models of a rebuilt one."""
     stored = set(query.stored)
-    found = []
+    offsets = []
     for name, position in positions.items():
         record = checkpoints.read_record(
             running.files, checkpoints.checkpoint_folder(running.checkpoints, name)
         )
         if name == query.name or (record is not None and stored.intersection(record.stored)):
-            found.append(position)
-    return found
+            offsets.append(position)
+    return offsets
 
 
 def _latest(positions: Sequence[dict[str, Offsets]]) -> dict[str, Offsets]:
-    found: dict[str, Offsets] = {}
+    latest: dict[str, Offsets] = {}
     for position in positions:
         for topic, numbers in position.items():
-            own = found.setdefault(topic, {})
-            for n, at in numbers.items():
-                own[n] = max(at, own.get(n, 0))
-    return found
+            offsets = latest.setdefault(topic, {})
+            for n, offset in numbers.items():
+                offsets[n] = max(offset, offsets.get(n, 0))
+    return latest
 
 
 def _write_down(running: Engine, alongside: Alongside) -> None:
     """Record which of the held records are sent, and where new ones begin in topics that are appended."""
-    place, query = running.checkpoint(alongside.query), alongside.query
-    found = pending_swap.read(running.files, place)
-    assert found is not None
+    checkpoint, query = running.checkpoint(alongside.query), alongside.query
+    pending = pending_swap.read(running.files, checkpoint)
+    assert pending is not None
     sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
     began = running.kafka.held(sent) if query.output_mode == "append" else {}
-    record = replace(found.record, began=began)
-    pending_swap.write(running.files, place, replace(found, record=record, bounds=alongside.bounds()))
+    record = replace(pending.record, began=began)
+    pending_swap.write(running.files, checkpoint, replace(pending, record=record, bounds=alongside.bounds()))
 
 
 Joining = dict[str, tuple[Query, dict[str, dict[str, Offsets]]]]
@@ -191,7 +191,7 @@ Joining = dict[str, tuple[Query, dict[str, dict[str, Offsets]]]]
 def _backfilled(running: Engine, queries: Sequence[Query], stages: Sequence[Stage]) -> Joining:
     """Backfill models that join a running query, so that little is left to read when they join."""
     named = {query.name: query for query in queries}
-    found: Joining = {}
+    joining: Joining = {}
     for stage in stages:
         if not isinstance(stage, Backfill):
             continue
@@ -212,8 +212,8 @@ def _backfilled(running: Engine, queries: Sequence[Query], stages: Sequence[Stag
         result = backfill(running, query, record, stage.models, new, done)
         if result.failed:
             raise MillstreamError(*result.failed.values())
-        found[query.name] = query, dict.fromkeys(stage.models, ends)
-    return found
+        joining[query.name] = query, dict.fromkeys(stage.models, ends)
+    return joining
 
 
 def _record_joining(running: Engine, joining: Joining) -> None:

@@ -48,13 +48,13 @@ class Handling:
             remedy = "repeat the command: it continues"
             raise MillstreamError(Diagnostic("MS890", f"not applied: {said}", None, remedy)) from None
         except MillstreamError as error:
-            tell(Applying("failed", said="; ".join(each.message for each in error.diagnostics)))
+            tell(Applying("failed", said="; ".join(diagnostic.message for diagnostic in error.diagnostics)))
             raise
         except Exception as error:
             running = self._live.running
-            found = problem_of("apply", error, str(running.log))
-            tell(Applying("failed", said=found.message))
-            raise MillstreamError(found) from error
+            diagnostic = problem_of("apply", error, str(running.log))
+            tell(Applying("failed", said=diagnostic.message))
+            raise MillstreamError(diagnostic) from error
 
     def _handle(self, request: Request, caller: Caller, go_on: Callable[[], None]) -> Finished:
         old = self._live.running
@@ -64,26 +64,26 @@ class Handling:
                 job = loaded(old, version, intent)
                 split_run(self._live, job, go_on)
                 old = self._live.running
-                found = deploy(self._live, engine_of(_telling(old, caller), job), go_on)
+                finished = deploy(self._live, engine_of(_telling(old, caller), job), go_on)
                 now = read(old.files, old.checkpoints)
                 if now is not None and now != applied:
                     self._before = now.id, old
             case RollBack(version=version):
-                found = roll_back_run(self._live, _telling(old, caller), self._before, version, go_on)
+                finished = roll_back_run(self._live, _telling(old, caller), self._before, version, go_on)
                 self._before = None
         # The command does not listen any more.
         self._live.running = replace(self._live.running, tell=old.tell)
-        for each in self._live.all():
-            each.adopt(self._live.running)
-        return found
+        for supervised in self._live.all():
+            supervised.adopt(self._live.running)
+        return finished
 
 
 def _telling(running: Engine, caller: Caller) -> Engine:
     """Return an engine that also reports to the command that has asked."""
-    own = running.tell
+    tell_run = running.tell
 
     def tell(event: Event) -> None:
-        own(event)
+        tell_run(event)
         if (answer := answer_of(event)) is not None:
             caller.tell(answer)
 

@@ -111,10 +111,10 @@ def engine_of(running: Engine, job: Job) -> Engine:
 
 def fitted_to_run(job: Job, deployed: Deployed) -> Job:
     """Plan queries on what is deployed, whose models must not leave their queries any more."""
-    found = fitted(job, deployed)
-    if found.kept is not None and found.kept.splits:
-        raise cannot_leave(found.kept.splits)
-    return found.job
+    fitted_job = fitted(job, deployed)
+    if fitted_job.kept is not None and fitted_job.kept.splits:
+        raise cannot_leave(fitted_job.kept.splits)
+    return fitted_job.job
 
 
 def cannot_leave(splits: Iterable[Split]) -> MillstreamError:

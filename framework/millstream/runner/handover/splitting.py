@@ -25,29 +25,29 @@ def split_run(live: LiveQueries, version: Job, go_on: Callable[[], None]) -> Non
     """Give models that another version rebuilds queries of their own, if they share one with others."""
     running = live.running
     deployed = deployed_at(running.files, running.checkpoints)
-    kept = fitted(version, deployed).kept
-    if kept is None or not kept.splits:
+    reused = fitted(version, deployed).kept
+    if reused is None or not reused.splits:
         return
-    older = _in_more_queries(running, kept)
-    left = {each.query for each in kept.splits}
+    older = _in_more_queries(running, reused)
+    left = {split.query for split in reused.splits}
     go_on()
     live.await_batch(left, NEXT_BATCH)
     with halted(live, left, "splitting") as stopped:
         go_on()
 
         def swap() -> None:
-            split(running.files, running.checkpoints, deployed, kept.running, kept.splits)
+            split(running.files, running.checkpoints, deployed, reused.running, reused.splits)
 
-        found = take_over(live, older, stopped, swap)
-    running.tell(Applying("split", (*found.replaced, *found.added)))
+        finished = take_over(live, older, stopped, swap)
+    running.tell(Applying("split", (*finished.replaced, *finished.added)))
 
 
-def _in_more_queries(running: Engine, kept: Kept) -> Engine:
+def _in_more_queries(running: Engine, reused: Kept) -> Engine:
     """Return the version that runs, as it continues after the splits."""
     job = replace(running.job, lock=None, intent=Update())
-    job = fitted_to_run(job, kept.running)
-    names = {name for each in kept.splits for name in (each.query, each.name)}
+    job = fitted_to_run(job, reused.running)
+    names = {name for split in reused.splits for name in (split.query, split.name)}
     planned = {query.name for query in job.physical.queries}
-    if not planned.issuperset(names) or not names.isdisjoint(unfit(job.physical, kept.running)):
-        raise cannot_leave(kept.splits)
+    if not planned.issuperset(names) or not names.isdisjoint(unfit(job.physical, reused.running)):
+        raise cannot_leave(reused.splits)
     return running.with_job(job)

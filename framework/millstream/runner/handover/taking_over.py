@@ -40,12 +40,12 @@ def halted(
         yield stopped
     except BaseException:
         if live.problem is None:
-            _start(live, stopped, [each.query.name for each in stopped])
+            _start(live, stopped, [supervised.query.name for supervised in stopped])
         raise
 
 
 def _start(live: LiveQueries, stopped: Sequence[SupervisedQuery], names: Collection[str]) -> None:
-    queries = [each.query for each in stopped if each.query.name in names]
+    queries = [supervised.query for supervised in stopped if supervised.query.name in names]
     stages = [stage for query in queries for stage in resumed(live.running, query)]
     live.start(queries, stages, at_once=_AT_ONCE, awaited=())
 
@@ -58,11 +58,11 @@ def take_over(
         swap()
     except Exception as error:
         # The next command completes the swap, and a run is started again by its process manager.
-        problem = running.problem(stopped[0].query if stopped else running.job.physical.queries[0], error)
-        live.problem = MillstreamError(problem)
+        diagnostic = running.problem(stopped[0].query if stopped else running.job.physical.queries[0], error)
+        live.problem = MillstreamError(diagnostic)
         raise live.problem from error
     running = replace(running, job=replace(running.job, intent=resuming(running.job.intent)))
-    before = {each.query.name for each in stopped}
+    before = {supervised.query.name for supervised in stopped}
     queries = [query for query in running.job.physical.queries if live.of(query.name) is None]
     added = tuple(sorted({query.name for query in queries} - before))
     removed = tuple(sorted(before - {query.name for query in queries}))
@@ -74,21 +74,21 @@ def take_over(
     live.start(queries, stages, at_once=_AT_ONCE, awaited=new)
     replaced = tuple(sorted(before.intersection(query.name for query in queries)))
     for query in queries:
-        if (each := live.of(query.name)) is not None and query.name in replaced:
-            each.began.wait(_STARTING)
+        if (supervised := live.of(query.name)) is not None and query.name in replaced:
+            supervised.began.wait(_STARTING)
     return Finished(replaced, added, removed)
 
 
 def _adopt(live: LiveQueries, running: Engine) -> None:
     """Let queries that execute the same continue as part of another version."""
     live.running = running
-    for each in live.all():
-        each.adopt(running)
-        record = running.record(each.query)
+    for supervised in live.all():
+        supervised.adopt(running)
+        record = running.record(supervised.query)
         if record is None:
             continue
-        definition = running.definition(each.query.stored)
+        definition = running.definition(supervised.query.stored)
         if not is_same(record.definition, definition):
             write_record(
-                running.files, running.checkpoint(each.query), replace(record, definition=definition)
+                running.files, running.checkpoint(supervised.query), replace(record, definition=definition)
             )
