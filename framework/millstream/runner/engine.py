@@ -103,7 +103,7 @@ class Engine(Struct, frozen=True, eq=False):
             return None
         if query is None:
             return Turn(self.turns, quick=False)
-        writes_tables = any(isinstance(each, TableOutput) for each in query.outputs)
+        writes_tables = any(isinstance(output, TableOutput) for output in query.outputs)
         return Turn(self.turns, quick=not writes_tables, priority=self.service(query).priority)
 
     def service(self, query: Query) -> Service:
@@ -135,18 +135,18 @@ class Engine(Struct, frozen=True, eq=False):
             return {"began": began} if began else {}
         writers = (q for q in self.job.physical.queries if source.relation in q.stored)
         records = map(self.record, writers)
-        began = next((each.began.get(source.topic) for each in records if each is not None), None)
+        began = next((record.began.get(source.topic) for record in records if record is not None), None)
         return {"began": began} if began else {}
 
     def stores(
         self, query: Query, identity: str, new: frozenset[str], *, key: str = "", alone: bool = False
     ) -> Stores:
         """Return where the batches of a query go; all its sinks share one producer."""
-        given: dict[str, object] = {}
+        producer: dict[str, object] = {}
         for target in query.outputs:
             if isinstance(target, SinkOutput):
-                given |= target.options.get("producer") or {}
-        sink = self.kafka.sink(given)
+                producer |= target.options.get("producer") or {}
+        sink = self.kafka.sink(producer)
         exactly_once = None
         if query.exactly_once:
             assert self.transactions is not None, f"{query.name} is not among those that need transactions"
@@ -188,18 +188,18 @@ class Engine(Struct, frozen=True, eq=False):
 
         A version that does not send runs next to one that does, whose transactions must not be ended.
         """
-        found, spark = self.context_of(query, f"{query.name}/{record.id}", new), checkpoint.spark(record)
+        context, spark = self.context_of(query, f"{query.name}/{record.id}", new), checkpoint.spark(record)
         begun = last_begun(self.files, spark)
         if begun is None:
             clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         sent = partial(without_earlier, bounds=record.sent) if record.sent else None
-        exactly_once = found.stores.exactly_once if sends else None
+        exactly_once = context.stores.exactly_once if sends else None
         if exactly_once is not None and again is not None:
             exactly_once = exactly_once.repeating(again, *_split_from(record))
         records = lru_cache(maxsize=1)(partial(records_of, self.files, spark))
         stores = replace(
-            found.stores,
+            context.stores,
             again=again,
             without_sent=sent,
             sent_as=record.header,
@@ -211,7 +211,7 @@ class Engine(Struct, frozen=True, eq=False):
         present = copied(record.signature, query.signature)
         assert present is not None, f"the state of {query.name} has other columns"
         absent = tuple(name for name, there in zip(query.copies, present, strict=True) if not there)
-        return replace(found, checkpoint=spark, stores=stores, every_tombstone=every, without_copies=absent)
+        return replace(context, checkpoint=spark, stores=stores, every_tombstone=every, without_copies=absent)
 
     def sent_exactly_once(self) -> dict[str, int]:
         """Return how many records were sent to each topic that is written in transactions."""
@@ -248,12 +248,12 @@ class Engine(Struct, frozen=True, eq=False):
 
         Transactions have `key` instead, if that is given; what runs `alone` may run while the query does.
         """
-        read = ((each, self.topic_options(each)) for each in query.sources)
+        read = ((source, self.topic_options(source)) for source in query.sources)
         return QueryContext(
             project=self.job.project,
             checkpoint="",
             stores=self.stores(query, identity, new, key=key, alone=alone),
-            sources={each.relation: self.kafka.source(each.topic, own) for each, own in read},
+            sources={source.relation: self.kafka.source(source.topic, options) for source, options in read},
             tables=self.tables,
             settings=session_settings(query, self.job.catalog),
             log=self.function_log and self.function_log._replace(models=_stored(query)),
@@ -263,29 +263,32 @@ class Engine(Struct, frozen=True, eq=False):
         self, query: Query, starts: Mapping[str, Offsets], ends: Mapping[str, Offsets]
     ) -> dict[str, Ranges]:
         """Return the offset ranges of a query's topics between `starts` and `ends`, within their options."""
-        found: dict[str, Ranges] = {}
+        ranges: dict[str, Ranges] = {}
         for source in query.sources:
             if source.topic:
-                whole = self.kafka.until(source.topic, self.topic_options(source), ends.get(source.topic, {}))
-                own = starts.get(source.topic, {})
-                found[source.topic] = {
-                    n: (min(max(first, own.get(n, first)), stop), stop) for n, (first, stop) in whole.items()
+                available = self.kafka.until(
+                    source.topic, self.topic_options(source), ends.get(source.topic, {})
+                )
+                offsets = starts.get(source.topic, {})
+                ranges[source.topic] = {
+                    n: (min(max(first, offsets.get(n, first)), stop), stop)
+                    for n, (first, stop) in available.items()
                 }
-        return found
+        return ranges
 
     def problem(self, query: Query, error: BaseException) -> Diagnostic:
         """Return why a query failed, without secrets."""
         if (code := lost(error)) is not None:
             return jvm_lost(code, self.log)
         target = self.job.project.target
-        found = problem_of(query.title, error, str(self.log), target.location)
-        found = in_function(found, query.functions)
-        if found.code == "MS868":
-            models = (self.job.project.models.get(each.partition(".")[2]) for each in query.models)
-            found = at_line(found, str(error), [each for each in models if each is not None])
-        if found.code == "MS863":
-            found = at_test(found, self.job.project)
-        return replace(found, message=mask(found.message, secrets_in(target.settings)))
+        diagnostic = problem_of(query.title, error, str(self.log), target.location)
+        diagnostic = in_function(diagnostic, query.functions)
+        if diagnostic.code == "MS868":
+            models = (self.job.project.models.get(id_.partition(".")[2]) for id_ in query.models)
+            diagnostic = at_line(diagnostic, str(error), [model for model in models if model is not None])
+        if diagnostic.code == "MS863":
+            diagnostic = at_test(diagnostic, self.job.project)
+        return replace(diagnostic, message=mask(diagnostic.message, secrets_in(target.settings)))
 
 
 def _stored(query: Query) -> tuple[str, ...]:
@@ -313,12 +316,12 @@ def engine(
 ) -> Iterator[Engine]:
     """Start what queries need, and Spark unless it is given; topics are created while Spark starts."""
     project, root = job.project, Path(job.project.root)
-    own = folder_in(folder, project.target)
-    log = own / "log"
+    target_folder = folder_in(folder, project.target)
+    log = target_folder / "log"
     waiting = partial(_tell_holder, tell) if job.wait else None
     check_isolated(job.physical.queries, project.target.environment)
     with ExitStack() as stack:
-        stack.enter_context(target_lock(own, project.target.title, waiting, shared=job.shared))
+        stack.enter_context(target_lock(target_folder, project.target.title, waiting, shared=job.shared))
         if job.wait:
             tell(Setup("target", done=True))
         if not is_embedded(project.target):
@@ -343,18 +346,18 @@ def engine(
             stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
         tables = Tables(spark, project, job.catalog)
         kafka = ready.result()
-        place = _transactions_of(job, files, checkpoints, kafka)
+        transaction_store = _transactions_of(job, files, checkpoints, kafka)
         if sharing is not None and sharing.others:
             job = _joining(job, files, checkpoints)
-            transactions = place.opened(job.physical.queries, sharing.others)
+            transactions = transaction_store.opened(job.physical.queries, sharing.others)
         else:
             dead_letter_offsets.settle(files, checkpoints)
-            transactions = place.opened(job.physical.queries)
+            transactions = transaction_store.opened(job.physical.queries)
             held = HeldRecords(spark, files, kafka.cluster, kafka.trigger, transactions)
             settle_all(files, tables, held, checkpoints)
             splitting.settle(files, checkpoints)
             job = _split(job, files, checkpoints)
-            transactions = place.with_senders(transactions, job.physical.queries)
+            transactions = transaction_store.with_senders(transactions, job.physical.queries)
             record_environment(job, files, checkpoints)
         yield Engine(
             job,
@@ -407,10 +410,14 @@ def _wanted(job: Job, files: Files, checkpoints: str, others: Collection[str]) -
 def _joining(job: Job, files: Files, checkpoints: str) -> Job:
     """Plan the queries on what is deployed, of which nothing may have to change: other runs work with it."""
     deployed = deployed_at(files, checkpoints)
-    found = fitted(job, deployed)
-    if found.changes(deployed) or splitting.has_begun(files, checkpoints) or has_begun(files, checkpoints):
+    fitted_job = fitted(job, deployed)
+    if (
+        fitted_job.changes(deployed)
+        or splitting.has_begun(files, checkpoints)
+        or has_begun(files, checkpoints)
+    ):
         raise must_change()
-    return found.job
+    return fitted_job.job
 
 
 def _tell_holder(tell: Tell, holder: Holder | str | None) -> None:
@@ -424,23 +431,23 @@ def record_environment(job: Job, files: Files, checkpoints: str) -> None:
         return
     check_isolated(job.physical.queries, environment)
     built = {id_ for query in job.physical.queries for id_ in query.stored}
-    made = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    found = Recorded(
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    recorded = Recorded(
         environment.name,
         environment.project,
         job.project.target.name,
-        made,
+        now,
         tuple(sorted(built)),
         tuple(sorted(environment.deferred or ())),
         environment.began,
     )
-    environments.write(files, checkpoints, found)
+    environments.write(files, checkpoints, recorded)
 
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
     """Return the models whose records queries write."""
     return frozenset(
-        each.model for query in queries for each in query.outputs if isinstance(each, SinkOutput)
+        output.model for query in queries for output in query.outputs if isinstance(output, SinkOutput)
     )
 
 
@@ -451,10 +458,10 @@ def _turns(spark: SparkSession) -> Turns:
 def _split(job: Job, files: Files, checkpoints: str) -> Job:
     """Plan the queries on what is deployed, and split those that models leave."""
     deployed = deployed_at(files, checkpoints)
-    found = fitted(job, deployed)
-    if found.kept is not None:
-        split(files, checkpoints, deployed, found.kept.running, found.kept.splits)
-    return found.job
+    fitted_job = fitted(job, deployed)
+    if fitted_job.kept is not None:
+        split(files, checkpoints, deployed, fitted_job.kept.running, fitted_job.kept.splits)
+    return fitted_job.job
 
 
 def _jars(job: Job, tell: Tell) -> list[Path]:
@@ -466,7 +473,7 @@ def _jars(job: Job, tell: Tell) -> list[Path]:
             reported = True
             tell(Setup("jars"))
 
-    found = jars_for(job.project.target, job.catalog.jars, progress)
+    jars = jars_for(job.project.target, job.catalog.jars, progress)
     if reported:
         tell(Setup("jars", "fetched", done=True))
-    return found
+    return jars

@@ -39,5 +39,7 @@ def fitted(job: Job, deployed: Deployed) -> Fitted:
     physical = job.physical
     if deployed.lock is not None and deployed.lock != job.lock:
         physical = physical_of(job.topology, deployed.lock)
-    kept = with_kept(job.topology, physical, deployed, job.intent, job.models)
-    return Fitted(replace(job, topology=kept.topology, physical=kept.physical, misfits=kept.misfits), kept)
+    reused = with_kept(job.topology, physical, deployed, job.intent, job.models)
+    return Fitted(
+        replace(job, topology=reused.topology, physical=reused.physical, misfits=reused.misfits), reused
+    )

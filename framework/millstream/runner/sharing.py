@@ -38,7 +38,7 @@ class Sharing(Struct, frozen=True, eq=False):
 
     def check(self, stages: Sequence[Stage]) -> None:
         """Refuse to change what is deployed while other runs work with it."""
-        if self.others and not all(isinstance(each, Start | Continue | Create | Refuse) for each in stages):
+        if self.others and not all(isinstance(stage, Start | Continue | Create | Refuse) for stage in stages):
             raise must_change()
 
 
@@ -52,7 +52,7 @@ def own_queries(job: Job, others: Collection[str]) -> list[Query]:
 
 def entered(
     locks: QueryLocks,
-    wanted: Callable[[Collection[str]], Collection[str]],
+    needed: Callable[[Collection[str]], Collection[str]],
     waiting: Callable[[str], object] | None,
 ) -> Sharing:
     """Enter the setup once no other run has the wanted queries; with `waiting`, wait until that is so."""
@@ -60,7 +60,7 @@ def entered(
         with ExitStack() as setup:
             setup.enter_context(locks.setup())
             others = locks.others()
-            names = wanted(others) if others else ()
+            names = needed(others) if others else ()
             taken = {name: others[name] for name in names if name in others}
             if not taken:
                 return Sharing(locks, setup.pop_all(), others)

@@ -36,8 +36,8 @@ class Kafka(Struct, frozen=True):
             starting = {"startingOffsets": offsets_of({topic: began})}
         else:
             starting = self._starting(str(options.get("starting") or "earliest"))
-        own = source_options(self.cluster, options.get("options") or {}, self.trigger)
-        return starting | sizes(options) | revealed(own)
+        reader_options = source_options(self.cluster, options.get("options") or {}, self.trigger)
+        return starting | sizes(options) | revealed(reader_options)
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
         return revealed(sink_options(self.cluster, producer, self.trigger))
@@ -49,12 +49,12 @@ class Kafka(Struct, frozen=True):
         offsets = bounds(admin, [topic])
         timed = offsets and starting not in {"earliest", "latest"}
         starts = since(admin, topic, self._millis(starting)) if timed else options.get("began") or {}
-        found: dict[int, tuple[int, int]] = {}
+        ranges: dict[int, tuple[int, int]] = {}
         for (_, number), (first, end) in offsets.items():
             stop = min(ends.get(number, first), end)
             start = stop if starting == "latest" else max(starts.get(number, first), first)
-            found[number] = (min(start, stop), stop)
-        return found
+            ranges[number] = (min(start, stop), stop)
+        return ranges
 
     def ends(self, topics: Iterable[str]) -> dict[str, int]:
         """Return how many records each topic has ever received."""
@@ -62,10 +62,10 @@ class Kafka(Struct, frozen=True):
 
     def held(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return where each topic ends, by partition."""
-        found: dict[str, dict[int, int]] = {topic: {} for topic in topics}
-        for (topic, number), bound in bounds(admin_of(self.cluster), found).items() if found else ():
-            found[topic][number] = bound.end
-        return found
+        ends: dict[str, dict[int, int]] = {topic: {} for topic in topics}
+        for (topic, number), bound in bounds(admin_of(self.cluster), ends).items() if ends else ():
+            ends[topic][number] = bound.end
+        return ends
 
     def create(self, topics: Sequence[Topic]) -> tuple[str, ...]:
         return create_missing(admin_of(self.cluster), topics)
@@ -101,14 +101,14 @@ def make_topics(job: Job, queries: Sequence[Query], cluster: Cluster, tell: Tell
     admin, environment = admin_of(cluster), job.project.target.environment
     read, written = read_topics(queries, job.project), written_topics(queries)
     # Sources of an environment are production's.
-    own = cluster.embedded and environment is None
+    owns_topics = cluster.embedded and environment is None
     if environment is not None:
         read = []
         _check_existing(job, queries, admin)
-    created = create_missing(admin, [*read, *written] if own else written)
-    filled = _fill(job, admin, read, tell) if own else {}
-    for each in differences(admin, [*read, *written]):
-        tell(Told(each.diagnostic))
+    created = create_missing(admin, [*read, *written] if owns_topics else written)
+    filled = _fill(job, admin, read, tell) if owns_topics else {}
+    for difference in differences(admin, [*read, *written]):
+        tell(Told(difference.diagnostic))
     parts = [f"{len(created)} created"] if created else []
     parts += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
     tell(Setup("topics", ", ".join(parts), done=True))

@@ -15,7 +15,7 @@ _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 
 def written_topics(queries: Iterable[Query]) -> list[Topic]:
     """Return the topics of sinks and dead letters."""
-    found: dict[str, Topic] = {}
+    topics: dict[str, Topic] = {}
     for query in queries:
         for target in query.outputs:
             match target:
@@ -26,14 +26,14 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
                         config = {"cleanup.policy": "compact"} | config
                     sent_now = options.get("timestamp") == PROCESSING_TIME
                     defaults = {} if sent_now else _ANY_TIME
-                    found[topic] = Topic(
+                    topics[topic] = Topic(
                         topic, options.get("partitions"), options.get("replication"), config, defaults
                     )
                 case _:
                     pass
         for topic in query.dead_letter_topics:
-            found.setdefault(topic, Topic(topic))
-    return list(found.values())
+            topics.setdefault(topic, Topic(topic))
+    return list(topics.values())
 
 
 def read_topics(queries: Sequence[Query], project: Project) -> list[Topic]:

@@ -34,8 +34,8 @@ def unread(job: Job, queries: Sequence[Query]) -> int:
         read = _read(job, query)
         for topic in {source.topic for source in query.sources} & logs.topics.keys():
             for number, log in logs.topics[topic].items():
-                at = max(log.first, read.get(topic, {}).get(number, 0))
-                most[topic, number] = max(most.get((topic, number), 0), log.end - at)
+                position = max(log.first, read.get(topic, {}).get(number, 0))
+                most[topic, number] = max(most.get((topic, number), 0), log.end - position)
     return sum(most.values())
 
 
@@ -44,6 +44,6 @@ def _read(job: Job, query: Query) -> Mapping[str, Offsets]:
     checkpoints = checkpoints_of(job.project.target, Path(job.project.root))
     if not job.continues or local_path(checkpoints) is None:
         return {}
-    files, place = LocalFiles(), checkpoint_folder(checkpoints, query.name)
-    record = read_record(files, place)
-    return {} if record is None else read_so_far(files, place.spark(record))
+    files, checkpoint = LocalFiles(), checkpoint_folder(checkpoints, query.name)
+    record = read_record(files, checkpoint)
+    return {} if record is None else read_so_far(files, checkpoint.spark(record))

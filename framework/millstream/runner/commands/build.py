@@ -102,16 +102,16 @@ def build(
                     pair.part()
 
         def run_and_test(query: Query, pair: SharedRead | None) -> Outcome:
-            if causes := sorted(failed.intersection(each.relation for each in query.sources)):
+            if causes := sorted(failed.intersection(source.relation for source in query.sources)):
                 return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
-            own = chain(deployment, query.name)
-            outcome = _run(running, query, own, started, applied, pair)
-            failed.update(outcome.left_out)
+            stages = chain(deployment, query.name)
+            result = _run(running, query, stages, started, applied, pair)
+            failed.update(result.left_out)
             # What is swapped together with others is not there yet.
-            if outcome.status == "success" and (not rebuilt(own) or Swap((query.name,)) in own):
-                tests.built(query.name, frozenset(query.stored) - outcome.left_out.keys())
-            running.tell(Ended(outcome))
-            return outcome
+            if result.status == "success" and (not rebuilt(stages) or Swap((query.name,)) in stages):
+                tests.built(query.name, frozenset(query.stored) - result.left_out.keys())
+            running.tell(Ended(result))
+            return result
 
         def skip(query: Query, causes: frozenset[str]) -> Outcome:
             if query.name in together:
@@ -129,15 +129,15 @@ def build(
             after,
             work,
             skip,
-            lambda outcome: outcome.status != "success",
+            lambda result: result.status != "success",
             AT_ONCE,
             stop,
         )
-        succeeded = all(each.status == "success" for each in outcomes.values())
+        succeeded = all(result.status == "success" for result in outcomes.values())
         end(
             running,
             deployment,
-            [name for name, each in outcomes.items() if each.status != "skipped"],
+            [name for name, result in outcomes.items() if result.status != "skipped"],
             succeeded=succeeded,
         )
         if succeeded and job.models is None:
@@ -152,11 +152,11 @@ def build(
 def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
     """Return how many records each topic received; empty if Kafka does not answer, since all work is done."""
     try:
-        found = {topic: end - before[topic] for topic, end in running.kafka.ends(before).items()}
+        written = {topic: end - before[topic] for topic, end in running.kafka.ends(before).items()}
     except MillstreamError:
         return {}
     # The ends of transactions have offsets, too.
-    return found | {topic: count for topic, count in running.sent_exactly_once().items() if topic in before}
+    return written | {topic: count for topic, count in running.sent_exactly_once().items() if topic in before}
 
 
 def _is_plain(stages: Sequence[Stage]) -> bool:
@@ -164,8 +164,8 @@ def _is_plain(stages: Sequence[Stage]) -> bool:
 
 
 def _stop(running: Engine, started: list[StreamingQuery]) -> None:
-    for each in list(started):
-        each.stop()
+    for streaming in list(started):
+        streaming.stop()
     running.spark.sparkContext.cancelAllJobs()  # a backfill is not a streaming query that can be stopped
 
 
@@ -173,7 +173,7 @@ class _Try:
     """What one attempt to run a query has done, also if it failed."""
 
     def __init__(self, query: Query) -> None:
-        self.seen = Seen({each.topic: each.relation for each in query.sources if each.topic})
+        self.seen = Seen({source.topic: source.relation for source in query.sources if source.topic})
         self.counts = Counts()
         self.changes = TableChanges()
         self.checkpoint = ""
@@ -211,7 +211,7 @@ def _run(
     while True:
         tried = _Try(query)
         try:
-            outcome = _once(running, query, stages, started, left_out, applied, tried, shared)
+            result = _once(running, query, stages, started, left_out, applied, tried, shared)
             break
         except Exception as error:  # noqa: BLE001 -- whatever fails in a query, the others go on
             if shared is not None:
@@ -219,12 +219,12 @@ def _run(
             if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
                 total, stages = _sum(query, total, tried), resumed(running, query)
                 continue
-            found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
-            for model, problem in found.items():
-                running.tell(LeftOut(query.name, model, problem))
-            if not found:
+            failing = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
+            for model, diagnostic in failing.items():
+                running.tell(LeftOut(query.name, model, diagnostic))
+            if not failing:
                 failed = unfinished(running, query, tried.checkpoint) if tried.checkpoint else {}
-                outcome = Outcome(
+                result = Outcome(
                     query.name,
                     "error",
                     tried.seen.rows,
@@ -239,19 +239,19 @@ def _run(
                 )
                 break
             total = _sum(query, total, tried)
-            left_out |= found
+            left_out |= failing
             stages = resumed(running, query)
     if total.rows:
-        outcome = replace(
-            outcome,
-            rows=outcome.rows + total.rows,
-            reads=dict(Counter(total.reads) + Counter(outcome.reads)),
-            counts=total.counts + outcome.counts,
-            expired=sum_of_states((*total.expired, *outcome.expired)),
-            late=sum_of_states((*total.late, *outcome.late)),
-            duplicates=sum_of_states((*total.duplicates, *outcome.duplicates)),
+        result = replace(
+            result,
+            rows=result.rows + total.rows,
+            reads=dict(Counter(total.reads) + Counter(result.reads)),
+            counts=total.counts + result.counts,
+            expired=sum_of_states((*total.expired, *result.expired)),
+            late=sum_of_states((*total.late, *result.late)),
+            duplicates=sum_of_states((*total.duplicates, *result.duplicates)),
         )
-    return replace(outcome, seconds=round(time.monotonic() - began, 3))
+    return replace(result, seconds=round(time.monotonic() - began, 3))
 
 
 def _once(
@@ -306,6 +306,6 @@ def _once(
 
 
 def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> Outcome:
-    outcome = Outcome(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
-    running.tell(Ended(outcome))
-    return outcome
+    result = Outcome(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
+    running.tell(Ended(result))
+    return result

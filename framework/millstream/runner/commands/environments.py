@@ -49,11 +49,13 @@ def names_of(project: Project, admin: Admin) -> tuple[str, ...]:
     places = {folder_in(own_folder(root), target).as_posix(), checkpoints_of(target, root)}
     places |= {store.folder for store in all_local_tables(target, root) if store.folder}
     name = project.settings.name
-    found = {environment_in(topic, name) for topic in user_topics(admin) if is_environments(topic, name)}
-    for place in places:
-        with files_at(target, place, own_folder(root)) as files:
-            found |= {environment_in(each, name) for each in files.names(place)}
-    return tuple(sorted(each for each in found if each is not None))
+    environments = {
+        environment_in(topic, name) for topic in user_topics(admin) if is_environments(topic, name)
+    }
+    for path in places:
+        with files_at(target, path, own_folder(root)) as files:
+            environments |= {environment_in(file, name) for file in files.names(path)}
+    return tuple(sorted(environment for environment in environments if environment is not None))
 
 
 def contents(project: Project, admin: Admin, name: str) -> Contents:
@@ -61,9 +63,9 @@ def contents(project: Project, admin: Admin, name: str) -> Contents:
     target, root = _within(project, name), Path(project.root)
     environment = target.environment
     assert environment is not None
-    checkpoints, own = checkpoints_of(target, root), folder_in(own_folder(root), target)
+    checkpoints, target_folder = checkpoints_of(target, root), folder_in(own_folder(root), target)
     with files_at(target, checkpoints, own_folder(root)) as files:
-        found = recorded.read(files, checkpoints)
+        record = recorded.read(files, checkpoints)
         folders = [checkpoints] if files.names(checkpoints) else []
     tables: list[str] = []
     for store, stored in _opened_stores(target, root):
@@ -72,10 +74,10 @@ def contents(project: Project, admin: Admin, name: str) -> Contents:
         elif names := stored.names(store.folder):
             tables += sorted(names)
             folders.append(store.folder)
-    folders += [str(own)] if own.is_dir() else []
+    folders += [str(target_folder)] if target_folder.is_dir() else []
     return Contents(
         name,
-        found,
+        record,
         tuple(topics_with(admin, environment.prefix)),
         tuple(groups_with(admin, environment.prefix)),
         _subjects(project, environment),
@@ -84,17 +86,17 @@ def contents(project: Project, admin: Admin, name: str) -> Contents:
     )
 
 
-def drop(project: Project, admin: Admin, found: Contents) -> None:
+def drop(project: Project, admin: Admin, contents: Contents) -> None:
     """Remove an environment; whatever is left after a failure is removed by the next call."""
-    target, root = _within(project, found.environment), Path(project.root)
-    own = folder_in(own_folder(root), target)
-    with target_lock(own, target.title):
-        remove_topics(admin, found.topics)
-        remove_groups(admin, found.groups)
-        if found.subjects:
+    target, root = _within(project, contents.environment), Path(project.root)
+    target_folder = folder_in(own_folder(root), target)
+    with target_lock(target_folder, target.title):
+        remove_topics(admin, contents.topics)
+        remove_groups(admin, contents.groups)
+        if contents.subjects:
             with _registry(project) as registry:
                 assert registry is not None, "it had subjects"
-                for subject in found.subjects:
+                for subject in contents.subjects:
                     registry.remove(subject)
         for store, stored in _opened_stores(target, root):
             if stored is None:
@@ -105,7 +107,7 @@ def drop(project: Project, admin: Admin, found: Contents) -> None:
         checkpoints = checkpoints_of(target, root)
         with files_at(target, checkpoints, own_folder(root)) as files:
             files.remove(checkpoints)
-        shutil.rmtree(own, ignore_errors=False)
+        shutil.rmtree(target_folder, ignore_errors=False)
 
 
 def _within(project: Project, name: str) -> Target:

@@ -50,7 +50,7 @@ def nothing_new(queries: Sequence[Query]) -> Done:
 def nothing_built(queries: Iterable[Query]) -> Done:
     """Return what a build does if a unit test fails."""
     return Done(
-        {each.name: Outcome(each.name, "skipped", message="a unit test failed") for each in queries}, {}
+        {query.name: Outcome(query.name, "skipped", message="a unit test failed") for query in queries}, {}
     )
 
 
@@ -74,48 +74,48 @@ def results_of(job: Job, began: Began, queries: Iterable[Query], done: Done) -> 
 
 def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
     for query in queries:
-        outcome = done.outcomes[query.name]
+        result = done.outcomes[query.name]
         for target in query.outputs:
             if isinstance(target, DeadLetters):
                 continue
-            left_out = counts_of(outcome.counts, query, target)
-            problem = outcome.left_out.get(target.model) or outcome.problem
-            reads, failed = outcome.reads, outcome.failed
-            again = outcome.backfilled.get(target.model, {})
-            if target.model in outcome.left_out:
+            left_out = counts_of(result.counts, query, target)
+            diagnostic = result.left_out.get(target.model) or result.problem
+            reads, failed = result.reads, result.failed
+            again = result.backfilled.get(target.model, {})
+            if target.model in result.left_out:
                 # The other models go on without it; it reads these records when it joins the query again.
                 reads, failed = dict.fromkeys(reads, 0), reads
-            status = "error" if target.model in outcome.left_out else outcome.status
-            written = _written(target, query, outcome, done)
+            status = "error" if target.model in result.left_out else result.status
+            written = _written(target, query, result, done)
             read = {id_: count + again.get(id_, 0) for id_, count in reads.items()}
             yield ModelResult(
                 target.model,
                 status,
                 query.name,
-                outcome.rows + sum(outcome.failed.values()) + sum(again.values()),
-                outcome.seconds,
-                problem.message if problem else outcome.message,
+                result.rows + sum(result.failed.values()) + sum(again.values()),
+                result.seconds,
+                diagnostic.message if diagnostic else result.message,
                 reads,
                 written,
-                None if outcome.changes is None else outcome.changes.stored,
-                outcome.changes,
+                None if result.changes is None else result.changes.stored,
+                result.changes,
                 left_out.skipped,
                 left_out.dead_letters,
                 left_out.tests,
                 failed,
                 again,
-                expired=of_model(target.model, outcome.expired),
-                late=of_model(target.model, outcome.late),
+                expired=of_model(target.model, result.expired),
+                late=of_model(target.model, result.late),
                 fates=fates_of(
-                    target, read, written, left_out, outcome.duplicates, outcome.late, unfinished=failed
+                    target, read, written, left_out, result.duplicates, result.late, unfinished=failed
                 ),
             )
 
 
-def _written(target: Target, query: Query, outcome: Outcome, done: Done) -> int | None:
+def _written(target: Target, query: Query, result: Outcome, done: Done) -> int | None:
     match target:
         case SinkOutput():
             return done.written.get(target.topic)
         case TableOutput():
-            return rows_of_table(target, query, outcome.counts)
+            return rows_of_table(target, query, result.counts)
     return None

@@ -47,15 +47,15 @@ class Orphans:
         self._files, self._checkpoints, self._admin = files, checkpoints, admin
         self.checkpoints = tuple(_found(job, files, checkpoints))
         used = {query.name for query in job.physical.queries} | records_in(files, checkpoints).keys()
-        used -= {each.query for each in self.checkpoints}
+        used -= {orphan.query for orphan in self.checkpoints}
         self.groups = tuple(_groups(job, admin, used)) if admin is not None else ()
 
     def remove(self) -> None:
-        for each in self.checkpoints:
-            self._files.remove(each.path)
+        for orphan in self.checkpoints:
+            self._files.remove(orphan.path)
         if self._admin is not None:
             remove_groups(self._admin, self.groups)
-        names = {each.query for each in self.checkpoints}
+        names = {orphan.query for orphan in self.checkpoints}
         lock = read_lock(self._files, self._checkpoints)
         if lock is not None:
             left = tuple(group for group in lock.groups if group.name not in names)

@@ -36,7 +36,7 @@ def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
         (source,) = guest.sources
         for host in hosts:
             # A topic can have several names.
-            if [each.relation for each in host.sources if each.topic == source.topic] == [source.relation]:
+            if [read.relation for read in host.sources if read.topic == source.topic] == [source.relation]:
                 hosts.remove(host)
                 yield guest, host
                 break
@@ -57,7 +57,7 @@ def is_worth_it(job: Job, guest: Query, cores: int) -> bool:
 
 
 def side_by_side(
-    queries: Iterable[Query], waits: Mapping[str, frozenset[str]], wanted: Iterable[SharedRead]
+    queries: Iterable[Query], waits: Mapping[str, frozenset[str]], candidates: Iterable[SharedRead]
 ) -> tuple[list[Query], Waits, list[SharedRead]]:
     """Let a host and its guest start together, after all that both wait for.
 
@@ -65,7 +65,7 @@ def side_by_side(
     """
     after = dict(waits)
     pairs: list[SharedRead] = []
-    for pair in wanted:
+    for pair in candidates:
         both = after[pair.host] | after[pair.guest]
         if not {pair.host, pair.guest} & _all_before(both, after):
             after[pair.host] = after[pair.guest] = both
@@ -73,15 +73,15 @@ def side_by_side(
     hosts = {pair.guest: pair.host for pair in pairs}
     named = {query.name: query for query in queries}
     alone = [name for name in named if name not in hosts.values()]
-    names = [each for name in alone for each in (name, hosts.get(name)) if each is not None]
+    names = [query_name for name in alone for query_name in (name, hosts.get(name)) if query_name is not None]
     return [named[name] for name in names], after, pairs
 
 
 def _all_before(names: frozenset[str], after: Mapping[str, frozenset[str]]) -> set[str]:
-    found: set[str] = set()
+    earlier: set[str] = set()
     left = list(names)
     while left:
-        if (name := left.pop()) not in found:
-            found.add(name)
+        if (name := left.pop()) not in earlier:
+            earlier.add(name)
             left += after.get(name, ())
-    return found
+    return earlier

@@ -49,10 +49,10 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
     """Return the queries of a build that has nothing to do; None if it may have."""
     target, root = job.project.target, Path(job.project.root)
     checkpoints = checkpoints_of(target, root)
-    place = local_path(checkpoints)
+    local_folder = local_path(checkpoints)
     if target.environment is not None or job.wait or not (job.continues or isinstance(job.intent, Apply)):
         return None
-    if place is None or not place.is_dir():
+    if local_folder is None or not local_folder.is_dir():
         return None
     with target_lock(folder_in(folder, target), target.title):
         files = LocalFiles()
@@ -62,7 +62,7 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
             return None
         deployed = deployed_at(files, checkpoints)
         queries = _continuing(job, deployed)
-        if any(each.maintaining is not None and each.maintaining.maintenance.changing for each in queries):
+        if any(query.maintaining is not None and query.maintaining.maintenance.changing for query in queries):
             return None
         if not queries or not _have_read_all(job, queries, deployed.records, checkpoints):
             return None
@@ -73,14 +73,14 @@ def _continuing(job: Job, deployed: Deployed) -> list[Query]:
     """Return the queries of a build, if all of them would just continue."""
     if deployed.manifest != job.manifest:
         return []
-    found = fitted(job, deployed)
-    physical = found.job.physical
-    if found.changes(deployed) or physical.lock != deployed.lock:
+    fitted_job = fitted(job, deployed)
+    physical = fitted_job.job.physical
+    if fitted_job.changes(deployed) or physical.lock != deployed.lock:
         return []
     queries = choose_queries(physical.queries, job.models)
-    planned = stages(queries, deployed, job.intent, physical.queries, physical.lock, found.job.misfits)
-    usual = all(chain(planned, each.name) == (Continue(each.name), Start(each.name)) for each in queries)
-    return queries if usual and not any(deployed.records[each.name].left_out for each in queries) else []
+    planned = stages(queries, deployed, job.intent, physical.queries, physical.lock, fitted_job.job.misfits)
+    usual = all(chain(planned, query.name) == (Continue(query.name), Start(query.name)) for query in queries)
+    return queries if usual and not any(deployed.records[query.name].left_out for query in queries) else []
 
 
 def _have_read_all(
@@ -89,17 +89,17 @@ def _have_read_all(
     files = LocalFiles()
     batches: dict[str, tuple[str, int]] = {}
     for query in queries:
-        place = checkpoint_folder(checkpoints, query.name)
-        spark = place.spark(records[query.name])
+        checkpoint = checkpoint_folder(checkpoints, query.name)
+        spark = checkpoint.spark(records[query.name])
         done = last_done(files, spark)
-        if done is None or done != last_begun(files, spark) or files.read(place.rebuild) is not None:
+        if done is None or done != last_begun(files, spark) or files.read(checkpoint.rebuild) is not None:
             return False
         closes = query.output_mode == "append" and query.signature.operators
         if closes and not has_closed_all(files, spark, done):
             return False
         batches[query.name] = spark, done
         offsets = table_offsets(files, spark, done)
-        if not all(_is_read(job, each, offsets) for each in query.sources if not each.topic):
+        if not all(_is_read(job, source, offsets) for source in query.sources if not source.topic):
             return False
     logs = logs_of(job.project, {topic for query in queries for topic in (*query.topics, *_read(query))})
     if logs is None:
@@ -107,7 +107,7 @@ def _have_read_all(
     ends = {
         topic: {n: log.end for n, log in logs.topics[topic].items()} for q in queries for topic in _read(q)
     }
-    if is_embedded(job.project.target) and not all(any(each.values()) for each in ends.values()):
+    if is_embedded(job.project.target) and not all(any(partitions.values()) for partitions in ends.values()):
         return False  # generators fill topics that are empty
     for query in queries:
         read, record = read_up_to(files, *batches[query.name]) or {}, records[query.name]

@@ -44,12 +44,12 @@ class Seen:
         """How the state of each operator was loaded."""
 
     def add(self, batches: Iterable[StreamingQueryProgress]) -> None:
-        for each in batches:
-            self._rows[each.batchId] = each.numInputRows
-            self._reads[each.batchId] = records_of_topics(each)
-            self._observed |= observed([each])
-            states = [state_of(state) for state in each.stateOperators]
-            self._states[each.batchId] = [
+        for batch in batches:
+            self._rows[batch.batchId] = batch.numInputRows
+            self._reads[batch.batchId] = records_of_topics(batch)
+            self._observed |= observed([batch])
+            states = [state_of(state) for state in batch.stateOperators]
+            self._states[batch.batchId] = [
                 _Rows(state.expired, state.late, state.duplicates) for state in states
             ]
             self.restored = latest(self.restored, states)
@@ -84,11 +84,11 @@ class Seen:
     @property
     def reads(self) -> dict[str, int]:
         """How many records of each source or model were read."""
-        found = dict.fromkeys(self._relations.values(), 0)
+        records = dict.fromkeys(self._relations.values(), 0)
         for batch in self._reads.values():
             for topic in batch.keys() & self._relations.keys():
-                found[self._relations[topic]] += batch[topic]
-        return found
+                records[self._relations[topic]] += batch[topic]
+        return records
 
 
 def watch(query: StreamingQuery, seen: Seen, report: Callable[[int], None]) -> None:

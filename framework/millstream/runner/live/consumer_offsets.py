@@ -33,13 +33,13 @@ class Commits:
         self._groups = own_class(spark, "GroupOffsets")(revealed(java_admin_config(cluster)))
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
-        lines = [f"{n} {at} {topic}" for topic, ends in read.items() for n, at in ends.items()]
+        lines = [f"{n} {offset} {topic}" for topic, ends in read.items() for n, offset in ends.items()]
         if not lines:
             return
         group = group_of(self._project, query, self._environment)
         try:
-            problem = self._groups.set(group, "\n".join(lines), _PATIENCE * 1000)
+            reason = self._groups.set(group, "\n".join(lines), _PATIENCE * 1000)
         except (Py4JError, OSError) as error:  # the JVM has ended
-            problem = error
-        if problem:
-            _log.warning("could not commit offsets of the consumer group %s: %s", group, problem)
+            reason = error
+        if reason:
+            _log.warning("could not commit offsets of the consumer group %s: %s", group, reason)

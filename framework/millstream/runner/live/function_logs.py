@@ -105,17 +105,17 @@ class _Connection(socketserver.BaseRequestHandler):
     def _authenticated(self) -> bytes | None:
         """Return what follows the token; None if it is another one."""
         expected = self.server.token.encode() + b"\n"
-        given = b""
-        while len(given) < len(expected):
+        content = b""
+        while len(content) < len(expected):
             received = self.request.recv(65536)
             if not received:
                 return None
-            given += received
-        return given[len(expected) :] if hmac.compare_digest(given[: len(expected)], expected) else None
+            content += received
+        return content[len(expected) :] if hmac.compare_digest(content[: len(expected)], expected) else None
 
     def _tell(self, line: bytes) -> None:
         try:
-            found = msgspec.json.decode(line, type=FunctionLogged)
+            logged = msgspec.json.decode(line, type=FunctionLogged)
         except msgspec.DecodeError:
             return  # not from a worker of this version
-        self.server.tell(found)
+        self.server.tell(logged)

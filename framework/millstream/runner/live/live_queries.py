@@ -49,7 +49,7 @@ class LiveQueries:
 
     @property
     def queries(self) -> list[Query]:
-        return [each.query for each in self.all()]
+        return [supervised.query for supervised in self.all()]
 
     @property
     def topics(self) -> set[str]:
@@ -78,7 +78,7 @@ class LiveQueries:
             eligible = [query for query in (*others, *queries) if not query.realtime]
             check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
         starts = threading.Semaphore(at_once)
-        made = {
+        started = {
             query.name: SupervisedQuery(
                 running,
                 query,
@@ -95,25 +95,31 @@ class LiveQueries:
         with self._lock:
             if self._ended:
                 return
-            self._supervised |= made
-            for name, each in made.items():
+            self._supervised |= started
+            for name, supervised in started.items():
                 after = upstream[name] if awaited is None else upstream[name].intersection(awaited)
-                each.start([made[other] for other in sorted(after)])
+                supervised.start([started[other] for other in sorted(after)])
 
     def halt(self, names: Iterable[str]) -> list[SupervisedQuery]:
         """Stop queries between two batches, and return them."""
-        found = [each for name in names if (each := self.of(name)) is not None]
-        _together(SupervisedQuery.halt, found)
+        halted = [supervised for name in names if (supervised := self.of(name)) is not None]
+        _together(SupervisedQuery.halt, halted)
         with self._lock:
-            for each in found:
-                self._supervised.pop(each.query.name, None)
-        return found
+            for supervised in halted:
+                self._supervised.pop(supervised.query.name, None)
+        return halted
 
     def await_batch(self, names: Iterable[str], seconds: float) -> None:
         """Wait until one of these queries has completed a batch: then their tables have the newest rows."""
-        found = [(each, each.batches) for name in names if (each := self.of(name)) is not None]
+        counts = [
+            (supervised, supervised.batches) for name in names if (supervised := self.of(name)) is not None
+        ]
         deadline = time.monotonic() + seconds
-        while found and time.monotonic() < deadline and all(each.batches == n for each, n in found):
+        while (
+            counts
+            and time.monotonic() < deadline
+            and all(supervised.batches == n for supervised, n in counts)
+        ):
             time.sleep(0.05)
 
     def pause(self) -> None:
@@ -121,8 +127,8 @@ class LiveQueries:
 
     def lose(self) -> None:
         """Stop after the JVM has died."""
-        for each in self.all():
-            each.lose()
+        for supervised in self.all():
+            supervised.lose()
 
     def end(self) -> None:
         """Stop all queries for good; no other one starts from now on."""
@@ -141,7 +147,7 @@ def _together(
     `interrupted` is how long those that don't are waited for after that; None: until they have ended.
     """
     deadline = time.monotonic() + DRAIN
-    threads = [threading.Thread(target=stop, args=(each, deadline), daemon=True) for each in supervised]
+    threads = [threading.Thread(target=stop, args=(query, deadline), daemon=True) for query in supervised]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -18,14 +18,16 @@ def needs(queries: Sequence[Query]) -> dict[str, frozenset[str]]:
     Models never form a cycle, but queries can; queries of a cycle don't wait for each other.
     """
     makes = {model: query.name for query in queries for model in query.stored}
-    found: dict[str, frozenset[str]] = {}
+    upstream: dict[str, frozenset[str]] = {}
     for query in queries:
-        reads = {each.relation for each in query.sources} | {each.relation for each in query.reads}
-        found[query.name] = frozenset(makes[each] for each in reads if each in makes) - {query.name}
-    for cycle in components({name: sorted(others) for name, others in found.items()}):
+        reads = {read.relation for read in query.sources} | {read.relation for read in query.reads}
+        upstream[query.name] = frozenset(makes[relation] for relation in reads if relation in makes) - {
+            query.name
+        }
+    for cycle in components({name: sorted(others) for name, others in upstream.items()}):
         for name in cycle:
-            found[name] -= cycle
-    return found
+            upstream[name] -= cycle
+    return upstream
 
 
 def run_in_order(

@@ -26,9 +26,9 @@ class Pacing:
     """The sizes of one query's batches."""
 
     def __init__(self, latency: float, query: Query, context: QueryContext, turn: Turn | None) -> None:
-        own = {name: at_most(FIRST, options) for name, options in context.sources.items()}
+        sources = {name: at_most(FIRST, options) for name, options in context.sources.items()}
         stores = replace(context.stores, ended=self._follow)
-        self.context = replace(context, sources=own, stores=stores)
+        self.context = replace(context, sources=sources, stores=stores)
         """Its context, with the limits of the first batch."""
         self.latency = latency
         self._turn = turn

@@ -227,33 +227,33 @@ class SupervisedQuery:
         return streaming.isActive and bool(streaming.status["isTriggerActive"])
 
     def _keep(self) -> None:
-        for each in self._after:
-            while not each.caught_up.wait(0.2):
+        for upstream in self._after:
+            while not upstream.caught_up.wait(0.2):
                 if self._stopping.is_set():
                     return
         while not self._stopping.is_set():
-            problem = self._once()
+            diagnostic = self._once()
             if self._stopping.is_set():
                 break
-            if problem is None:
+            if diagnostic is None:
                 self._stopping.wait(BETWEEN)
                 continue
             self._failures += 1
             if self._failures >= ISOLATE_AFTER and self._isolated():
                 continue
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
-            self._running.tell(Failed(self.query.name, problem, self._failures, wait))
+            self._running.tell(Failed(self.query.name, diagnostic, self._failures, wait))
             self._stopping.wait(wait)
         if not self._halted:
             self._running.tell(Stopped(self.query.name, self._repeats))
 
     def _isolated(self) -> bool:
         """Leave out models that fail on their own, and return whether there are any."""
-        found = isolate(self._running, without(self._running, self.query, self._left_out))
-        for model, problem in found.items():
+        failing = isolate(self._running, without(self._running, self.query, self._left_out))
+        for model, diagnostic in failing.items():
             self._left_out.add(model)
-            self._running.tell(LeftOut(self.query.name, model, problem))
-        return bool(found)
+            self._running.tell(LeftOut(self.query.name, model, diagnostic))
+        return bool(failing)
 
     def _once(self) -> Diagnostic | None:
         """Run it until it ends; return the error unless it was stopped."""
@@ -334,8 +334,10 @@ class SupervisedQuery:
         """Work out what the query has to see at one moment."""
         if self.query.maintaining is not None:
             queries = self._running.job.physical.queries
-            apart = {each for query in queries if self._running.service(query).every for each in query.stored}
-            self._at_one_moment.moment = moment_of(self.query, queries, apart)
+            separate = {
+                model for query in queries if self._running.service(query).every for model in query.stored
+            }
+            self._at_one_moment.moment = moment_of(self.query, queries, separate)
 
     def _kept_together(self, plan: Maintaining, context: QueryContext) -> QueryContext:
         """Let a table over tables see what it reads at one moment, and others see it so."""
@@ -364,10 +366,10 @@ class SupervisedQuery:
         running, self._noted = self._running, time.monotonic()
         record = running.record(self.query)
         if self._last is not None and record is not None and not self._rebuilds:
-            place = running.checkpoint(self.query)
-            write_figures(running.files, place, record, self._last, self._restored)
+            checkpoint = running.checkpoint(self.query)
+            write_figures(running.files, checkpoint, record, self._last, self._restored)
             if (times := self._times.figures()) is not None:
-                write_json(running.files, path_in(place.folder, FILE), times)
+                write_json(running.files, path_in(checkpoint.folder, FILE), times)
 
     def _check_imports(self) -> None:
         """Refuse to start functions whose modules were edited: Python's workers would import the new ones."""

@@ -41,26 +41,28 @@ class Together:
     def leave(self, gate: Gate) -> None:
         """Forget a query that has stopped, at least for now."""
         with self._lock:
-            self._gates = {name: each for name, each in self._gates.items() if each is not gate}
-            self._kept = {table: each for table, each in self._kept.items() if each.gate is not gate}
+            self._gates = {name: other for name, other in self._gates.items() if other is not gate}
+            self._kept = {
+                table: maintained for table, maintained in self._kept.items() if maintained.gate is not gate
+            }
 
     def gates(self, moment: Moment) -> Iterator[Gate]:
         """Yield the gates to hold, in an order that is the same for all moments: readers first."""
         with self._lock:
-            kept = [self._kept[table].gate for table in reversed(moment.tables) if table in self._kept]
+            table_gates = [self._kept[table].gate for table in reversed(moment.tables) if table in self._kept]
             writers = [self._gates[name] for name in moment.writers if name in self._gates]
-        yield from (*kept, *writers)
+        yield from (*table_gates, *writers)
 
     def bring(self, moment: Moment, tables: Tables, session: SparkSession) -> dict[str, Version]:
         """Bring tables up to date while their gates are held; return the versions of all that is read."""
-        at = {each: tables.versioned(each).newest(session, each) for each in moment.bases}
+        versions = {base: tables.versioned(base).newest(session, base) for base in moment.bases}
         for table in moment.tables:
             with self._lock:
-                kept = self._kept.get(table)
-            if kept is not None and not kept.gate.is_closed:
-                kept.upkeep(at)
-            at[table] = tables.versioned(table).newest(session, table)
-        return at
+                maintained = self._kept.get(table)
+            if maintained is not None and not maintained.gate.is_closed:
+                maintained.upkeep(versions)
+            versions[table] = tables.versioned(table).newest(session, table)
+        return versions
 
 
 class AtOneMoment:

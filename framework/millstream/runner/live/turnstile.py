@@ -47,6 +47,6 @@ def turnstile(
 
     `ended` is called once Spark has recorded the end of a batch.
     """
-    made = Turnstile(turn, ended)
-    own_class(session, "TurnClock").set(streaming._jsq, made)  # noqa: SLF001 -- as in `pacing`
-    return made
+    turnstile = Turnstile(turn, ended)
+    own_class(session, "TurnClock").set(streaming._jsq, turnstile)  # noqa: SLF001 -- as in `pacing`
+    return turnstile

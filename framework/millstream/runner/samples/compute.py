@@ -65,8 +65,8 @@ def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
     output = _output(question)
     _check_streaming(question, spark, output)
-    name, place = question.model.partition(".")[2], question.project.target.location
-    with reporting_spark_errors(name, question.log, place):
+    name, location = question.model.partition(".")[2], question.project.target.location
+    with reporting_spark_errors(name, question.log, location):
         rows = _frame(question, admin, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
         if times:
@@ -74,9 +74,9 @@ def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
         limit = question.limit
         table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
     columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
-    listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
-    more = limit is not None and len(listed) > limit
-    return Answer(tuple(table.column_names), listed[:limit], more)
+    row_values: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
+    more = limit is not None and len(row_values) > limit
+    return Answer(tuple(table.column_names), row_values[:limit], more)
 
 
 def _check_streaming(question: Question, spark: SparkSession, output: Output) -> None:
@@ -96,12 +96,12 @@ def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
 def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
     views, fails_by = Views(), reads_of((output,))
     how = EmitOptions(locate_calls=True, fails_by=fails_by)
-    found = in_steps((output,), views.leaf, reads=views.of, how=how)
+    emission = in_steps((output,), views.leaf, reads=views.of, how=how)
     order = in_order((output,))
-    called = (name for node in order for each in node.expressions for name in each.functions)
-    whole = maintaining_functions(order)
-    names = dict.fromkeys((*called, *whole))
-    functions.register(session, question.project, names, (*nested_calls(order), *whole))
+    called = (name for node in order for expression in node.expressions for name in expression.functions)
+    maintaining = maintaining_functions(order)
+    names = dict.fromkeys((*called, *maintaining))
+    functions.register(session, question.project, names, (*nested_calls(order), *maintaining))
     functions.register_decoders(session, question.project, decoders(order, fails_by))
     for source in sources(order, views):
         _source(session, source, question, admin)
@@ -111,9 +111,9 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
         if isinstance(node, Maintained):
             rows = maintained.whole(session, node.maintenance, static_reads(order, views))
             rows.createOrReplaceTempView(views.of(node.table, "differences"))
-    for step in found.steps:
+    for step in emission.steps:
         make_view(session, step, question.project, "append")
-    rows = session.sql(found.emitted.statement())
+    rows = session.sql(emission.emitted.statement())
     # Versions are made of the rows when these are stored.
     columns = question.catalog.models[question.model].given_columns
     return rows.select(*(quoted(column.name) for column in columns))
@@ -144,8 +144,8 @@ def read_records(
     session: SparkSession, source: SourceRead, project: Project, admin: Admin, ranges: Ranges
 ) -> None:
     topic = project.sources.get(source.relation.removeprefix("source."))
-    own = topic.options.get("options") if topic else None
-    options = revealed(source_options(admin.cluster, own or {}, "available_now"))
+    reader_options = topic.options.get("options") if topic else None
+    options = revealed(source_options(admin.cluster, reader_options or {}, "available_now"))
     reading.bounded(session, source, options, ranges)
 
 

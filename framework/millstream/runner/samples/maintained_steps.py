@@ -42,8 +42,8 @@ def step_differences(
         if not feed.isEmpty():
             changed.add(read.relation)
     in_full = first or plan.maintenance.changing
-    with maintained.differences(session, plan, None if in_full else changed) as found:
-        found.rows.localCheckpoint().createOrReplaceTempView(plan.view)
+    with maintained.differences(session, plan, None if in_full else changed) as difference:
+        difference.rows.localCheckpoint().createOrReplaceTempView(plan.view)
 
 
 def _feed(before: DataFrame, now: DataFrame) -> DataFrame:

@@ -49,28 +49,30 @@ class State(Struct, frozen=True):
 
 def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
     """Return the sizes of all states, as deployed."""
-    found = []
+    operator_sizes = []
     for state in states_of(files, checkpoints):
         figures = read_figures(files, checkpoint_folder(checkpoints, state.query), state.record.id)
-        known = figures is not None and state.id < len(figures.operators)
-        own = figures.operators[state.id] if figures is not None and known else None
+        has_figures = figures is not None and state.id < len(figures.operators)
+        operator = figures.operators[state.id] if figures is not None and has_figures else None
         restored = next(iter(figures.restored[state.id :]), None) if figures is not None else None
-        found.append(
+        operator_sizes.append(
             OperatorSize(
                 query=state.query,
                 id=state.id,
                 operator=state.operator.kind,
-                models=tuple(each.partition(".")[2] for each in state.operator.models),
-                rows=own.rows if own else None,
-                memory=own.bytes if own else None,
+                models=tuple(model.partition(".")[2] for model in state.operator.models),
+                rows=operator.rows if operator else None,
+                memory=operator.bytes if operator else None,
                 disk=files.size(f"{state.folder}/state/{state.id}"),
                 watermark=_no_epoch(figures.watermark) if figures else "",
                 measured=figures.time if figures else "",
-                restore_seconds=restore_seconds(own.files, restored) if own and own.files else None,
+                restore_seconds=restore_seconds(operator.files, restored)
+                if operator and operator.files
+                else None,
                 restored=restored,
             )
         )
-    return found
+    return operator_sizes
 
 
 def states_of(files: Files, checkpoints: str) -> Iterator[State]:

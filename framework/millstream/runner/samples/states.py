@@ -70,18 +70,18 @@ class StateReader(Struct, frozen=True, eq=False):
 
     def counted(self, size: OperatorSize) -> OperatorSize:
         """Read a state to count its keys, and to find the oldest of those with a time."""
-        states = {(each.query, each.id): each for each in states_of(self.files, self.checkpoints)}
+        states = {(state.query, state.id): state for state in states_of(self.files, self.checkpoints)}
         rows = self._rows(states[size.query, size.id])
         columns = [f.count_distinct(*(rows[quoted(name)] for name in _key_names(rows))).alias("keys")]
         if times := [time for name in rows.columns if (time := _time(rows, name)) is not None]:
             columns.append(f.min(f.least(*times, *times)).cast("string").alias("oldest"))
-        (found,) = rows.agg(*columns).collect()
-        return replace(size, keys=found["keys"], oldest=(found["oldest"] or "") if times else "")
+        (counts,) = rows.agg(*columns).collect()
+        return replace(size, keys=counts["keys"], oldest=(counts["oldest"] or "") if times else "")
 
     def rows(self, model: str, key: Sequence[str], limit: int | None) -> list[tuple[OperatorSize, Answer]]:
         """Return the rows of each state of a model, or those of a key: its values as texts, in order."""
-        found = []
-        states = {(each.query, each.id): each for each in states_of(self.files, self.checkpoints)}
+        answers = []
+        states = {(state.query, state.id): state for state in states_of(self.files, self.checkpoints)}
         for size in self.sizes():
             if model not in size.models:
                 continue
@@ -91,13 +91,13 @@ class StateReader(Struct, frozen=True, eq=False):
             table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
             of_function = size.operator == "stateful"
             columns = [
-                [state_in(each) if of_function and name == STATE else each for each in column.to_pylist()]
+                [state_in(value) if of_function and name == STATE else value for value in column.to_pylist()]
                 for name, column in zip(table.column_names, table.columns, strict=True)
             ]
-            listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
-            more = limit is not None and len(listed) > limit
-            found.append((size, Answer(tuple(table.column_names), listed[:limit], more)))
-        return found
+            row_values: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
+            more = limit is not None and len(row_values) > limit
+            answers.append((size, Answer(tuple(table.column_names), row_values[:limit], more)))
+        return answers
 
     def _rows(self, state: State) -> DataFrame:
         """Return the rows of a state, with the user's names: the columns of keys first."""
@@ -123,10 +123,10 @@ class StateReader(Struct, frozen=True, eq=False):
                 value = f.struct(_times().alias("passed"), expires.alias("expires")).alias("value")
                 return _flat(passed.select("key", value), ())
             case "temporal_join":
-                kept = reader.option("stateVarName", VERSIONS).load(state.folder)
+                versions = reader.option("stateVarName", VERSIONS).load(state.folder)
                 begins = f.timestamp_micros(f.col("user_map_key.value")).alias("valid_from")
                 value = f.struct(begins, f.col("user_map_value.version").alias("version")).alias("value")
-                return _flat(kept.select("key", value), ())
+                return _flat(versions.select("key", value), ())
         return _flat(reader.load(state.folder), state.operator.kept or state.operator.facts)
 
 
@@ -143,8 +143,8 @@ def _flat(rows: DataFrame, facts: Sequence[tuple[str, str]]) -> DataFrame:
     marks = {"metadata": {_IS_KEY: True}}
     columns = [rows["key"].getField(name).alias(name, **marks) for name in keys]
     for field, name in zip(values, names, strict=True):
-        known = name in keys
-        columns.append(rows["value"].getField(field).alias(f"value {name}" if known else name))
+        is_key = name in keys
+        columns.append(rows["value"].getField(field).alias(f"value {name}" if is_key else name))
     flat = rows.select(*columns)
     if "expiresAtMicros" in names:
         flat = flat.withColumn("expires", f.timestamp_micros("expiresAtMicros")).drop("expiresAtMicros")
@@ -183,10 +183,10 @@ def value_names(facts: Sequence[tuple[str, str]], fields: Sequence[str]) -> list
 def _without_type(content: str) -> str:
     """Return an aggregate without the type that follows it in a signature."""
     depth = 0
-    for at, character in enumerate(content):
+    for index, character in enumerate(content):
         depth += (character == "(") - (character == ")")
         if character == ")" and not depth:
-            return content[: at + 1]
+            return content[: index + 1]
     return content
 
 

@@ -73,8 +73,8 @@ class StoredRelations(Struct, frozen=True):
                 return rows.where(f"not {VALID_FROM} <=> {VALID_TO} or {VALID_FROM} is null")
             return rows
         if model.materialization.inlined:
-            own = with_ancestors(self.catalog, self.above(relation))
-            question = Question(self.project, own, relation, None, _ALL, self.log)
+            catalog = with_ancestors(self.catalog, self.above(relation))
+            question = Question(self.project, catalog, relation, None, _ALL, self.log)
             return frame(question, self.admin(), session)
         traits = self.traits[relation]
         return self._topic(session, sink_node(model, traits), traits.keys)
@@ -82,15 +82,15 @@ class StoredRelations(Struct, frozen=True):
     def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
         changing = traits_of(node).mode == "upsert"
         views = Views()
-        found = in_steps(
+        emission = in_steps(
             (node,), views.leaf, deletes=changing, reads=views.of, how=EmitOptions(locate_calls=True)
         )
         functions.register_decoders(session, self.project, decoders(in_order((node,)), {}))
         for source in sources(in_order((node,)), views):
             self._records(session, source)
-        for step in found.steps:
+        for step in emission.steps:
             make_view(session, step, self.project, "append")
-        rows = session.sql(found.emitted.statement())
+        rows = session.sql(emission.emitted.statement())
         return latest_rows(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
 
     def _bounds(self, topic: str) -> dict[PartitionKey, Bounds]:

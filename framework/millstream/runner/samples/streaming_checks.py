@@ -32,8 +32,8 @@ def check_streaming(
     """Raise the reason if Spark would not start a query; queries without streams are not checked."""
     if not query.sources or query.maintaining is not None:
         return  # the SQL of a maintained table runs over rows at rest
-    references = {each.model: each.columns for each in reference_outputs(plan, catalog.topics)}
-    own = Trial(
+    references = {output.model: output.columns for output in reference_outputs(plan, catalog.topics)}
+    streaming_trial = Trial(
         project,
         query,
         tuple(_feed(source.view, source.topic, source.relation, catalog) for source in query.sources),
@@ -44,7 +44,7 @@ def check_streaming(
         reporting_spark_errors(query.title, log),
         tempfile.TemporaryDirectory(prefix="millstream-check-") as folder,
     ):
-        rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
+        rows = trial.streamed_rows(spark.newSession(), streaming_trial, Path(folder))
         _check(spark, rows, query.output_mode)
 
 

@@ -122,7 +122,7 @@ Stored = dict[str, dict[str, dict[str, Any]]]
 """By table that keeps versions, and by key, the rows that earlier batches stored."""
 
 
-def as_batch(spark: SparkSession, trial: Trial, log: str, kept: Stored | None = None) -> TrialResult:
+def as_batch(spark: SparkSession, trial: Trial, log: str, stored: Stored | None = None) -> TrialResult:
     """Run a stateless query over all given rows, as one batch after those that stored what is kept."""
     with reporting_spark_errors(trial.query.title, log):
         session = spark.newSession()
@@ -130,7 +130,7 @@ def as_batch(spark: SparkSession, trial: Trial, log: str, kept: Stored | None = 
             rows = [row for batch in feed.batches for row in batch]
             frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
         return TrialResult(
-            tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if kept is None else kept))
+            tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if stored is None else stored))
         )
 
 
@@ -161,13 +161,13 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
     # The test adds empty batches where it expects rows after a batch; Spark must not add its own.
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     began = time.time()
-    made: list[BatchOutput] = []
-    kept: Stored = {}
+    outputs: list[BatchOutput] = []
+    stored: Stored = {}
     started = threading.Event()
     running: list[StreamingQuery] = []
 
     def each_batch(rows: DataFrame, number: int) -> None:
-        made.extend(batch_outputs(rows, trial.query, number, kept))
+        outputs.extend(batch_outputs(rows, trial.query, number, stored))
         reached = trial.reached[number] if number < len(trial.reached) else None
         if reached is not None:
             started.wait()
@@ -182,10 +182,10 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
         running.append(query.option("checkpointLocation", checkpoint).trigger(availableNow=True).start())
         started.set()
         running[-1].awaitTermination()
-    progress = [each for query in running for each in query.recentProgress]
-    states = [state_of(each) for batch in progress for each in batch.stateOperators]
-    late, expired = sum(each.late for each in states), sum(each.expired for each in states)
-    return TrialResult(tuple(made), late, expired)
+    progress = [batch for query in running for batch in query.recentProgress]
+    states = [state_of(operator) for batch in progress for operator in batch.stateOperators]
+    late, expired = sum(state.late for state in states), sum(state.expired for state in states)
+    return TrialResult(tuple(outputs), late, expired)
 
 
 def _advance(query: StreamingQuery, reached: int) -> None:
@@ -216,8 +216,8 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
 
 
 def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]) -> None:
-    for each in rows:
-        _at_rest(session, project, each)
+    for relation in rows:
+        _at_rest(session, project, relation)
 
 
 def _stream(
@@ -243,27 +243,31 @@ def _stream(
         reader.parquet(str(input_folder)).createOrReplaceTempView(feed.view)
 
 
-def _at_rest(session: SparkSession, project: Project, given: AtRest) -> None:
-    match given:
+def _at_rest(session: SparkSession, project: Project, relation: AtRest) -> None:
+    match relation:
         case Rows(view=view, columns=columns, rows=rows):
             frame(session, rows, columns).createOrReplaceTempView(view)
         case Reference(view=view):
-            _newest(session, project, given).createOrReplaceTempView(view)
+            _newest(session, project, relation).createOrReplaceTempView(view)
         case OwnSeed(view=view, name=name):
             reading.seed(session, view, project, project.seeds[name])
 
 
-def _newest(session: SparkSession, project: Project, given: Reference) -> DataFrame:
+def _newest(session: SparkSession, project: Project, reference: Reference) -> DataFrame:
     """Return the rows that the query of a reference topic stores; its views are in a separate session."""
-    query, delivery_plan, own = given.stored_by, given.stored_by.deliver, session.newSession()
+    query, delivery_plan, reference_session = (
+        reference.stored_by,
+        reference.stored_by.deliver,
+        session.newSession(),
+    )
     assert isinstance(delivery_plan, PerBatch)
     (source,), (delivery,) = query.sources, delivery_plan.deliveries
     assert isinstance(delivery.target, TableOutput)
-    frame(own, given.records, RECORDS).createOrReplaceTempView(source.view)
+    frame(reference_session, reference.records, RECORDS).createOrReplaceTempView(source.view)
     for step in query.steps:
-        make_view(own, step, project, query.output_mode)
-    own.sql(query.sql).createOrReplaceTempView(delivery_plan.view)
-    rows = latest_rows(own.sql(delivery.sql), delivery.target.keys, None)
+        make_view(reference_session, step, project, query.output_mode)
+    reference_session.sql(query.sql).createOrReplaceTempView(delivery_plan.view)
+    rows = latest_rows(reference_session.sql(delivery.sql), delivery.target.keys, None)
     rows = rows.where("not _deleted").drop("_deleted") if delivery.deletes else rows
     return values(session, rows.toArrow(), rows.schema)
 
@@ -278,8 +282,8 @@ def ddl(columns: Iterable[Column]) -> str:
 
 
 def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
-    made: Any = session
-    return made.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
+    untyped: Any = session
+    return untyped.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
 
 
 def _arrow(columns: str) -> pa.Schema:
@@ -291,7 +295,7 @@ def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def batch_outputs(batch: DataFrame, query: Query, number: int, kept: Stored) -> Iterable[BatchOutput]:
+def batch_outputs(batch: DataFrame, query: Query, number: int, stored: Stored) -> Iterable[BatchOutput]:
     """Return what a batch would store: records, and the newest rows of tables."""
     delivery_plan = query.deliver
     if not isinstance(delivery_plan, PerBatch):
@@ -309,25 +313,27 @@ def batch_outputs(batch: DataFrame, query: Query, number: int, kept: Stored) -> 
             records = getattr(target, "topic", None) is not None
             output = "" if records else getattr(target, "model", "")
             if isinstance(target, TableOutput) and target.versions is not None:
-                listed = _versions(rows, target, kept.setdefault(target.model, {}))
+                output_rows = _versions(rows, target, stored.setdefault(target.model, {}))
             else:
-                listed = _listed(rows.toArrow())
-            yield BatchOutput(number, output, "records" if records else "rows", listed)
+                output_rows = _listed(rows.toArrow())
+            yield BatchOutput(number, output, "records" if records else "rows", output_rows)
     finally:
         if several:
             batch.unpersist()
 
 
-def _versions(rows: DataFrame, table: TableOutput, kept: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def _versions(
+    rows: DataFrame, table: TableOutput, versions: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return what new rows change in the versions of a table, and change these."""
-    stored = frame(rows.sparkSession, list(kept.values()), ddl(table.columns))
-    with version_differences(rows, stored, table) as found:
-        changed = found.rows.toArrow()
+    stored = frame(rows.sparkSession, list(versions.values()), ddl(table.columns))
+    with version_differences(rows, stored, table) as differences:
+        changed = differences.rows.toArrow()
     for row in changed.to_pylist():
         key = repr([row[name] for name in table.keys])
-        kept.pop(key, None)
+        versions.pop(key, None)
         if not row["_deleted"]:
-            kept[key] = {name: value for name, value in row.items() if name != "_deleted"}
+            versions[key] = {name: value for name, value in row.items() if name != "_deleted"}
     return _listed(changed)
 
 
