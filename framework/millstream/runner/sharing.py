@@ -55,7 +55,7 @@ def entered(
     needed: Callable[[Collection[str]], Collection[str]],
     waiting: Callable[[str], object] | None,
 ) -> Sharing:
-    """Enter the setup once no other run has the wanted queries; with `waiting`, wait until that is so."""
+    """Enter the setup once no other run has the needed queries; with `waiting`, wait until that is so."""
     while True:
         with ExitStack() as setup:
             setup.enter_context(locks.setup())

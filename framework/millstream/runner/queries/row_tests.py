@@ -119,7 +119,7 @@ def run_row_checks(
 ) -> dict[str, Any]:
     """Run all row checks of a batch, before any of it is stored, and observe them.
 
-    `places` says which records the batch reads; `is_maintained` if a table over tables stays equal to its SQL.
+    `places` says which records the batch reads, `is_maintained` whether the table stays equal to its SQL.
     """
     observed: dict[str, Any] = {}
     checked = [delivery for delivery in deliveries if delivery.counts_sql]
