@@ -28,22 +28,25 @@ _NO_PLAN = (
 def site_of(material: Material) -> Site:
     manifest = material.manifest
     last, covered = outcomes(material), reached(material)
-    found = index(material, last)
-    listed = columns(manifest, found)
-    texts = code(material, found)
-    written = pages(material, found, last, covered)
-    drawn = maps(found.entries)
-    plans = topologies(material.planned, found) if material.planned else ()
+    site_index = index(material, last)
+    entry_columns = columns(manifest, site_index)
+    texts = code(material, site_index)
+    written = pages(material, site_index, last, covered)
+    drawn = maps(site_index.entries)
+    plans = topologies(material.planned, site_index) if material.planned else ()
     used = frozenset(number for page in written for number in page.functions)
     start = Start(
         project=manifest.project,
         target=manifest.target,
         version=manifest.millstream_version,
-        entries=found.entries,
-        maps=tuple(each.name for each in drawn),
-        topologies=tuple((each.name, each.title) for each in plans),
+        entries=site_index.entries,
+        maps=tuple(map_.name for map_ in drawn),
+        topologies=tuple((plan.name, plan.title) for plan in plans),
         health=health(
-            found.entries, listed, used, {found.numbers[id_]: each for id_, each in covered.items()}
+            site_index.entries,
+            entry_columns,
+            used,
+            {site_index.numbers[id_]: coverage for id_, coverage in covered.items()},
         ),
         chunk=CHUNK,
         texts=files_of_texts(texts),
@@ -51,17 +54,17 @@ def site_of(material: Material) -> Site:
         tested=material.tests.started if material.tests else "",
         plan="" if material.planned else _NO_PLAN,
     )
-    return Site(start, drawn, plans, listed, written, texts)
+    return Site(start, drawn, plans, entry_columns, written, texts)
 
 
 def files_of_texts(texts: Sequence[Code]) -> tuple[int, ...]:
     """Return the first entry of each file of texts; files are small, because pages load them whole."""
     starts: list[int] = []
     size = 0
-    for number, each in enumerate(texts):
-        own = len(each.written) + len(each.compiled) + len(each.optimized)
-        if not starts or number - starts[-1] == CHUNK or size + own > _LARGEST:
+    for number, text in enumerate(texts):
+        length = len(text.written) + len(text.compiled) + len(text.optimized)
+        if not starts or number - starts[-1] == CHUNK or size + length > _LARGEST:
             starts.append(number)
             size = 0
-        size += own
+        size += length
     return tuple(starts)

@@ -23,11 +23,11 @@ _OMITTED = frozenset(("enabled", "tags", "owner", "meta", "opaque", "severity"))
 
 def of_config(config: Mapping[str, Any]) -> tuple[Fact, ...]:
     """Return the settings of a node: the most important ones first, then the rest by name."""
-    known = [name for name in _FIRST if name in config]
-    rest = sorted(set(config) - set(known) - _OMITTED)
-    listed = [(name, config[name]) for name in (*known, *rest)]
+    first = [name for name in _FIRST if name in config]
+    rest = sorted(set(config) - set(first) - _OMITTED)
+    settings = [(name, config[name]) for name in (*first, *rest)]
     return tuple(
-        Fact(name.replace("_", " "), text) for name, value in listed if (text := as_text(name, value))
+        Fact(name.replace("_", " "), text) for name, value in settings if (text := as_text(name, value))
     )
 
 
@@ -47,9 +47,9 @@ def as_text(name: str, value: Any) -> str:
         case str():
             return MASK if is_secret_setting(name, value) else value
         case Mapping():
-            return ", ".join(f"{key}: {as_text(str(key), each)}" for key, each in value.items())
+            return ", ".join(f"{key}: {as_text(str(key), setting)}" for key, setting in value.items())
         case list() | tuple():
-            return ", ".join(as_text(name, each) for each in value)
+            return ", ".join(as_text(name, setting) for setting in value)
         case _:
             return str(msgspec.to_builtins(value, enc_hook=str))
 
@@ -61,8 +61,8 @@ def of_query(query: Query, shuffle_partitions: int) -> Iterator[Fact]:
         yield Fact("partitions of its state", str(shuffle_partitions))
     if query.memory:
         yield Fact("state", query.memory)
-    for each in query.state_memory:
-        yield Fact("memory", each)
+    for memory in query.state_memory:
+        yield Fact("memory", memory)
     if query.dead_letters:
         yield Fact("dead letters", ", ".join(query.dead_letters))
     if query.keeps:

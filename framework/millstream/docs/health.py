@@ -47,7 +47,7 @@ def health(
         ),
     )  # fmt: skip
     return (
-        *(each for each in ran if each.of),
+        *(kind for kind in ran if kind.of),
         finding(
             "undocumented", "Without a description",
             "Only their authors know what they contain.",

@@ -69,30 +69,30 @@ def _stateful(material: Material) -> frozenset[str]:
     """Return the ids of queries and models that keep state."""
     if material.planned is None:
         return frozenset()
-    queries = (f"query.{each.name}" for each in material.physical_queries if each.signature.stateful)
+    queries = (f"query.{query.name}" for query in material.physical_queries if query.signature.stateful)
     operators = (node for node in material.planned.explanation.optimized.nodes if node.state)
     return frozenset((*queries, *(f"model.{model}" for node in operators for model in node.models)))
 
 
 def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dict[int, tuple[int, ...]]:
-    found: dict[int, list[int]] = {}
+    by_entry: dict[int, list[int]] = {}
     for id_, node in nodes.items():
         if node.kind in {"test", "unit_test"}:
             for parent in dict.fromkeys(node.depends_on[:1] if node.test else node.depends_on):
                 if parent in numbers:
-                    found.setdefault(numbers[parent], []).append(numbers[id_])
-    return {number: tuple(tests) for number, tests in found.items()}
+                    by_entry.setdefault(numbers[parent], []).append(numbers[id_])
+    return {number: tuple(tests) for number, tests in by_entry.items()}
 
 
 def _queries_of(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """Return the queries that compute each model or store each reference topic."""
-    found: dict[str, list[int]] = {}
+    by_target: dict[str, list[int]] = {}
     for query in material.physical_queries:
         number = numbers.get(f"query.{query.name}")
         if number is not None:
             for target in dict.fromkeys([*query.models, *query.stored]):
-                found.setdefault(target, []).append(number)
-    return {id_: tuple(dict.fromkeys(queries)) for id_, queries in found.items()}
+                by_target.setdefault(target, []).append(number)
+    return {id_: tuple(dict.fromkeys(queries)) for id_, queries in by_target.items()}
 
 
 def _of_node(
@@ -111,7 +111,7 @@ def _of_node(
         tags=node.tags,
         owner=node.owner or "",
         about=first_sentence(markup(node.description)),
-        parents=tuple(numbers[each] for each in node.depends_on if each in numbers),
+        parents=tuple(numbers[parent] for parent in node.depends_on if parent in numbers),
         queries=queries,
         state=state,
         columns=len(node.columns),

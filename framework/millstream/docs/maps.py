@@ -39,9 +39,9 @@ def maps(entries: Sequence[Entry]) -> tuple[Map, ...]:
     plain = by_name["none"]
     area = plain.width * plain.height
     first = [
-        name for name, each in by_name.items() if each.width * each.height <= area * _MUCH_LARGER + 400_000
+        name for name, map_ in by_name.items() if map_.width * map_.height <= area * _MUCH_LARGER + 400_000
     ]
-    return tuple(sorted(by_name.values(), key=lambda each: each.name not in first))
+    return tuple(sorted(by_name.values(), key=lambda map_: map_.name not in first))
 
 
 def _map(
@@ -56,24 +56,24 @@ def _map(
         Item(width_of(entries[number].name), _HEIGHT, clusters.get(index, ""), near.get(index, ""))
         for index, number in enumerate(numbers)
     ]
-    found = lay_out(items, edges)
-    return as_map(name, found, items, numbers)
+    layout = lay_out(items, edges)
+    return as_map(name, layout, items, numbers)
 
 
 def as_map(
-    name: str, found: Layout, items: Sequence[Item], numbers: Sequence[int], *, down: bool = False
+    name: str, layout: Layout, items: Sequence[Item], numbers: Sequence[int], *, down: bool = False
 ) -> Map:
     return Map(
         name,
-        found.width,
-        found.height,
-        found.columns,
+        layout.width,
+        layout.height,
+        layout.columns,
         tuple(
             MapNode(number, box.rank, box.y, item.width, item.height)
-            for number, box, item in zip(numbers, found.boxes, items, strict=True)
+            for number, box, item in zip(numbers, layout.boxes, items, strict=True)
         ),
-        found.routes,
-        found.clusters,
+        layout.routes,
+        layout.clusters,
         down,
     )
 
@@ -84,15 +84,15 @@ def width_of(name: str) -> int:
 
 def _near(count: int, edges: Sequence[Edge], clusters: Mapping[int, str]) -> dict[int, str]:
     """Return for each node without a cluster the one that it has most edges to, directly or indirectly."""
-    found = dict(clusters)
+    nearest = dict(clusters)
     for _ in range(3):
         votes: dict[int, Counter[str]] = {}
         for source, target in edges:
             for node, other in ((source, target), (target, source)):
-                if node not in found and other in found:
-                    votes.setdefault(node, Counter())[found[other]] += 1
+                if node not in nearest and other in nearest:
+                    votes.setdefault(node, Counter())[nearest[other]] += 1
         if not votes:
             break
         for node, counted in votes.items():
-            found[node] = min(counted, key=lambda name: (-counted[name], name))
-    return {node: name for node, name in found.items() if node not in clusters and node < count}
+            nearest[node] = min(counted, key=lambda name: (-counted[name], name))
+    return {node: name for node, name in nearest.items() if node not in clusters and node < count}

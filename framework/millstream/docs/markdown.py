@@ -96,11 +96,11 @@ def _single(token: Token) -> Markup:
 
 def plain(tree: Markup) -> str:
     parts: list[str] = []
-    for each in tree:
-        if isinstance(each, str):
-            parts.append(each)
-        elif isinstance(each, list):
-            parts.append(plain(each[1:]) + (" " if each[0] in {"p", "li", "br", "pre"} else ""))
+    for element in tree:
+        if isinstance(element, str):
+            parts.append(element)
+        elif isinstance(element, list):
+            parts.append(plain(element[1:]) + (" " if element[0] in {"p", "li", "br", "pre"} else ""))
     return "".join(parts)
 
 

@@ -59,7 +59,7 @@ class Material(Struct, frozen=True):
         return tuple(
             metric
             for id_, model in models.items()
-            for one in (each.meter for each in model.metrics)
+            for one in (declared.meter for declared in model.metrics)
             for metric in own_metrics(
                 self.manifest.project, id_.partition(".")[2], one.name, one.type, one.labels, one.description
             )
@@ -77,7 +77,7 @@ class Material(Struct, frozen=True):
 
 def gather(
     root: Path,
-    found: Compiled,
+    compilation: Compiled,
     target_path: str,
     *,
     plan: bool | None = None,
@@ -86,23 +86,25 @@ def gather(
     stores: StateStores | None = None,
 ) -> Material:
     """Gather the material of a project without errors; `plan` None: if the project is small enough."""
-    manifest = found.manifest
+    manifest = compilation.manifest
     results = _without_paths(read_results(root / target_path, manifest.project, manifest.target), root)
     tests = _without_paths(read_test_results(root / target_path, manifest.project, manifest.target), root)
     models = sum(node.kind == "model" for node in manifest.nodes.values())
     with_plan = models <= MOST_MODELS if plan is None else plan
     planned = (
-        _planned(root, found, results, target_path, stores, progress) if with_plan and found.catalog else None
+        _planned(root, compilation, results, target_path, stores, progress)
+        if with_plan and compilation.catalog
+        else None
     )
     progress("Reading")
     return Material(
         manifest,
-        compiled(found),
+        compiled(compilation),
         written(root, manifest),
         results,
         tests,
         planned,
-        found.catalog,
+        compilation.catalog,
         thresholds,
     )
 
@@ -123,15 +125,15 @@ def _without_paths(results: _Results | None, root: Path) -> _Results | None:
 
 def _planned(
     root: Path,
-    found: Compiled,
+    compilation: Compiled,
     results: RunResults | None,
     target_path: str,
     stores: StateStores | None,
     progress: Progress,
 ) -> Planned:
     progress("Optimizing")
-    topology = compiled_topology(found, results)
+    topology = compiled_topology(compilation, results)
     physical = physical_of(topology)
-    about = about_of(found, topology, physical, target_path, root, stores=stores)
+    about = about_of(compilation, topology, physical, target_path, root, stores=stores)
     progress("Explaining")
     return Planned(topology, physical, about, explain(topology.optimized, about))

@@ -14,64 +14,64 @@ _WORST = ("error", "skipped", "success")
 
 
 def outcomes(material: Material) -> dict[str, Result]:
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     if material.results:
-        found |= _of_build(material.results)
+        results |= _of_build(material.results)
     if material.tests:
-        found |= _of_tests(material.tests)
-    return found
+        results |= _of_tests(material.tests)
+    return results
 
 
 def reached(material: Material) -> dict[str, Coverage]:
     """Return the coverage of unit tests by id of a model; lines only while its file is as it was then."""
     nodes, tests = material.manifest.nodes, material.tests
-    found: dict[str, Coverage] = {}
-    for each in tests.coverage if tests else ():
-        if each.id in nodes:
-            stale = each.checksum != nodes[each.id].checksum
-            missed = tuple(MissedWay(0 if stale else way.line, way.said) for way in each.missed)
-            found[each.id] = Coverage(each.tests, each.ways, each.reached, each.run, stale, missed)
-    return found
+    coverage: dict[str, Coverage] = {}
+    for model in tests.coverage if tests else ():
+        if model.id in nodes:
+            stale = model.checksum != nodes[model.id].checksum
+            missed = tuple(MissedWay(0 if stale else way.line, way.said) for way in model.missed)
+            coverage[model.id] = Coverage(model.tests, model.ways, model.reached, model.run, stale, missed)
+    return coverage
 
 
 def _of_build(run: RunResults) -> dict[str, Result]:
     queries: dict[str, list[ModelResult]] = {}
-    for each in run.results:
-        if each.query:
-            queries.setdefault(each.query, []).append(each)
+    for result in run.results:
+        if result.query:
+            queries.setdefault(result.query, []).append(result)
     read = {id_: Result("read", run.command, run.started, facts) for id_, facts in _read(queries).items()}
     by_query = {
         f"query.{name}": Result(_worst(results), run.command, run.started, tuple(_of_query(results)))
         for name, results in queries.items()
     }
     by_model = {
-        each.id: Result(each.status, run.command, run.started, tuple(_counted(each)), each.message)
-        for each in run.results
+        result.id: Result(result.status, run.command, run.started, tuple(_counted(result)), result.message)
+        for result in run.results
     }
     return read | by_query | by_model
 
 
 def _read(queries: Mapping[str, Iterable[ModelResult]]) -> dict[str, tuple[Fact, ...]]:
     """Return for each topic how many of its records each query read."""
-    found: dict[str, list[Fact]] = {}
+    by_topic: dict[str, list[Fact]] = {}
     for name, results in queries.items():
-        reads = {id_: rows for each in results for id_, rows in each.reads.items()}
+        reads = {id_: rows for result in results for id_, rows in result.reads.items()}
         for id_, rows in reads.items():
-            found.setdefault(id_, []).append(Fact(f"records read by {name}", f"{rows:,}"))
-    return {id_: tuple(facts) for id_, facts in found.items()}
+            by_topic.setdefault(id_, []).append(Fact(f"records read by {name}", f"{rows:,}"))
+    return {id_: tuple(facts) for id_, facts in by_topic.items()}
 
 
 def _worst(results: Iterable[ModelResult]) -> str:
-    statuses = {each.status for each in results}
+    statuses = {result.status for result in results}
     return next(status for status in _WORST if status in statuses)
 
 
 def _of_query(results: Sequence[ModelResult]) -> Iterator[Fact]:
-    reads = {id_: rows for each in results for id_, rows in each.reads.items()}
-    yield Fact("records read", f"{max(each.rows_read for each in results):,}")
+    reads = {id_: rows for result in results for id_, rows in result.reads.items()}
+    yield Fact("records read", f"{max(result.rows_read for result in results):,}")
     for id_, rows in sorted(reads.items()):
         yield Fact(f"of {id_.partition('.')[2]}", f"{rows:,}")
-    yield Fact("seconds", f"{max(each.seconds for each in results):,.1f}")
+    yield Fact("seconds", f"{max(result.seconds for result in results):,.1f}")
 
 
 def _counted(result: ModelResult) -> Iterator[Fact]:
@@ -89,19 +89,23 @@ def _counted(result: ModelResult) -> Iterator[Fact]:
         yield Fact("records written", f"{result.rows_written:,}")
     for name, counts in (("skipped", result.skipped), ("dead letters", result.dead_letters)):
         if any(counts.values()):
-            listed = (f"{count:,} of {id_.partition('.')[2]}" for id_, count in counts.items() if count)
-            yield Fact(name, ", ".join(listed))
+            texts = (f"{count:,} of {id_.partition('.')[2]}" for id_, count in counts.items() if count)
+            yield Fact(name, ", ".join(texts))
     yield Fact("seconds", f"{result.seconds:,.1f}")
 
 
 def _of_tests(run: TestResults) -> dict[str, Result]:
-    listed = (*run.earlier, *run.results)
-    return {each.id: _of_test(each, each.ran or run.started) for each in listed if each.kind != "python"}
+    results = (*run.earlier, *run.results)
+    return {
+        result.id: _of_test(result, result.ran or run.started)
+        for result in results
+        if result.kind != "python"
+    }
 
 
 def _of_test(result: TestResult, started: str) -> Result:
     """Return a test's result, with the rows of a unit test but not of a data test, which are user data."""
-    messages = [str(each.get("message", "")) for each in result.diagnostics]
+    messages = [str(diagnostic.get("message", "")) for diagnostic in result.diagnostics]
     only_details = not messages and result.status in {"warn", "skipped"}
     return Result(
         result.status,

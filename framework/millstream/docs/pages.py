@@ -17,16 +17,16 @@ from millstream.physical.values import Query as Physical
 
 
 def pages(
-    material: Material, found: Index, last: Mapping[str, Result], reached: Mapping[str, Coverage]
+    material: Material, index: Index, last: Mapping[str, Result], reached: Mapping[str, Coverage]
 ) -> tuple[Page, ...]:
     notes = _notes(material)
     explained = {query.name: query for query in material.queries}
     physical = {query.name: query for query in material.physical_queries}
     written: list[Page] = []
-    for number, entry in enumerate(found.entries):
+    for number, entry in enumerate(index.entries):
         if entry.id in material.manifest.nodes:
             node = material.manifest.nodes[entry.id]
-            page = _of_node(node, number, found, notes.get(entry.id, ()))
+            page = _of_node(node, number, index, notes.get(entry.id, ()))
         elif entry.kind == "function":
             page = _of_function(material, entry)
         else:
@@ -35,15 +35,15 @@ def pages(
     return tuple(written)
 
 
-def _of_node(node: ManifestNode, number: int, found: Index, notes: Iterable[str]) -> Page:
+def _of_node(node: ManifestNode, number: int, index: Index, notes: Iterable[str]) -> Page:
     checks = node.kind in {"test", "unit_test"}
     return Page(
         about=markup(node.description),
         facts=tuple(facts.of_test(node)) if checks else (),
         config=() if checks else facts.of_config(node.config),
         meta=() if checks else facts.of_mapping(node.meta),
-        tests=found.tests.get(number, ()),
-        functions=found.of(*(f"function.{name}" for name in node.functions)),
+        tests=index.tests.get(number, ()),
+        functions=index.of(*(f"function.{name}" for name in node.functions)),
         notes=tuple(notes),
     )
 
@@ -68,28 +68,28 @@ def _of_query(query: Query, physical: Physical, planned: Planned | None) -> Page
     assert planned is not None
     partitions = planned.topology.catalog.target.get("shuffle_partitions", 200)
     operators = (
-        Operator(each.name, each.kind, tuple(Fact(name, text) for name, text in each.facts))
-        for each in physical.signature.operators
+        Operator(operator.name, operator.kind, tuple(Fact(name, text) for name, text in operator.facts))
+        for operator in physical.signature.operators
     )
     return Page(facts=tuple(facts.of_query(query, partitions)), state=tuple(operators))
 
 
 def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    by_id: dict[str, list[str]] = {}
     for id_, node in material.manifest.nodes.items():
-        found[id_] = [f"Opaque SQL: {reason}" for reason in node.opaque]
+        by_id[id_] = [f"Opaque SQL: {reason}" for reason in node.opaque]
     if material.planned:
-        for each in material.planned.about.unsupported:
-            found.setdefault(f"model.{each.model}", []).append(f"Instead: {each.remedy}")
-        for apart in material.planned.about.apart:
-            others = f" with {', '.join(apart.others)}" if apart.others else ""
-            found.setdefault(f"model.{apart.model}", []).append(
-                f"Does not share a query{others}: {apart.why}"
+        for unsupported in material.planned.about.unsupported:
+            by_id.setdefault(f"model.{unsupported.model}", []).append(f"Instead: {unsupported.remedy}")
+        for separation in material.planned.about.apart:
+            others = f" with {', '.join(separation.others)}" if separation.others else ""
+            by_id.setdefault(f"model.{separation.model}", []).append(
+                f"Does not share a query{others}: {separation.why}"
             )
-    return {id_: tuple(notes) for id_, notes in found.items()}
+    return {id_: tuple(notes) for id_, notes in by_id.items()}
 
 
-def code(material: Material, found: Index) -> tuple[Code, ...]:
+def code(material: Material, index: Index) -> tuple[Code, ...]:
     sql = {query.name: query.sql for query in material.queries}
     return tuple(
         Code(
@@ -97,5 +97,5 @@ def code(material: Material, found: Index) -> tuple[Code, ...]:
             material.compiled.get(entry.id, ""),
             sql.get(entry.name, "") if entry.kind == "query" else "",
         )
-        for entry in found.entries
+        for entry in index.entries
     )

@@ -18,7 +18,7 @@ _SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^
 
 def written(root: Path, manifest: Manifest) -> dict[str, str]:
     """Return SQL files, and the lines of functions and of tests in YAML, by id."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
 
     @cache
     def text(path: str) -> str:
@@ -29,18 +29,18 @@ def written(root: Path, manifest: Manifest) -> dict[str, str]:
 
     for id_, node in manifest.nodes.items():
         if node.path.endswith(".sql"):
-            found[id_] = text(node.path)
+            texts[id_] = text(node.path)
         elif node.kind in {"test", "unit_test"} and "line" in node.meta:
-            found[id_] = _item(text(node.path), int(node.meta["line"]), climb=node.kind == "unit_test")
+            texts[id_] = _item(text(node.path), int(node.meta["line"]), climb=node.kind == "unit_test")
     for name, function in manifest.functions.items():
-        found[f"function.{name}"] = _definition(text(function.path), function.line)
-    return found
+        texts[f"function.{name}"] = _definition(text(function.path), function.line)
+    return texts
 
 
-def compiled(found: Compiled) -> dict[str, str]:
+def compiled(compilation: Compiled) -> dict[str, str]:
     """Return the SQL of models and data tests by id."""
-    tests = (node for node in found.manifest.nodes.values() if node.kind == "test")
-    return found.sql | {node.id: _test_sql(data_test(node, found.tests)) for node in tests}
+    tests = (node for node in compilation.manifest.nodes.values() if node.kind == "test")
+    return compilation.sql | {node.id: _test_sql(data_test(node, compilation.tests)) for node in tests}
 
 
 def _test_sql(test: RowTest | TotalTest | QueryTest) -> str:
@@ -71,9 +71,9 @@ def _item(text: str, line: int, *, climb: bool) -> str:
     return _SETTING.sub(_masked, item)
 
 
-def _masked(found: re.Match[str]) -> str:
-    value = found["value"].strip(" '\"")
-    return f"{found['name']}{MASK}" if is_secret_setting(found["name"].rstrip(": "), value) else found[0]
+def _masked(match: re.Match[str]) -> str:
+    value = match["value"].strip(" '\"")
+    return f"{match['name']}{MASK}" if is_secret_setting(match["name"].rstrip(": "), value) else match[0]
 
 
 def _begins_item(line: str, most: int) -> bool:
@@ -93,7 +93,7 @@ def _definition(text: str, line: int) -> str:
     lines = text.splitlines()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             if first <= line <= (node.end_lineno or first):
                 return "\n".join(lines[first - 1 : node.end_lineno])
     return ""

@@ -29,7 +29,7 @@ _SHOWN = ("key", "partitioned by", "watermark", "state")
 Queries = Sequence[tuple[str, frozenset[str]]]
 
 
-def topologies(planned: Planned, found: Index) -> tuple[Topology, ...]:
+def topologies(planned: Planned, index: Index) -> tuple[Topology, ...]:
     """Return the plan of the project, if it is small enough, and the plan of each query."""
     queries = models_of(planned.about.queries)
     costs = Costs(planned.about.hints)
@@ -42,7 +42,7 @@ def topologies(planned: Planned, found: Index) -> tuple[Topology, ...]:
     for name, title, groups, models in parts:
         if left <= -MOST_DRAWN:
             break
-        topology = _Stages(planned, found, groups, models, costs).topology(name, title, steps=left > 0)
+        topology = _Stages(planned, index, groups, models, costs).topology(name, title, steps=left > 0)
         if topology:
             left -= sum(len(drawing.operators) for drawing in topology.drawings)
             drawn.append(topology)
@@ -53,9 +53,9 @@ class _Stages:
     """The stages of some outputs; operators that several drawings share are stored once."""
 
     def __init__(
-        self, planned: Planned, found: Index, queries: Queries, models: frozenset[str] | None, costs: Costs
+        self, planned: Planned, index: Index, queries: Queries, models: frozenset[str] | None, costs: Costs
     ) -> None:
-        self._planned, self._index, self._queries, self._models = planned, found, queries, models
+        self._planned, self._index, self._queries, self._models = planned, index, queries, models
         self._costs = costs
         self._drawings: list[Drawn] = []
         self._operators: dict[DrawnOperator, int] = {}
@@ -67,7 +67,7 @@ class _Stages:
         # Checked before drawing, which is slow; a drawing has at least as many operators.
         if (
             not written.outputs
-            or max(len(in_order(each.outputs)) for each in (written, plan)) > MOST_OPERATORS
+            or max(len(in_order(version.outputs)) for version in (written, plan)) > MOST_OPERATORS
         ):
             return None
         before = draw(written)
@@ -78,8 +78,8 @@ class _Stages:
         stages = [Stage("as written", self._drawn(before))]
         last = before
         for step in optimized.steps if steps else ():
-            if found := self._stage(step, last):
-                stage, last = found
+            if drawn_stage := self._stage(step, last):
+                stage, last = drawn_stage
                 stages.append(stage)
         new, gone = _changed(last, after)
         stages.append(
@@ -109,7 +109,7 @@ class _Stages:
             dict.fromkeys(
                 change.what
                 for change in step.changes
-                if not change.models or near & {each.removeprefix("model.") for each in change.models}
+                if not change.models or near & {model.removeprefix("model.") for model in change.models}
             )
         )
         saves = savings_in_words(saved(self._costs.of(before), self._costs.of(after)))
@@ -117,7 +117,7 @@ class _Stages:
 
     def _drawn(self, drawing: Drawing) -> int:
         operators = _operators(drawing, self._index.numbers)
-        numbers = tuple(self._operators.setdefault(each, len(self._operators)) for each in operators)
+        numbers = tuple(self._operators.setdefault(operator, len(self._operators)) for operator in operators)
         self._drawings.append(Drawn(numbers, _laid_out(drawing, operators, down=self._down)))
         return len(self._drawings) - 1
 
@@ -132,8 +132,8 @@ def _changed(before: Drawing, after: Drawing) -> tuple[tuple[str, ...], tuple[st
 
 def _fits(drawing: Drawing, *, down: bool) -> float:
     """Return the scale of a drawing next to another one, or above it if it is wide; see topology.js."""
-    found = _laid_out(drawing, _operators(drawing, {}), down=down)
-    width, height = (found.height, found.width) if down else (found.width, found.height)
+    layout = _laid_out(drawing, _operators(drawing, {}), down=down)
+    width, height = (layout.height, layout.width) if down else (layout.width, layout.height)
     room = (870, 340) if width > 1.5 * height else (430, 700)
     return min(1.0, room[0] / width, room[1] / height)
 
@@ -141,7 +141,8 @@ def _fits(drawing: Drawing, *, down: bool) -> float:
 def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], *, down: bool) -> Map:
     query = _query_of(drawing)
     items = [
-        Item(_width(each), _HEAD + _LINE * len(each.lines) + 6, query.get(each.id, "")) for each in operators
+        Item(_width(operator), _HEAD + _LINE * len(operator.lines) + 6, query.get(operator.id, ""))
+        for operator in operators
     ]
     position = {node.id: index for index, node in enumerate(drawing.nodes)}
     edges = [(position[edge.source], position[edge.target]) for edge in drawing.edges]

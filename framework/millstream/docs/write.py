@@ -55,8 +55,8 @@ def _begins(file: Path, data: bytes) -> bool:
 def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
     """Yield each file with its path in the site's folder; the page itself comes last."""
     yield "data/start.js", chunk("start", site.start)
-    for each in site.maps:
-        yield f"data/map-{each.name}.js", chunk(f"map-{each.name}", each)
+    for map_ in site.maps:
+        yield f"data/map-{map_.name}.js", chunk(f"map-{map_.name}", map_)
     for number, topology in enumerate(site.topologies):
         yield f"data/topology-{number}.js", chunk(f"topology-{number}", topology)
     even = range(0, len(site.pages), site.start.chunk)

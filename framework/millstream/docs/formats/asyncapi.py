@@ -92,21 +92,23 @@ def _channel(topic: _Topic) -> dict[str, Any]:
 
 def _binding(topic: _Topic) -> dict[str, Any]:
     config = topic.node.config
-    found: dict[str, Any] = {"topic": topic.address}
-    for name, known in (("partitions", "partitions"), ("replicas", "replication")):
-        if isinstance(config.get(known), int):
-            found[name] = config[known]
+    binding: dict[str, Any] = {"topic": topic.address}
+    for name, option in (("partitions", "partitions"), ("replicas", "replication")):
+        if isinstance(config.get(option), int):
+            binding[name] = config[option]
     settings = config.get("topic_config") or {}
     configuration: dict[str, Any] = {
         name: int(settings[name])
         for name in ("retention.ms", "retention.bytes", "max.message.bytes")
         if str(settings.get(name)).lstrip("-").isdigit()
     }
-    policies = [each for each in str(settings.get("cleanup.policy") or "").split(",") if each in _CLEANUP]
+    policies = [
+        policy for policy in str(settings.get("cleanup.policy") or "").split(",") if policy in _CLEANUP
+    ]
     if policies:
         configuration["cleanup.policy"] = policies
-    found |= {"topicConfiguration": configuration} if configuration else {}
-    return found | {"bindingVersion": "0.5.0"}
+    binding |= {"topicConfiguration": configuration} if configuration else {}
+    return binding | {"bindingVersion": "0.5.0"}
 
 
 def _message(topic: _Topic) -> dict[str, Any]:
@@ -136,11 +138,11 @@ def _schema(topic: _Topic) -> dict[str, Any]:
     config, sink = topic.node.config, topic.node.materialization
     subjects = (sink.value_subject, sink.subject_of_key) if isinstance(sink, Sink) else ("", "")
     key_format = config.get("key_format")
-    found = {
+    extensions = {
         "x-schema": config.get("schema"),
         "x-schema-subject": subjects[0] or config.get("subject"),
         "x-key-content-type": format_of(key_format).media_type if key_format else "",
         "x-key-schema": config.get("key_schema"),
         "x-key-schema-subject": subjects[1] or config.get("key_subject"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in extensions.items() if value}

@@ -22,8 +22,8 @@ def badge(material: Material) -> str:
     return _drawn("millstream", text, _GOOD if least >= 80 else _FAIR if least >= 50 else _POOR)
 
 
-def _share(part: int, whole: int) -> int:
-    return 100 * part // whole if whole else 100
+def _share(part: int, total: int) -> int:
+    return 100 * part // total if total else 100
 
 
 def _drawn(left: str, right: str, color: str) -> str:

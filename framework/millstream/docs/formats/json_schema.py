@@ -42,11 +42,11 @@ def of_changes(row: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a change of such a row, in which NULL is written."""
     properties = {field.name: of_type(field.type) for field in envelope(())}
     fields = {
-        name: each if name in row.get("required", ()) else _or_null(each)
-        for name, each in row["properties"].items()
+        name: schema if name in row.get("required", ()) else _or_null(schema)
+        for name, schema in row["properties"].items()
     }
-    whole = _or_null({"type": "object", "properties": fields, "required": [*fields]})
-    either = {"before": whole, AFTER: whole}
+    nullable_row = _or_null({"type": "object", "properties": fields, "required": [*fields]})
+    either = {"before": nullable_row, AFTER: nullable_row}
     op = {"op": {"type": "string", "enum": [CREATED, UPDATED, DELETED, READ]}}
     return {"type": "object", "properties": properties | either | op, "required": [*properties]}
 
@@ -62,18 +62,18 @@ def of_text(text: str) -> dict[str, Any]:
         return {}  # `unknown`: anything
 
 
-def of_type(found: Type) -> dict[str, Any]:
-    match found:
+def of_type(type_: Type) -> dict[str, Any]:
+    match type_:
         case Simple():
-            return dict(_SIMPLE.get(found.name, {}))
+            return dict(_SIMPLE.get(type_.name, {}))
         case Decimal():
             return {"type": "number"}
         case Array():
-            return {"type": "array", "items": of_type(found.element)}
+            return {"type": "array", "items": of_type(type_.element)}
         case Map():
-            return {"type": "object", "additionalProperties": of_type(found.value)}
+            return {"type": "object", "additionalProperties": of_type(type_.value)}
         case Row():
             return {
                 "type": "object",
-                "properties": {field.name: of_type(field.type) for field in found.fields},
+                "properties": {field.name: of_type(field.type) for field in type_.fields},
             }

@@ -42,13 +42,13 @@ def openlineage(material: Material) -> str:
 
 def _event(material: Material, node: ManifestNode, now: str) -> dict[str, Any]:
     manifest = material.manifest
-    inputs = [manifest.nodes[each] for each in node.depends_on if each in manifest.nodes]
+    inputs = [manifest.nodes[parent] for parent in node.depends_on if parent in manifest.nodes]
     return {
         "eventTime": now,
         "producer": PRODUCER,
         "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/JobEvent",
         "job": {"namespace": _namespace(manifest), "name": node.id, "facets": _of_job(material, node)},
-        "inputs": [_dataset(manifest, each) for each in inputs],
+        "inputs": [_dataset(manifest, input_node) for input_node in inputs],
         "outputs": [_dataset(manifest, node, lineage=True)],
     }
 
@@ -64,15 +64,15 @@ def _facet(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def _of_job(material: Material, node: ManifestNode) -> dict[str, Any]:
-    found = {
+    facets = {
         "jobType": _facet("jobType", processingType="STREAMING", integration="MILLSTREAM", jobType="MODEL"),
         "sql": _facet("sql", query=material.compiled.get(node.id, ""), dialect="spark"),
     }
     if node.description:
-        found["documentation"] = _facet("jobDocumentation", description=node.description)
+        facets["documentation"] = _facet("jobDocumentation", description=node.description)
     if node.owner:
-        found["ownership"] = _facet("jobOwnership", owners=[{"name": node.owner}])
-    return found
+        facets["ownership"] = _facet("jobOwnership", owners=[{"name": node.owner}])
+    return facets
 
 
 def _dataset(manifest: Manifest, node: ManifestNode, *, lineage: bool = False) -> dict[str, Any]:
@@ -114,10 +114,10 @@ def _lineage(manifest: Manifest, node: ManifestNode) -> dict[str, Any]:
 def _inputs(manifest: Manifest, influences: Iterable[Influence]) -> list[dict[str, Any]]:
     """Return each column once, with all of its influences."""
     transformations: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
-    for each in influences:
-        kind, subtype = _TRANSFORMATIONS[each.kind]
-        transformations[each.relation, each.column].append({"type": kind, "subtype": subtype})
+    for influence in influences:
+        kind, subtype = _TRANSFORMATIONS[influence.kind]
+        transformations[influence.relation, influence.column].append({"type": kind, "subtype": subtype})
     return [
-        {"namespace": _namespace(manifest), "name": relation, "field": column, "transformations": listed}
-        for (relation, column), listed in transformations.items()
+        {"namespace": _namespace(manifest), "name": relation, "field": column, "transformations": applied}
+        for (relation, column), applied in transformations.items()
     ]

@@ -7,5 +7,5 @@ _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def quoted(text: str) -> str:
     """Return a text as a string; `$` and `[[`, which Grafana would take for variables, are escaped."""
-    found = "".join(_ESCAPED.get(each, each) for each in text)
-    return '"' + found.replace("$", "\\x24").replace("[[", "[\\x5b") + '"'
+    escaped = "".join(_ESCAPED.get(character, character) for character in text)
+    return '"' + escaped.replace("$", "\\x24").replace("[[", "[\\x5b") + '"'

@@ -24,75 +24,79 @@ def bands(items: Sequence[Item], edges: Sequence[Edge], graph: Layered) -> list[
     weights = _weights(edges, homes)
     track = _tracks(spans, weights)
     order = _ordered(track, weights)
-    place = {number: index for index, number in enumerate(order)}
-    found = [place[track[home]] for home in homes]
-    return found + _of_bends(graph, found, spans, {name: place[number] for name, number in track.items()})
+    position = {number: index for index, number in enumerate(order)}
+    node_bands = [position[track[home]] for home in homes]
+    return node_bands + _of_bends(
+        graph, node_bands, spans, {name: position[number] for name, number in track.items()}
+    )
 
 
 def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
     """Return the cluster that each node goes with; one that would be inside its box goes next to it."""
     inner = _spans((item.cluster, graph.rank[node]) for node, item in enumerate(items) if item.cluster)
-    found: list[str] = []
+    homes: list[str] = []
     for node, item in enumerate(items):
         first, last = inner.get(item.near, (0, -1))
-        beside = not item.cluster and first <= graph.rank[node] <= last
-        found.append(f"next to {item.near}" if beside else item.cluster or item.near)
-    return found
+        is_inside = not item.cluster and first <= graph.rank[node] <= last
+        homes.append(f"next to {item.near}" if is_inside else item.cluster or item.near)
+    return homes
 
 
 def _spans(ranks: Iterable[tuple[str, int]]) -> dict[str, Span]:
     """Return the first and last column of each cluster, given those of its nodes."""
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for home, rank in ranks:
-        first, last = found.get(home, (rank, rank))
-        found[home] = (min(first, rank), max(last, rank))
-    return found
+        first, last = spans.get(home, (rank, rank))
+        spans[home] = (min(first, rank), max(last, rank))
+    return spans
 
 
 def _weights(edges: Sequence[Edge], homes: Sequence[str]) -> Counter[tuple[str, str]]:
     """Return how many edges join two clusters."""
-    found: Counter[tuple[str, str]] = Counter()
+    weights: Counter[tuple[str, str]] = Counter()
     for source, target in edges:
         one, other = homes[source], homes[target]
         if one != other:
-            found[one, other] += 1
-            found[other, one] += 1
-    return found
+            weights[one, other] += 1
+            weights[other, one] += 1
+    return weights
 
 
 def _tracks(spans: Mapping[str, Span], weights: Counter[tuple[str, str]]) -> dict[str, int]:
     """Put each cluster into the band with most of its neighbours in which it shares no column with others."""
-    found: dict[str, int] = {}
+    track: dict[str, int] = {}
     members: list[list[str]] = []
-    for name, (first, last) in sorted(spans.items(), key=lambda each: (each[1][0] - each[1][1], each[0])):
+    for name, (first, last) in sorted(
+        spans.items(), key=lambda cluster: (cluster[1][0] - cluster[1][1], cluster[0])
+    ):
         best, most = None, 0
         for number, others in enumerate(members):
-            if all(last < spans[each][0] or first > spans[each][1] for each in others):
-                joined = sum(weights[name, each] for each in others)
+            if all(last < spans[other][0] or first > spans[other][1] for other in others):
+                joined = sum(weights[name, other] for other in others)
                 if joined > most:
                     best, most = number, joined
         if best is None:
             best = len(members)
             members.append([])
         members[best].append(name)
-        found[name] = best
-    return found
+        track[name] = best
+    return track
 
 
 def _ordered(track: Mapping[str, int], weights: Counter[tuple[str, str]]) -> list[int]:
     """Return the bands in an order in which those that share many edges are close."""
     left = sorted(set(track.values()))
-    partners: Partners = {each: Counter() for each in left}
+    partners: Partners = {band: Counter() for band in left}
     for (one, other), weight in weights.items():
         if track[one] != track[other]:
             partners[track[one]][track[other]] += weight
     order: list[int] = []
     # The edges of a band to bands that are placed already, and to the others.
     gain = dict.fromkeys(left, 0)
-    rest = {each: sum(partners[each].values()) for each in left}
+    rest = {band: sum(partners[band].values()) for band in left}
     while left:
         # The next band is the one with most edges to placed bands, or else the one with fewest edges.
-        best = max(left, key=lambda each: (gain[each], rest[each] > 0, -rest[each], -each))
+        best = max(left, key=lambda band: (gain[band], rest[band] > 0, -rest[band], -band))
         order.append(best)
         left.remove(best)
         for near, weight in partners[best].items():
@@ -103,22 +107,22 @@ def _ordered(track: Mapping[str, int], weights: Counter[tuple[str, str]]) -> lis
 
 def _swapped(order: list[int], partners: Partners) -> list[int]:
     """Swap neighbours as long as edges between bands become shorter."""
-    place = {each: index for index, each in enumerate(order)}
+    position = {band: index for index, band in enumerate(order)}
 
-    def length(each: int) -> int:
-        return sum(weight * abs(place[each] - place[other]) for other, weight in partners[each].items())
+    def length(band: int) -> int:
+        return sum(weight * abs(position[band] - position[other]) for other, weight in partners[band].items())
 
     for _ in range(len(order)):
         better = False
         for index in range(len(order) - 1):
             one, other = order[index], order[index + 1]
             before = length(one) + length(other)
-            place[one], place[other] = index + 1, index
+            position[one], position[other] = index + 1, index
             if length(one) + length(other) < before:
                 order[index], order[index + 1] = other, one
                 better = True
             else:
-                place[one], place[other] = index, index + 1
+                position[one], position[other] = index, index + 1
         if not better:
             break
     return order
@@ -132,12 +136,12 @@ def _of_bends(
     for name, (first, last) in spans.items():
         for rank in range(first, last + 1):
             present.setdefault(rank, set()).add(bands_of[name])
-    found: list[int] = []
+    bend_bands: list[int] = []
     for bend in range(graph.real, graph.count):
         before = graph.above[bend][0]
-        near = band[before] if before < graph.real else found[before - graph.real]
+        near = band[before] if before < graph.real else bend_bands[before - graph.real]
         here = present.get(graph.rank[bend], set())
         if near not in here and here:
-            near = min(here, key=lambda each: (abs(each - near), each))
-        found.append(near)
-    return found
+            near = min(here, key=lambda candidate: (abs(candidate - near), candidate))
+        bend_bands.append(near)
+    return bend_bands

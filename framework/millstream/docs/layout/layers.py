@@ -26,7 +26,7 @@ class Layered(Struct):
 
 def layered(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> Layered:
     """Split the edges; edges of one node share bends as long as possible, for a calmer picture."""
-    made = Layered(count, list(rank), [[] for _ in rank], [[] for _ in rank], [])
+    graph = Layered(count, list(rank), [[] for _ in rank], [[] for _ in rank], [])
     trunks: dict[tuple[int, int], int] = {}
     for source, target in edges:
         chain: list[int] = []
@@ -34,18 +34,18 @@ def layered(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> Layered:
         for column in range(rank[source] + 1, rank[target]):
             bend = trunks.get((source, column))
             if bend is None:
-                bend = trunks[source, column] = made.count
-                made.rank.append(column)
-                made.above.append([])
-                made.below.append([])
-                _join(made, last, bend)
+                bend = trunks[source, column] = graph.count
+                graph.rank.append(column)
+                graph.above.append([])
+                graph.below.append([])
+                _join(graph, last, bend)
             chain.append(bend)
             last = bend
-        _join(made, last, target)
-        made.chains.append(tuple(chain))
-    return made
+        _join(graph, last, target)
+        graph.chains.append(tuple(chain))
+    return graph
 
 
-def _join(made: Layered, source: int, target: int) -> None:
-    made.below[source].append(target)
-    made.above[target].append(source)
+def _join(graph: Layered, source: int, target: int) -> None:
+    graph.below[source].append(target)
+    graph.above[target].append(source)

@@ -65,26 +65,26 @@ def _centres(
 
     def gap(one: int, other: int) -> float:
         bend = one >= graph.real or other >= graph.real
-        apart = BETWEEN_BENDS if bend else BETWEEN_NODES
+        distance = BETWEEN_BENDS if bend else BETWEEN_NODES
         if not bend and items[one].cluster != items[other].cluster:
-            apart += 2 * PADDING + TITLE
-        return half(one) + half(other) + apart
+            distance += 2 * PADDING + TITLE
+        return half(one) + half(other) + distance
 
     framed = any(item.cluster for item in items)
     top = float(MARGIN + (TITLE + PADDING if framed else 0))
-    found = [0.0] * graph.count
+    centres = [0.0] * graph.count
     floor = top
     for number in range(max(band) + 1):
         part = [[node for node in layer if band[node] == number] for layer in layers]
-        at = _heights(part, graph, gap)
-        if not at:
+        heights = _heights(part, graph, gap)
+        if not heights:
             continue
-        shift = floor - min(at[node] - half(node) for node in at)
-        for node, value in at.items():
-            found[node] = value + shift
-        floor = max(found[node] + half(node) for node in at) + BETWEEN_BANDS
+        shift = floor - min(heights[node] - half(node) for node in heights)
+        for node, value in heights.items():
+            centres[node] = value + shift
+        floor = max(centres[node] + half(node) for node in heights) + BETWEEN_BANDS
         floor += 2 * PADDING + TITLE if framed else 0
-    return found
+    return centres
 
 
 def _heights(layers: list[list[int]], graph: Layered, gap: Gap) -> dict[int, float]:
@@ -120,11 +120,11 @@ def _clusters(
     for node, item in enumerate(items):
         if item.cluster:
             members.setdefault(item.cluster, []).append(node)
-    found: list[ClusterBox] = []
+    clusters: list[ClusterBox] = []
     for name, nodes in sorted(members.items()):
         left = min(columns[boxes[node].rank].x for node in nodes) - PADDING - before
         right = max(columns[boxes[node].rank].x + items[node].width for node in nodes) + PADDING
         top = min(boxes[node].y for node in nodes) - PADDING - above
         bottom = max(boxes[node].y + boxes[node].height for node in nodes) + PADDING
-        found.append(ClusterBox(name, left, top, right - left, bottom - top))
-    return tuple(found)
+        clusters.append(ClusterBox(name, left, top, right - left, bottom - top))
+    return tuple(clusters)

@@ -26,10 +26,10 @@ def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
             _sort(layers[column], before, near, band, median=sweep % 4 < 2)
         if graph.count < _SWAPPED:
             _swap(graph, layers, band)
-        found = crossings(layers, graph.below)
-        if found < fewest:
-            best, fewest = [list(layer) for layer in layers], found
-        if not found:
+        crossed = crossings(layers, graph.below)
+        if crossed < fewest:
+            best, fewest = [list(layer) for layer in layers], crossed
+        if not crossed:
             break
     return best
 
@@ -37,7 +37,7 @@ def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
 def _first(graph: Layered, band: Sequence[int]) -> list[list[int]]:
     """Start with the order of a depth-first walk, which keeps related nodes close."""
     seen = [False] * graph.count
-    found: list[list[int]] = [[] for _ in range(max(graph.rank, default=-1) + 1)]
+    layers: list[list[int]] = [[] for _ in range(max(graph.rank, default=-1) + 1)]
     roots = sorted((n for n in range(graph.count) if not graph.above[n]), key=lambda n: (band[n], n))
     for root in roots:
         waiting = [root]
@@ -45,11 +45,11 @@ def _first(graph: Layered, band: Sequence[int]) -> list[list[int]]:
             node = waiting.pop()
             if not seen[node]:
                 seen[node] = True
-                found[graph.rank[node]].append(node)
+                layers[graph.rank[node]].append(node)
                 waiting += reversed(graph.below[node])
-    for layer in found:
+    for layer in layers:
         layer.sort(key=lambda node: band[node])
-    return found
+    return layers
 
 
 def _sort(
@@ -60,44 +60,46 @@ def _sort(
     *,
     median: bool,
 ) -> None:
-    place = {node: index for index, node in enumerate(before)}
-    wanted: dict[int, float] = {}
+    position = {node: index for index, node in enumerate(before)}
+    ideal: dict[int, float] = {}
     for index, node in enumerate(layer):
-        at = sorted(place[each] for each in near[node] if each in place)
-        if not at:
+        positions = sorted(position[neighbour] for neighbour in near[node] if neighbour in position)
+        if not positions:
             # Nodes without neighbours there roughly keep their position.
-            wanted[node] = index * len(before) / max(len(layer), 1)
+            ideal[node] = index * len(before) / max(len(layer), 1)
         elif median:
-            middle = len(at) // 2
-            wanted[node] = at[middle] if len(at) % 2 else (at[middle - 1] + at[middle]) / 2
+            middle = len(positions) // 2
+            ideal[node] = (
+                positions[middle] if len(positions) % 2 else (positions[middle - 1] + positions[middle]) / 2
+            )
         else:
-            wanted[node] = sum(at) / len(at)
-    layer.sort(key=lambda node: (band[node], wanted[node]))
+            ideal[node] = sum(positions) / len(positions)
+    layer.sort(key=lambda node: (band[node], ideal[node]))
 
 
 def _swap(graph: Layered, layers: list[list[int]], band: Sequence[int]) -> None:
     """Swap neighbours in a column if that removes crossings."""
-    place = [0] * graph.count
+    position = [0] * graph.count
     for layer in layers:
         for index, node in enumerate(layer):
-            place[node] = index
+            position[node] = index
     for layer in layers:
         better = True
         while better:
             better = False
             for index in range(len(layer) - 1):
                 one, other = layer[index], layer[index + 1]
-                if band[one] == band[other] and _gain(graph, one, other, place) > 0:
+                if band[one] == band[other] and _gain(graph, one, other, position) > 0:
                     layer[index], layer[index + 1] = other, one
-                    place[one], place[other] = index + 1, index
+                    position[one], position[other] = index + 1, index
                     better = True
 
 
-def _gain(graph: Layered, one: int, other: int, place: Sequence[int]) -> int:
+def _gain(graph: Layered, one: int, other: int, position: Sequence[int]) -> int:
     """Return how many crossings are removed if `other`, now below `one`, is moved above it."""
     gain = 0
     for near in (graph.above, graph.below):
-        first, second = [place[n] for n in near[one]], [place[n] for n in near[other]]
+        first, second = [position[n] for n in near[one]], [position[n] for n in near[other]]
         for a in first:
             for b in second:
                 gain += (a > b) - (a < b)
@@ -106,14 +108,14 @@ def _gain(graph: Layered, one: int, other: int, place: Sequence[int]) -> int:
 
 def crossings(layers: Sequence[Sequence[int]], below: Sequence[Sequence[int]]) -> int:
     """Return how many pairs of edges cross between neighbouring columns."""
-    found = 0
+    count = 0
     for upper, lower in pairwise(layers):
-        place = {node: index for index, node in enumerate(lower)}
+        position = {node: index for index, node in enumerate(lower)}
         seen: list[int] = []
         for node in upper:
-            ends = [place[each] for each in below[node] if each in place]
+            ends = [position[target] for target in below[node] if target in position]
             # An edge crosses those from above that end below it.
-            found += sum(len(seen) - bisect_right(seen, end) for end in ends)
+            count += sum(len(seen) - bisect_right(seen, end) for end in ends)
             for end in ends:
                 insort(seen, end)
-    return found
+    return count

@@ -19,38 +19,38 @@ def positions(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict
     inside = {node for layer in layers for node in layer}
     if not inside:
         return {}
-    above = {node: [each for each in graph.above[node] if each in inside] for node in inside}
-    below = {node: [each for each in graph.below[node] if each in inside] for node in inside}
+    above = {node: [neighbour for neighbour in graph.above[node] if neighbour in inside] for node in inside}
+    below = {node: [neighbour for neighbour in graph.below[node] if neighbour in inside] for node in inside}
     crossed = _crossed(layers, above, graph.real)
-    found: list[dict[int, float]] = []
+    assignments: list[dict[int, float]] = []
     for rightwards in (True, False):
         for downwards in (True, False):
             turned = [list(layer) if downwards else list(layer)[::-1] for layer in layers]
             turned = turned if rightwards else turned[::-1]
             root = _aligned(turned, above if rightwards else below, crossed)
-            apart = gap if downwards else (lambda a, b: gap(b, a))
-            at = _compacted(turned, root, apart)
-            found.append(at if downwards else {node: -value for node, value in at.items()})
-    return _balanced(found)
+            distance = gap if downwards else (lambda a, b: gap(b, a))
+            heights = _compacted(turned, root, distance)
+            assignments.append(heights if downwards else {node: -value for node, value in heights.items()})
+    return _balanced(assignments)
 
 
 def _crossed(layers: Sequence[Sequence[int]], above: dict[int, list[int]], real: int) -> set[tuple[int, int]]:
     """Return the pieces that cross a piece between two bends: the latter should be the straight one."""
-    found: set[tuple[int, int]] = set()
+    crossed: set[tuple[int, int]] = set()
     for before, layer in pairwise(layers):
-        place = {node: index for index, node in enumerate(before)}
+        position = {node: index for index, node in enumerate(before)}
         first, done = 0, 0
         for index, node in enumerate(layer):
-            inner = next((each for each in above[node] if node >= real and each >= real), None)
+            inner = next((neighbour for neighbour in above[node] if node >= real and neighbour >= real), None)
             if inner is None and index < len(layer) - 1:
                 continue
-            last = len(before) if inner is None else place[inner]
+            last = len(before) if inner is None else position[inner]
             for other in layer[done : index + 1]:
-                for each in above[other]:
-                    if not first <= place[each] <= last and not (each >= real and other >= real):
-                        found.add((each, other))
+                for neighbour in above[other]:
+                    if not first <= position[neighbour] <= last and not (neighbour >= real and other >= real):
+                        crossed.add((neighbour, other))
             first, done = last, index + 1
-    return found
+    return crossed
 
 
 def _aligned(
@@ -63,18 +63,18 @@ def _aligned(
     root = {node: node for layer in layers for node in layer}
     align = dict(root)
     for before, layer in pairwise(layers):
-        place = {node: index for index, node in enumerate(before)}
+        position = {node: index for index, node in enumerate(before)}
         last = -1
         for node in layer:
-            neighbours = sorted(near[node], key=place.__getitem__)
+            neighbours = sorted(near[node], key=position.__getitem__)
             for middle in _medians(len(neighbours)):
-                each = neighbours[middle]
-                free = (each, node) not in crossed and (node, each) not in crossed
-                if align[node] == node and free and last < place[each]:
-                    align[each] = node
-                    root[node] = root[each]
+                neighbour = neighbours[middle]
+                free = (neighbour, node) not in crossed and (node, neighbour) not in crossed
+                if align[node] == node and free and last < position[neighbour]:
+                    align[neighbour] = node
+                    root[node] = root[neighbour]
                     align[node] = root[node]
-                    last = place[each]
+                    last = position[neighbour]
     return root
 
 
@@ -97,31 +97,31 @@ def _compacted(layers: Sequence[Sequence[int]], root: dict[int, int], gap: Gap) 
             upper, lower = root[one], root[other]
             least = max(after[upper].get(lower, 0.0), gap(one, other))
             after[upper][lower] = before[lower][upper] = least
-    waiting = {block: len(found) for block, found in before.items()}
+    waiting = {block: len(blocks) for block, blocks in before.items()}
     order = [block for block, count in waiting.items() if not count]
-    at = dict.fromkeys(after, 0.0)
+    heights = dict.fromkeys(after, 0.0)
     for block in order:
         for lower, least in after[block].items():
-            at[lower] = max(at[lower], at[block] + least)
+            heights[lower] = max(heights[lower], heights[block] + least)
             waiting[lower] -= 1
             if not waiting[lower]:
                 order.append(lower)
     for block in reversed(order):
         if after[block] and not before[block]:
-            at[block] = min(at[lower] - least for lower, least in after[block].items())
-    return {node: at[block] for node, block in root.items()}
+            heights[block] = min(heights[lower] - least for lower, least in after[block].items())
+    return {node: heights[block] for node, block in root.items()}
 
 
-def _balanced(found: list[dict[int, float]]) -> dict[int, float]:
+def _balanced(assignments: list[dict[int, float]]) -> dict[int, float]:
     """Align the four layouts with the narrowest one, and take the mean of the middle two."""
-    spans = [(min(each.values()), max(each.values())) for each in found]
-    narrow = min(range(len(found)), key=lambda index: spans[index][1] - spans[index][0])
+    spans = [(min(heights.values()), max(heights.values())) for heights in assignments]
+    narrow = min(range(len(assignments)), key=lambda index: spans[index][1] - spans[index][0])
     shifts = [
         spans[narrow][0] - first if index % 2 == 0 else spans[narrow][1] - last
         for index, (first, last) in enumerate(spans)
     ]
     centres: dict[int, float] = {}
-    for node in found[0]:
-        four = sorted(each[node] + shift for each, shift in zip(found, shifts, strict=True))
+    for node in assignments[0]:
+        four = sorted(heights[node] + shift for heights, shift in zip(assignments, shifts, strict=True))
         centres[node] = (four[1] + four[2]) / 2
     return centres

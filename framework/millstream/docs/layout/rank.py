@@ -19,7 +19,7 @@ def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
     order = list(TopologicalSorter({node: above[node] for node in range(count)}).static_order())
     rank = [0] * count
     for node in order:
-        rank[node] = max((rank[each] + 1 for each in above[node]), default=0)
+        rank[node] = max((rank[parent] + 1 for parent in above[node]), default=0)
     for _ in range(_SWEEPS):
         for node in reversed(order):
             _shorten(node, rank, above[node], below[node])
@@ -29,8 +29,8 @@ def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
 
 def _shorten(node: int, rank: list[int], above: list[int], below: list[int]) -> None:
     """Move a node if that makes more of its edges shorter than longer."""
-    first = max((rank[each] + 1 for each in above), default=0)
+    first = max((rank[parent] + 1 for parent in above), default=0)
     if below and len(below) > len(above):
-        rank[node] = min(rank[each] for each in below) - 1
+        rank[node] = min(rank[child] for child in below) - 1
     elif above:
         rank[node] = first

@@ -18,17 +18,17 @@ def alerts(material: Material) -> str:
     watched = Watched(manifest.project, manifest.target, material.thresholds, fresh)
     rules = [
         {
-            "alert": each.name,
-            "expr": each.expression,
-            "for": each.after,
+            "alert": alert.name,
+            "expr": alert.expression,
+            "for": alert.after,
             "labels": {
-                "severity": each.severity,
+                "severity": alert.severity,
                 "project": as_text(manifest.project),
                 "target": as_text(manifest.target),
             },
-            "annotations": {"summary": each.summary, "description": each.description},
+            "annotations": {"summary": alert.summary, "description": alert.description},
         }
-        for each in alerts_of(watched)
+        for alert in alerts_of(watched)
     ]
     group = {"name": f"millstream: {manifest.project} ({manifest.target})", "rules": rules}
     return yaml.safe_dump({"groups": [group]}, sort_keys=False, allow_unicode=True, width=1000).rstrip()

@@ -248,7 +248,10 @@ def _tests(watched: Watched) -> Iterator[Alert]:
 
 def _regular(text: str) -> str:
     """Return a regular expression of RE2 that matches just this text."""
-    return "".join(each if each.isalnum() or each == "_" else f"\\x{{{ord(each):x}}}" for each in text)
+    return "".join(
+        character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}"
+        for character in text
+    )
 
 
 def _late(watched: Watched) -> Iterator[Alert]:

@@ -43,13 +43,13 @@ def grafana(material: Material) -> str:
 
 def panels_of(material: Material) -> dict[str, tuple[Panel, ...]]:
     """Return the panels by row: those of each run, then those of the project's own metrics."""
-    own = tuple(map(own_panel, material.metrics))
-    return ROWS | {OWN_ROW: (*own, DROPPED)}
+    project_panels = tuple(map(own_panel, material.metrics))
+    return ROWS | {OWN_ROW: (*project_panels, DROPPED)}
 
 
 def plain(text: str) -> str:
     """Return a text in which Grafana finds no variables: it has no way to escape them."""
-    return re.sub(r"\$(?=[\w{])|\[(?=\[)", lambda found: found[0] + _JOINER, text)
+    return re.sub(r"\$(?=[\w{])|\[(?=\[)", lambda match: match[0] + _JOINER, text)
 
 
 def _variables(project: str) -> Iterator[dict[str, Any]]:
@@ -84,13 +84,13 @@ def _panels(rows: Mapping[str, tuple[Panel, ...]]) -> Iterator[dict[str, Any]]:
     number, top = 0, 0
     for title, panels in rows.items():
         number += 1
-        place = {"x": 0, "y": top, "w": _WIDTH, "h": 1}
+        position = {"x": 0, "y": top, "w": _WIDTH, "h": 1}
         yield {
             "id": number,
             "type": "row",
             "title": title,
             "collapsed": False,
-            "gridPos": place,
+            "gridPos": position,
             "panels": [],
         }
         top, left, tallest = top + 1, 0, 0
@@ -104,8 +104,8 @@ def _panels(rows: Mapping[str, tuple[Panel, ...]]) -> Iterator[dict[str, Any]]:
         top += tallest
 
 
-def _panel(number: int, panel: Panel, place: Mapping[str, int]) -> dict[str, Any]:
-    about = dict.fromkeys(each.metric.description for each in panel.expressions)
+def _panel(number: int, panel: Panel, position: Mapping[str, int]) -> dict[str, Any]:
+    about = dict.fromkeys(expression.metric.description for expression in panel.expressions)
     note = (f"No data {panel.empty}.",) if panel.empty else ()
     return {
         "id": number,
@@ -113,7 +113,7 @@ def _panel(number: int, panel: Panel, place: Mapping[str, int]) -> dict[str, Any
         "title": plain(panel.title),
         "description": plain("\n\n".join((*about, *note))),
         "datasource": _SOURCE,
-        "gridPos": place,
+        "gridPos": position,
         "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
         "options": _OPTIONS[panel.kind],
         "transformations": _TRANSFORMATIONS.get(panel.kind, []),
@@ -121,11 +121,11 @@ def _panel(number: int, panel: Panel, place: Mapping[str, int]) -> dict[str, Any
             {
                 "refId": chr(ord("A") + index),
                 "datasource": _SOURCE,
-                "expr": each.promql,
-                "legendFormat": each.legend or "__auto",
+                "expr": expression.promql,
+                "legendFormat": expression.legend or "__auto",
                 **({"instant": True, "format": "table"} if panel.kind == "table" else {"range": True}),
             }
-            for index, each in enumerate(panel.expressions)
+            for index, expression in enumerate(panel.expressions)
         ],
     }
 

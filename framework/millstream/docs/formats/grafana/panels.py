@@ -46,7 +46,7 @@ def _legend(by: tuple[str, ...], title: str = "") -> str:
     return " ".join((*(f"{{{{{label}}}}}" for label in by), title)).strip()
 
 
-def _each(name: str, *by: str, title: str = "") -> Expression:
+def _current(name: str, *by: str, title: str = "") -> Expression:
     """Return the current values by labels."""
     metric = _metric(name, by)
     return Expression(metric, f"sum by ({', '.join(by)}) (%s)", _legend(by, title))
@@ -86,10 +86,10 @@ def quantiles(
     return tuple(
         Expression(
             metric,
-            f"histogram_quantile({each}, sum by ({', '.join((*by, 'le'))}) (rate(%s[$__rate_interval])))",
-            _legend(by, f"p{each * 100:.0f}"),
+            f"histogram_quantile({quantile}, sum by ({', '.join((*by, 'le'))}) (rate(%s[$__rate_interval])))",
+            _legend(by, f"p{quantile * 100:.0f}"),
         )
-        for each in shown
+        for quantile in shown
     )
 
 
@@ -120,20 +120,20 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel("Failures in the last hour", "short", (_total(_HOUR, "failures"),), "stat"),
         Panel("Dead letters in the last hour", "short", (_total(_HOUR, "dead_letters"),), "stat"),
         Panel("Tests that fail", "short", (_total("count(%s == 0) or vector(0)", "test_passed"),), "stat"),
-        Panel("Runs", "short", (_each("run", "project", "target", "version"),), "table"),
+        Panel("Runs", "short", (_current("run", "project", "target", "version"),), "table"),
     ),
     "Queries": (
         Panel("Rows read", "rowsps", (_rate("rows", "query"),)),
-        Panel("Lag", "short", (_each("lag", "query", "topic"),)),
+        Panel("Lag", "short", (_current("lag", "query", "topic"),)),
         Panel("Time without a batch", "s", (_worst("seconds_since_batch", "query"),)),
         Panel("Latency of records", "s", quantiles(BY_NAME["event_latency_seconds"], "query")),
         Panel("Latency of the oldest record", "s", (_worst("latency_seconds", "query"),)),
         Panel("Duration of batches", "s", quantiles(BY_NAME["batch_duration_seconds"], "query")),
         Panel("Duration of the last batch", "s", (_worst("batch_seconds", "query"),)),
-        Panel("Rows of the last batch per second", "rowsps", (_each("rows_per_second", "query"),)),
+        Panel("Rows of the last batch per second", "rowsps", (_current("rows_per_second", "query"),)),
         Panel("Batches", "ops", (_rate("batches", "query"),)),
         Panel("Time by phase of batches", "percentunit", (_rate("phase_seconds", "phase"),)),
-        Panel("Queries that run", "short", (_each("up", "query"),)),
+        Panel("Queries that run", "short", (_current("up", "query"),)),
         Panel(
             "Failures and restarts",
             "short",
@@ -170,29 +170,31 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             (_rate("changed_rows", "model", "change"),),
             empty="without tables over tables",
         ),
-        Panel("Models left out", "short", (_each("left_out", "model"),)),
-        Panel("Queries of models", "short", (_each("model", "model", "query"),), "table"),
+        Panel("Models left out", "short", (_current("left_out", "model"),)),
+        Panel("Queries of models", "short", (_current("model", "model", "query"),), "table"),
         Panel(
             "Tests that run on an interval: 1 passed, 0 failed",
             "short",
-            (_each("test_passed", "test"),),
+            (_current("test_passed", "test"),),
             empty="until such a test has run",
         ),
     ),
     "State": (
-        Panel("Rows", "short", (_each("state_rows", "query", "step"),), empty="without stateful queries"),
-        Panel("Memory", "bytes", (_each("state_bytes", "query", "step"),), empty="without stateful queries"),
-        Panel("Files", "bytes", (_each("state_file_bytes", "query", "step"),), empty="without RocksDB"),
+        Panel("Rows", "short", (_current("state_rows", "query", "step"),), empty="without stateful queries"),
+        Panel(
+            "Memory", "bytes", (_current("state_bytes", "query", "step"),), empty="without stateful queries"
+        ),
+        Panel("Files", "bytes", (_current("state_file_bytes", "query", "step"),), empty="without RocksDB"),
         Panel(
             "Memory that the cache can't release",
             "bytes",
-            (_each("state_pinned_bytes", "query", "step"),),
+            (_current("state_pinned_bytes", "query", "step"),),
             empty="without RocksDB",
         ),
         Panel(
             "Time to load the state at the last start",
             "s",
-            (_each("state_restore_seconds", "query", "step"),),
+            (_current("state_restore_seconds", "query", "step"),),
             empty="until a query with state is restarted",
         ),
         Panel(
@@ -203,10 +205,10 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         ),
     ),
     "JVM and processes": (
-        Panel("Heap", "bytes", (_each("jvm_heap_bytes", "kind"),)),
+        Panel("Heap", "bytes", (_current("jvm_heap_bytes", "kind"),)),
         Panel("Time of garbage collections", "percentunit", (_rate("jvm_gc_seconds", "collector"),)),
         Panel("Garbage collections", "ops", (_rate("jvm_gc", "collector"),)),
-        Panel("Resident memory", "bytes", (_each("process_rss_bytes", "process"),)),
+        Panel("Resident memory", "bytes", (_current("process_rss_bytes", "process"),)),
     ),
 }
 OWN_ROW = "Metrics of the project"
