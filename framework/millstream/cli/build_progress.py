@@ -290,7 +290,9 @@ def late_in_words(rows: int, query: Query) -> str:
 
 def late_remedy(query: Query) -> str:
     if _waits_for_versions(query):
-        topics = " or ".join(source.relation.partition(".")[2] for source in query.sources if source.whole)
+        topics = " or ".join(
+            source.relation.partition(".")[2] for source in query.sources if source.reads_all
+        )
         return f"to keep such rows, set longer `versions` of {topics}"
     sources = " or ".join(f"{relation.partition('.')[2]} (now {delay})" for relation, delay in query.delays)
     return f"to keep such rows, set a longer `delay` in the watermark of {sources}"

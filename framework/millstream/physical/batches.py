@@ -51,10 +51,10 @@ class Batches(Struct, frozen=True):
 def batches_sql(parts: Sequence[Part], planning: QueryPlanning) -> Batches:
     """Return the SQL of a batch and its outputs."""
     views = planning.views
-    found = planning.steps([part.trunk for part in parts], ())
-    drafts = [final.draft for final in found.emitted.finals]
-    steps = (*planning.shared.steps, *found.steps)
-    ctes = [*planning.shared.ctes, *found.emitted.ctes]
+    stepped = planning.steps([part.trunk for part in parts], ())
+    drafts = [final.draft for final in stepped.emitted.finals]
+    steps = (*planning.shared.steps, *stepped.steps)
+    ctes = [*planning.shared.ctes, *stepped.emitted.ctes]
     used = [*views.names, *(cte.name for cte in ctes), *(step.name for step in steps)]
     if len(parts) == 1:
         view = unused(f"{_called(parts[0])}_batch", used)
@@ -66,12 +66,12 @@ def batches_sql(parts: Sequence[Part], planning: QueryPlanning) -> Batches:
         names.append(unused(_called(part), [*used, *names, BRANCH]))
         ctes.append(Cte(names[-1], Select(draft, views.of).text()))
     view = unused("batch", [*used, *names])
-    listed = []
+    output_rows = []
     for part, name, draft in zip(parts, names, drafts, strict=True):
         own_rows = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
-        listed += [_delivery(output, part, name, planning, draft, own_rows) for output in _live(part)]
+        output_rows += [_delivery(output, part, name, planning, draft, own_rows) for output in _live(part)]
     sides = _tagged(names, [part.former for part in parts])
-    return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, tuple(listed))
+    return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, tuple(output_rows))
 
 
 def _called(part: Part) -> str:
@@ -84,18 +84,18 @@ def _live(part: Part) -> Iterator[Output]:
 
 
 def _tagged(names: Sequence[str], former: Sequence[bool]) -> list[str]:
-    found: list[str] = []
+    selects: list[str] = []
     for name, silent in zip(names, former, strict=True):
-        members = [f"{'struct(*)' if each == name else 'null'} as {quoted(each)}" for each in names]
+        members = [f"{'struct(*)' if column == name else 'null'} as {quoted(column)}" for column in names]
         items = ",\n  ".join([f"'{name}' as {BRANCH}", *members])
-        found.append(f"select\n  {items}\nfrom {quoted(name)}")
+        selects.append(f"select\n  {items}\nfrom {quoted(name)}")
         if silent:
-            found[-1] += f"\nwhere {NEVER.text}"
-    return found
+            selects[-1] += f"\nwhere {NEVER.text}"
+    return selects
 
 
 def _delivery(
-    output: Output, part: Part, view: str, planning: QueryPlanning, rows: Draft, own: Cte | None = None
+    output: Output, part: Part, view: str, planning: QueryPlanning, rows: Draft, branch: Cte | None = None
 ) -> Rows:
     views = planning.views
 
@@ -106,7 +106,7 @@ def _delivery(
     how = EmitOptions(locate_calls=True, without_deletes=without_deletes)
     emitted = emit((output,), leaf, deletes=planning.deletes, reads=views.of, how=how)
     draft = emitted.finals[0].draft
-    ctes = [*((own,) if own else ()), *emitted.ctes]
+    ctes = [*((branch,) if branch else ()), *emitted.ctes]
     stored = output.materialization
     if output.checks or output.observed or (isinstance(stored, Sink) and needs_columns(draft, output)):
         draft = as_cte(draft, output.label or node_name(output), ctes, views)
@@ -114,11 +114,13 @@ def _delivery(
     look = RecordColumns(headers or sends_dead_letters([output]), output.timed)
     rows, counts_sql, stops_sql, dead_letters = draft, "", "", ""
     if output.checks or output.observed:
-        found = check_rows(draft, output, look)
-        rows, counts_sql = found.rows, statement(ctes, counting_sql(draft, output, found, views.of))
-        if stops := failing_rows_sql(draft, output, found, views.of):
+        checked = check_rows(draft, output, look)
+        rows, counts_sql = checked.rows, statement(ctes, counting_sql(draft, output, checked, views.of))
+        if stops := failing_rows_sql(draft, output, checked, views.of):
             stops_sql = statement(ctes, stops)
-        dead_letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.dead_letters)
+        dead_letters = "".join(
+            statement(ctes, Select(letter, views.of).text()) for letter in checked.dead_letters
+        )
     if isinstance(stored, Sink):
         rows = record(rows, output, look)
     else:

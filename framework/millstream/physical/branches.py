@@ -58,7 +58,7 @@ class Branch(Struct, frozen=True, eq=False):
 
         With state that expires by the clock, Spark would run such batches without end (SPARK-50180).
         """
-        return any(isinstance(each, Stateful) and each.ttl and not each.time for each in self.states)
+        return any(isinstance(state, Stateful) and state.ttl and not state.time for state in self.states)
 
     @property
     def stored_as(self) -> str:
@@ -76,46 +76,46 @@ class _Below(Struct, frozen=True):
 def branches(plan: Plan, order: Iterable[Node]) -> list[Branch]:
     below: dict[int, _Below] = {}
     for node in order:
-        below[id(node)] = _found(node, [below[id(each)] for each in node.inputs])
-    found: list[Branch] = []
+        below[id(node)] = _summary(node, [below[id(child)] for child in node.inputs])
+    output_branches: list[Branch] = []
     for output in plan.outputs:
-        known = below[id(output)]
-        update = any(isinstance(n, Aggregate) and n.emit == "on_change" for n in known.states)
+        summary = below[id(output)]
+        update = any(isinstance(n, Aggregate) and n.emit == "on_change" for n in summary.states)
         update = update or traits_of(output).mode == "upsert"
-        found.append(
+        output_branches.append(
             Branch(
                 output,
-                _base(output, stateless=not known.states),
-                tuple(known.scans.values()),
-                known.states,
-                () if has_chain([*known.states]) else known.moves,
+                _base(output, stateless=not summary.states),
+                tuple(summary.scans.values()),
+                summary.states,
+                () if has_chain([*summary.states]) else summary.moves,
                 "update" if update else "append",
-                known.watermarks,
+                summary.watermarks,
             )
         )
-    return found
+    return output_branches
 
 
-def _found(node: Node, inputs: list[_Below]) -> _Below:
-    own = _own(node)
-    parts = [*inputs, own]
-    if len(inputs) == 1 and own is _NOTHING:
+def _summary(node: Node, inputs: list[_Below]) -> _Below:
+    node_part = _node_summary(node)
+    parts = [*inputs, node_part]
+    if len(inputs) == 1 and node_part is _NOTHING:
         return inputs[0]
     scans: dict[str, Node] = {}
     for part in parts:
-        scans = {**scans, **{key: each for key, each in part.scans.items() if key not in scans}}
+        scans = {**scans, **{key: scan for key, scan in part.scans.items() if key not in scans}}
     return _Below(
         scans,
-        _once(each for part in parts for each in part.states),
-        _once(each for part in parts for each in part.moves),
-        tuple(dict.fromkeys(each for part in parts for each in part.watermarks)),
+        _once(state for part in parts for state in part.states),
+        _once(move for part in parts for move in part.moves),
+        tuple(dict.fromkeys(watermark for part in parts for watermark in part.watermarks)),
     )
 
 
 _NOTHING = _Below()
 
 
-def _own(node: Node) -> _Below:
+def _node_summary(node: Node) -> _Below:
     match node:
         case TopicScan():
             return _Below({node.relation: node})
@@ -124,8 +124,8 @@ def _own(node: Node) -> _Below:
         case Watermark():
             return _Below(watermarks=((_source(node), node.time, node.delay, _rows(node.input)),))
         case _ if node.stateful and traits_of(node).mode != "static":
-            moves = (_move(each) for each in node.inputs)
-            return _Below(states=(node,), moves=tuple(each for each in moves if each is not None))
+            moves = (_move(child) for child in node.inputs)
+            return _Below(states=(node,), moves=tuple(move for move in moves if move is not None))
     return _NOTHING
 
 
@@ -140,15 +140,15 @@ def _move(node: Node) -> Repartition | None:
 
 def _rows(node: Node) -> str:
     """Return what decides which rows of its source a watermark follows; empty if it follows all."""
-    found: list[str] = []
+    fingerprints: list[str] = []
     waiting = [node]
     while waiting:
-        each = waiting.pop()
-        if not isinstance(each, Project | Repartition | Decode | TopicScan | TableScan):
-            found.append(each.fingerprint)
+        below = waiting.pop()
+        if not isinstance(below, Project | Repartition | Decode | TopicScan | TableScan):
+            fingerprints.append(below.fingerprint)
             continue
-        waiting += each.inputs
-    return " ".join(sorted(found))
+        waiting += below.inputs
+    return " ".join(sorted(fingerprints))
 
 
 def _source(node: Node) -> str:
@@ -166,7 +166,7 @@ def _once(nodes: Iterable[Node]) -> tuple[Node, ...]:
 def _base(output: Output, *, stateless: bool) -> Node:
     if stateless and isinstance(output.materialization, Sink):
         # Only over decoded records can a call of a Python function be a separate column.
-        found = fan_out_base(output, watermarks=True, calls=True)
-        if isinstance(found, Decode) and found.fields:
-            return found
+        base = fan_out_base(output, watermarks=True, calls=True)
+        if isinstance(base, Decode) and base.fields:
+            return base
     return fan_out_base(output, watermarks=stateless)

@@ -109,15 +109,15 @@ def stateless_parts(
 
 
 def _part(outputs: Sequence[Output]) -> Part:
-    found = trunk(outputs) if len(outputs) > 1 else outputs[0].input
-    assert found is not None
-    return Part(tuple(outputs), found)
+    trunk_node = trunk(outputs) if len(outputs) > 1 else outputs[0].input
+    assert trunk_node is not None
+    return Part(tuple(outputs), trunk_node)
 
 
 def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
     """Return the last filter that all sinks over one Decode share, or the Decode."""
     decodes = {id(node): node for node in in_order(outputs) if isinstance(node, Decode)}
-    if len(decodes) != 1 or any(not isinstance(each.materialization, Sink) for each in outputs):
+    if len(decodes) != 1 or any(not isinstance(output.materialization, Sink) for output in outputs):
         return None
     (decode,) = decodes.values()
     if not all(fits_fan_out(output, decode) for output in outputs):
@@ -128,7 +128,7 @@ def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
     while chain[-1] is not decode:
         (below,) = chain[-1].inputs
         chain.append(below)
-    filters = takewhile(lambda each: isinstance(each, Filter), reversed(chain[:-1]))
+    filters = takewhile(lambda link: isinstance(link, Filter), reversed(chain[:-1]))
     return [decode, *filters][-1]
 
 
@@ -177,15 +177,15 @@ def build(
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
-        found = batches_sql(parts, planning) if sql else Batches((), "", "", (Rows(""),) * len(live))
-        steps, text = found.steps, found.sql
-        deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(live, targets, found.rows))
+        batch = batches_sql(parts, planning) if sql else Batches((), "", "", (Rows(""),) * len(live))
+        steps, text = batch.steps, batch.sql
+        deliver: ToKafka | PerBatch = PerBatch(batch.view, _deliveries(live, targets, batch.rows))
     else:
         dead_letters = dead_letter_sources(parts, planning)
         steps, text = records_sql(parts, planning) if sql else ((), "")
         undecodable = (
-            DeadLetters(each.relation, scan_of(each).dead_letters, read_goods(each, drops))
-            for each in dead_letters
+            DeadLetters(decode.relation, scan_of(decode).dead_letters, read_goods(decode, drops))
+            for decode in dead_letters
         )
         kept_out = (DeadLetters(o.model, dead_letter_topic(o)) for o in live if sends_dead_letters([o]))
         deliver = ToKafka(
@@ -196,7 +196,7 @@ def build(
     outputs = deliver.outputs if isinstance(deliver, ToKafka) else (d.target for d in deliver.deliveries)
     exactly_once = sends_exactly_once(outputs, settings.guarantee)
     # Dead letters keep the headers of their records.
-    with_headers = frozenset(each.relation for each in dead_letters)
+    with_headers = frozenset(decode.relation for decode in dead_letters)
     reads = sources(order, views, with_headers, recipe.good)
     at_rest = static_reads(order, views)
     maintaining = maintaining_of(order, live, targets, at_rest, views, settings)
@@ -215,7 +215,7 @@ def build(
         signatures.stored(live),
         tuple(source.topic for source in reads),
         settings.spark | _isolation(settings, reads),
-        changes=tuple(each.model for each in live if sends_changes(each)),
+        changes=tuple(output.model for output in live if sends_changes(output)),
         tables=signatures.tables(source.relation for source in reads if not source.topic),
         copies=signatures.copies(recipe.outputs),
     )
@@ -229,7 +229,7 @@ def build(
         sql=text,
         deliver=deliver,
         output_mode="update" if recipe.update else "append",
-        signature=of_models(signature, frozenset(each.model for each in live)),
+        signature=of_models(signature, frozenset(output.model for output in live)),
         memory=estimate(recipe.outputs, operators, settings.distinct, settings.rows_per_second),
         functions=tuple(dict.fromkeys((*functions, *called))),
         decoders=decoding,
@@ -255,7 +255,7 @@ def build(
 
 
 def _fails_by(outputs: Sequence[Output], live: Sequence[Output]) -> dict[str, ReadColumns]:
-    former = {relation: replace(each, columns=(), key=False) for relation, each in reads_of(outputs).items()}
+    former = {relation: replace(read, columns=(), key=False) for relation, read in reads_of(outputs).items()}
     return former | reads_of(live)
 
 
@@ -266,23 +266,32 @@ def _written(part: Part) -> Part:
     new = input_without_rows(part.outputs)
     outputs = (new.get(id(output), output) for output in part.outputs)
     trunk_node = new.get(id(part.trunk), part.trunk)
-    return Part(tuple(each for each in outputs if isinstance(each, Output)), trunk_node)
+    return Part(tuple(output for output in outputs if isinstance(output, Output)), trunk_node)
 
 
 def _deliveries(
     outputs: Sequence[Output], targets: Sequence[Target], rows: Sequence[Rows]
 ) -> tuple[Delivery, ...]:
     """Return what a batch stores: each output, then the rows that its tests send to dead letters."""
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     dead_letters: list[Delivery] = []
-    for output, target, each in zip(outputs, targets, rows, strict=True):
+    for output, target, output_rows in zip(outputs, targets, rows, strict=True):
         stops = tuple(test_id(check) for check in output.checks if check.severity == "error")
-        found.append(Delivery(target, each.sql, each.deletes, each.counts_sql, stops, each.stops_sql))
+        deliveries.append(
+            Delivery(
+                target,
+                output_rows.sql,
+                output_rows.deletes,
+                output_rows.counts_sql,
+                stops,
+                output_rows.stops_sql,
+            )
+        )
         if sends_dead_letters([output]):
             dead_letters.append(
-                Delivery(DeadLetters(output.model, dead_letter_topic(output)), each.dead_letters)
+                Delivery(DeadLetters(output.model, dead_letter_topic(output)), output_rows.dead_letters)
             )
-    return (*found, *dead_letters)
+    return (*deliveries, *dead_letters)
 
 
 def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
@@ -291,8 +300,8 @@ def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
         return ()
     of_output = {id(branch.output): branch for branch in recipe.branches}
     moves = [{id(n): n for n in of_output[id(part.outputs[0])].moves} for part in recipe.parts]
-    count = Counter(key for each in moves for key in each)
-    nodes = {key: node for each in moves for key, node in each.items()}
+    count = Counter(key for moved in moves for key in moved)
+    nodes = {key: node for moved in moves for key, node in moved.items()}
     return tuple(n for key, n in nodes.items() if count[key] > 1 and isinstance(n, Repartition))
 
 
@@ -303,7 +312,7 @@ def _members(recipe: Recipe) -> tuple[Member, ...]:
 
 
 def _target(output: Output) -> Target:
-    tests, meters = reporting_tests([output]), tuple(each.meter for each in output.metrics)
+    tests, meters = reporting_tests([output]), tuple(metering.meter for metering in output.metrics)
     log = output.log.log if output.log is not None else None
     match output.materialization:
         case Sink(topic=topic, encoding=encoding) as sink:
@@ -353,16 +362,16 @@ def _versions(output: Output, table: Table) -> Versions | None:
 
 def _isolation(settings: PhysicalSettings, reads: Sequence[SourceRead]) -> dict[str, str]:
     return {
-        f"the isolation level of {each.relation.partition('.')[2]}": level
-        for each in reads
-        if (level := settings.isolation.get(each.relation))
+        f"the isolation level of {read.relation.partition('.')[2]}": level
+        for read in reads
+        if (level := settings.isolation.get(read.relation))
     }
 
 
 def _functions(order: Sequence[Node], decoding: Sequence[DecodingCall]) -> tuple[str, ...]:
     called = (name for node in order for e in node.expressions for name in e.functions)
     keyed = (node.function for node in order if isinstance(node, Stateful))
-    decode = (each.function for each in decoding)
+    decode = (call.function for call in decoding)
     return tuple(dict.fromkeys((*called, *keyed, *decode)))
 
 

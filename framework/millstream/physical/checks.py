@@ -45,34 +45,36 @@ class CheckedRows(Struct, frozen=True):
     """Which rows fail, for each test."""
 
 
-def check_rows(rows: Draft, output: Output, look: RecordColumns, place: str | None = None) -> CheckedRows:
+def check_rows(
+    rows: Draft, output: Output, look: RecordColumns, position_alias: str | None = None
+) -> CheckedRows:
     """Apply the tests of an output to its rows."""
     wrong = tuple((check, _wrong(check, rows)) for check in output.checks)
-    kept = [_not(found) for check, found in wrong if check.keeps_out]
-    sent = [(check, found) for check, found in wrong if check.severity == "dead_letter"]
-    dead_letters = (_dead_letter(rows, output, look, place, sent),) if sent else ()
-    return CheckedRows(replace(rows, where=(*rows.where, *kept)), dead_letters, wrong)
+    passing = [_not(condition) for check, condition in wrong if check.keeps_out]
+    sent = [(check, condition) for check, condition in wrong if check.severity == "dead_letter"]
+    dead_letters = (_dead_letter(rows, output, look, position_alias, sent),) if sent else ()
+    return CheckedRows(replace(rows, where=(*rows.where, *passing)), dead_letters, wrong)
 
 
-def failure_markers(trunk: Draft, rows: Draft, found: CheckedRows) -> list[Draft]:
+def failure_markers(trunk: Draft, rows: Draft, checked: CheckedRows) -> list[Draft]:
     """Return a marker for each row that fails a test; without a topic it is counted, but not sent."""
     return [
         skipped_row(trunk, test_id(check), (*rows.where, wrong))
-        for check, wrong in found.wrong
+        for check, wrong in checked.wrong
         if check.severity != "error"
     ]
 
 
-def stop_conditions(found: CheckedRows, output: Output, place: str | None) -> list[Expression]:
+def stop_conditions(checked: CheckedRows, output: Output, position_alias: str | None) -> list[Expression]:
     """Return conditions that stop the query at a row that fails a test."""
     return [
-        _stop(wrong, check, found.rows, output, place)
-        for check, wrong in found.wrong
+        _stop(wrong, check, checked.rows, output, position_alias)
+        for check, wrong in checked.wrong
         if check.severity == "error"
     ]
 
 
-def failing_rows_sql(rows: Draft, output: Output, found: CheckedRows, views: Callable[[str], str]) -> str:
+def failing_rows_sql(rows: Draft, output: Output, checked: CheckedRows, views: Callable[[str], str]) -> str:
     """Return SQL that shows the rows which stop the query, by test; empty if no test does that."""
     shown = [
         replace(
@@ -84,24 +86,24 @@ def failing_rows_sql(rows: Draft, output: Output, found: CheckedRows, views: Cal
             where=(*rows.where, wrong),
             deleted=None,
         )
-        for check, wrong in found.wrong
+        for check, wrong in checked.wrong
         if check.severity == "error"
     ]
-    return "\nunion all\n".join(Select(each, views).text() for each in shown)
+    return "\nunion all\n".join(Select(draft, views).text() for draft in shown)
 
 
-def counting_sql(rows: Draft, output: Output, found: CheckedRows, views: Callable[[str], str]) -> str:
+def counting_sql(rows: Draft, output: Output, checked: CheckedRows, views: Callable[[str], str]) -> str:
     """Return SQL that counts the rows that fail each test, and those that are sent to dead letters."""
     model = output.model
-    named = [(count_name("tests", test_id(check)), wrong) for check, wrong in found.wrong]
-    if sent := [[wrong] for check, wrong in found.wrong if check.severity == "dead_letter"]:
+    named = [(count_name("tests", test_id(check)), wrong) for check, wrong in checked.wrong]
+    if sent := [[wrong] for check, wrong in checked.wrong if check.severity == "dead_letter"]:
         named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
     # These names contain a blank, so no column of the rows has one of them.
     counts = {
         name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
     }
-    kept = found.rows.where[len(rows.where) :]
-    counts = measured(counts, rows, output, kept) | gathered(rows, output, kept)
+    passing = checked.rows.where[len(rows.where) :]
+    counts = measured(counts, rows, output, passing) | gathered(rows, output, passing)
     return Select(replace(rows, items=counts, deleted=None), views).text()
 
 
@@ -136,11 +138,11 @@ def sends_dead_letters(outputs: Iterable[Output]) -> bool:
 
 def _wrong(check: Check, rows: Draft) -> Expression:
     """Return which rows fail a test: never NULL, and false for rows that only mark a delete."""
-    found = replace_columns(check.wrong, lambda ref: rows.items.get(ref.column))
-    pieces: tuple[Piece, ...] = ("coalesce(", *found.pieces, ", false)")
+    wrong = replace_columns(check.wrong, lambda ref: rows.items.get(ref.column))
+    pieces: tuple[Piece, ...] = ("coalesce(", *wrong.pieces, ", false)")
     if rows.deleted is not None:
         pieces = ("(not coalesce(", *rows.deleted.pieces, ", false) and ", *pieces, ")")
-    return replace(found, pieces=joined(pieces), type=BOOLEAN, nullable=False, atomic=True)
+    return replace(wrong, pieces=joined(pieces), type=BOOLEAN, nullable=False, atomic=True)
 
 
 def _not(wrong: Expression) -> Expression:
@@ -151,10 +153,10 @@ def _dead_letter(
     rows: Draft,
     output: Output,
     look: RecordColumns,
-    place: str | None,
+    position_alias: str | None,
     sent: Sequence[tuple[Check, Expression]],
 ) -> Draft:
-    rejected = record(rows, output, look, place)
+    rejected = record(rows, output, look, position_alias)
     names: list[Piece] = []
     for check, wrong in sent:
         names += [", if(", *wrong.pieces, f", {literal(check.name)}, null)"]
@@ -188,13 +190,15 @@ def _time_header(record_rows: Draft) -> tuple[Piece, ...]:
     return (f"named_struct('key', '{TIMESTAMP_HEADER}', 'value', ", *text, "), ")
 
 
-def _stop(wrong: Expression, check: Check, rows: Draft, output: Output, place: str | None) -> Expression:
+def _stop(
+    wrong: Expression, check: Check, rows: Draft, output: Output, position_alias: str | None
+) -> Expression:
     model = output.model.partition(".")[2]
     text_pieces: list[Piece] = [literal(f"{WRONG_ROW}model {model}, test {check.name}")]
-    if place is not None:
-        at = Ref(RECORD, place)
+    if position_alias is not None:
+        position = Ref(RECORD, position_alias)
         for name in ("topic", "partition", "offset"):
-            text_pieces += [f", ', {name} ', ", at, f".{name}"]
+            text_pieces += [f", ', {name} ', ", position, f".{name}"]
     text_pieces += [", ': ', ", *_shown(check, rows, output)]
     pieces = ("if(", *wrong.pieces, ", cast(raise_error(concat(", *text_pieces, ")) as boolean), true)")
     return replace(wrong, pieces=joined(pieces), raises=True, atomic=True)

@@ -26,19 +26,19 @@ def full_refresh(models: Iterable[str]) -> str:
     return f"millstream build --full-refresh{_models(models, '--select')} (this first removes what is stored)"
 
 
-def continue_command(query: Query, found: Verdict) -> str:
+def continue_command(query: Query, verdict: Verdict) -> str:
     """Return the command that continues a query with the state and the rows that it has."""
-    return f"millstream build {accepting(found)}{_models(query.stored, '--select')}"
+    return f"millstream build {accepting(verdict)}{_models(query.stored, '--select')}"
 
 
-def accepting(found: Verdict) -> str:
+def accepting(verdict: Verdict) -> str:
     """Return the option that accepts a verdict."""
-    return " ".join(["--accept", *(f"{kind}:{_shell(name)}" for kind, name in to_accept(found))])
+    return " ".join(["--accept", *(f"{kind}:{_shell(name)}" for kind, name in to_accept(verdict))])
 
 
-def to_accept(found: Verdict) -> Iterator[tuple[str, str]]:
+def to_accept(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Yield what must be accepted so that a query continues: kinds, and names of models."""
-    for kind, models in (("mixed", found.mixed), ("stored", found.stored)):
+    for kind, models in (("mixed", verdict.mixed), ("stored", verdict.stored)):
         yield from ((kind, _selector(model)) for model in models)
 
 

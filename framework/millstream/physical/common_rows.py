@@ -27,23 +27,23 @@ def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -
         new = dict.fromkeys(bases, one)
     else:
         new = dict(bases)
-    found: list[Output] = []
+    outputs: list[Output] = []
     for branch in branches:
         chain: list[Node] = []
         node: Node = branch.output
         while node is not branch.base:
             chain.append(node)
             (node,) = node.inputs
-        for each in reversed(chain):
-            (below,) = each.inputs
-            if id(each) not in new:
+        for above in reversed(chain):
+            (below,) = above.inputs
+            if id(above) not in new:
                 # Without state, it doesn't matter how late a row is.
                 over = new[id(below)]
-                new[id(each)] = over if isinstance(each, Watermark) else each.with_inputs(over)
+                new[id(above)] = over if isinstance(above, Watermark) else above.with_inputs(over)
         output = new[id(branch.output)]
         assert isinstance(output, Output)
-        found.append(output)
-    return found
+        outputs.append(output)
+    return outputs
 
 
 def with_columns_of(one: Decode, other: Decode) -> Decode:
@@ -53,7 +53,7 @@ def with_columns_of(one: Decode, other: Decode) -> Decode:
         fields=merged(one.fields, other.fields),
         key=one.key or other.key,
         metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
-        good=tuple({each.name: each for each in (*one.good, *other.good)}.values()),
+        good=tuple({validity.name: validity for validity in (*one.good, *other.good)}.values()),
     )
 
 

@@ -24,16 +24,16 @@ def counted_twice(rebuilt: Iterable[Query], queries: Collection[Query]) -> Itera
         if query.output_mode != "append" or not sent:
             continue
         for reader in queries:
-            read = sent.intersection(each.relation for each in reader.sources)
+            read = sent.intersection(source.relation for source in reader.sources)
             if read and reader.signature.stateful and reader.name not in names:
                 yield DoubleCount(query, reader, min(read))
 
 
 def with_readers(rebuilt: Iterable[Query], queries: Collection[Query]) -> dict[str, tuple[Query, str]]:
     """Return the queries that must be rebuilt as well, by name, with the model whose rows they read."""
-    found = list(rebuilt)
+    all_rebuilt = list(rebuilt)
     more: dict[str, tuple[Query, str]] = {}
-    while twice := next(counted_twice(found, queries), None):
-        found.append(twice.reader)
+    while twice := next(counted_twice(all_rebuilt, queries), None):
+        all_rebuilt.append(twice.reader)
         more[twice.reader.name] = (twice.reader, twice.model)
     return more

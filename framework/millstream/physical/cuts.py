@@ -16,7 +16,7 @@ _ALWAYS = "steps with state that a topic connects never share a query"
 
 def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
     sinks = (output for output in outputs if isinstance(output.materialization, Sink))
-    below = {output.model: found for output in sinks if (found := _states(output))}
+    below = {output.model: output_states for output in sinks if (output_states := _states(output))}
     for output in outputs if below else ():
         if not _states(output):
             continue

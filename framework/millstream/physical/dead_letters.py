@@ -95,8 +95,8 @@ def failing(trunk: Draft, model: str, error: Expression) -> Expression:
         *("concat(", text, ", ", record, ".topic, ', partition ', ", record, ".partition, ', offset ', "),
         *(record, ".offset, ': ', ", *error.pieces, ")"),
     )
-    whole = ("if(", *error.pieces, " is null, true, cast(raise_error(", *message, ") as boolean))")
-    return Expression(joined(whole), BOOLEAN, nullable=False, raises=True, atomic=True)
+    condition = ("if(", *error.pieces, " is null, true, cast(raise_error(", *message, ") as boolean))")
+    return Expression(joined(condition), BOOLEAN, nullable=False, raises=True, atomic=True)
 
 
 def untimed(record: Draft) -> Draft:

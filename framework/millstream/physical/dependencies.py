@@ -35,8 +35,8 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.types import Field
 
-Found = frozenset[Dependency]
-_NONE: Found = frozenset()
+DependencySet = frozenset[Dependency]
+_NONE: DependencySet = frozenset()
 
 
 class Dependencies:
@@ -58,21 +58,21 @@ class Dependencies:
         self._seeds = settings.seeds
         self._libraries = settings.libraries
         self._isolation = settings.isolation
-        self._columns: dict[tuple[int, str], Found] = {}
+        self._columns: dict[tuple[int, str], DependencySet] = {}
         self._described: set[int] = set()
-        self._rows: dict[int, Found] = {}
+        self._rows: dict[int, DependencySet] = {}
 
     def types(self, node: Node, expressions: Iterable[Expression]) -> frozenset[str]:
         """Return the columns of sources that expressions read."""
-        found = self.expressions(node, expressions)
-        return frozenset(each.name for each in found if each.kind == "type")
+        dependencies = self.expressions(node, expressions)
+        return frozenset(dependency.name for dependency in dependencies if dependency.kind == "type")
 
-    def state(self, node: Node) -> Found:
+    def state(self, node: Node) -> DependencySet:
         """Return what the content of a state depends on."""
         self._describe(node)
         return self._state(node)
 
-    def _state(self, node: Node) -> Found:
+    def _state(self, node: Node) -> DependencySet:
         match node:
             case Aggregate():
                 return self.expressions(node.input, node.expressions)
@@ -82,28 +82,28 @@ class Dependencies:
                 names = [name for name in node.input.names if name not in CARRIED]
                 return self._all(node.input, names) | self._called((node.function,))
             case _:
-                own = self.expressions(node, node.expressions)
-                return own.union(*(self._all(each, each.names) for each in node.inputs))
+                dependencies = self.expressions(node, node.expressions)
+                return dependencies.union(*(self._all(child, child.names) for child in node.inputs))
 
-    def stored(self, output: Output, root: Node) -> Found:
+    def stored(self, output: Output, root: Node) -> DependencySet:
         """Return what the stored rows of a model depend on."""
         self._describe(root)
-        own = [
+        read = [
             self._all(root, output.names),
             self.expressions(root, (item.expression for item in output.extras)),
         ]
-        found = self.rows(root).union(*own, self._tests(output, root))
+        dependencies = self.rows(root).union(*read, self._tests(output, root))
         if output.model in {node.relation for node in in_order((root,))}:
             # A reference topic's table always has all columns, which are part of its SQL.
-            return frozenset(each for each in found if each.kind != "bad")
-        return found
+            return frozenset(dependency for dependency in dependencies if dependency.kind != "bad")
+        return dependencies
 
-    def rows(self, node: Node) -> Found:
+    def rows(self, node: Node) -> DependencySet:
         """Return what decides which rows a node has."""
         self._describe(node)
-        for each in in_order((node,), self._rows):
-            below = [self._rows[id(inner)] for inner in each.inputs]
-            self._rows[id(each)] = self._own(each).union(*below)
+        for current in in_order((node,), self._rows):
+            below = [self._rows[id(inner)] for inner in current.inputs]
+            self._rows[id(current)] = self._row_dependencies(current).union(*below)
         return self._rows[id(node)]
 
     def _describe(self, root: Node) -> None:
@@ -115,7 +115,7 @@ class Dependencies:
                 for name in node.names:
                     self._column(node, name)
 
-    def _own(self, node: Node) -> Found:
+    def _row_dependencies(self, node: Node) -> DependencySet:
         match node:
             case Project():
                 return _NONE
@@ -132,8 +132,8 @@ class Dependencies:
             case Decode() if node.relation not in self._written:
                 return self._by_columns(node)
             case Filter():
-                goods = [each for each in node.conditions if is_good(each)]
-                others = [each for each in node.conditions if not is_good(each)]
+                goods = [condition for condition in node.conditions if is_good(condition)]
+                others = [condition for condition in node.conditions if not is_good(condition)]
                 return self.expressions(node.input, others).union(*(self._bad(node, e) for e in goods))
             case Dedupe() | Stateful():
                 return self._state(node)
@@ -141,21 +141,23 @@ class Dependencies:
                 return self.expressions(node.inputs[0], node.expressions)
         return _NONE
 
-    def _tests(self, output: Output, root: Node) -> Found:
+    def _tests(self, output: Output, root: Node) -> DependencySet:
         """Return the tests that keep rows of a model out of its topic or table."""
         deciding = [check for check in output.checks if check.severity != "warn"]
         tests = [
-            Dependency("test" if each.keeps_out else "stop", each.name, self._meanings.of(root, each.wrong))
-            for each in deciding
+            Dependency(
+                "test" if check.keeps_out else "stop", check.name, self._meanings.of(root, check.wrong)
+            )
+            for check in deciding
         ]
-        kept_out = (each.wrong for each in deciding if each.keeps_out)
+        kept_out = (check.wrong for check in deciding if check.keeps_out)
         return self.expressions(root, kept_out).union(tests)
 
     def _is_maintained(self, id_: str) -> bool:
         output = self._written.get(id_)
         return output is not None and isinstance(output.input, Maintained)
 
-    def _relation(self, id_: str) -> Found:
+    def _relation(self, id_: str) -> DependencySet:
         """Return what the rows of a relation at rest depend on."""
         if (rows := self._seeds.get(id_)) is not None:
             return frozenset((Dependency("seed", id_.partition(".")[2], rows),))
@@ -171,73 +173,77 @@ class Dependencies:
         table = Dependency("table", id_.partition(".")[2], sql)
         return self.stored(output, root).union((table,), self._levels(root))
 
-    def _reference(self, table: Output) -> Found:
+    def _reference(self, table: Output) -> DependencySet:
         """Return what decides which rows a reference topic's table has."""
-        found = self.rows(table.input)
-        scans = (each for each in in_order((table.input,)) if isinstance(each, TopicScan))
-        parts = [self._passing.rows(table.input), str(table.materialization), *(each.topic for each in scans)]
+        dependencies = self.rows(table.input)
+        scans = (scan for scan in in_order((table.input,)) if isinstance(scan, TopicScan))
+        parts = [self._passing.rows(table.input), str(table.materialization), *(scan.topic for scan in scans)]
         # Which records are bad is part of it, since a reference topic's query reads all columns.
-        parts += sorted(f"{each.name} {each.content}" for each in found if each.kind == "bad")
+        parts += sorted(
+            f"{dependency.name} {dependency.content}"
+            for dependency in dependencies
+            if dependency.kind == "bad"
+        )
         rows = Dependency("reference", table.model.partition(".")[2], digest("\n".join(parts)))
-        others = (each for each in found if each.kind != "bad")
+        others = (dependency for dependency in dependencies if dependency.kind != "bad")
         return frozenset(others).union((rows,), self._levels(table.input))
 
     def _levels(self, root: Node) -> Iterator[Dependency]:
         """Yield the isolation levels of a table's topics; those of a query's own topics are its settings."""
-        for each in in_order((root,)):
-            if isinstance(each, TopicScan):
-                level = self._isolation.get(each.relation, DEFAULT_ISOLATION)
-                name = f"isolation level of {each.relation.partition('.')[2]}"
+        for node in in_order((root,)):
+            if isinstance(node, TopicScan):
+                level = self._isolation.get(node.relation, DEFAULT_ISOLATION)
+                name = f"isolation level of {node.relation.partition('.')[2]}"
                 yield Dependency("reading", name, level)
 
-    def _of_reference(self, table: Output, name: str) -> Found:
+    def _of_reference(self, table: Output, name: str) -> DependencySet:
         """Return what a column of a reference topic's table depends on, and how it is calculated."""
         self._describe(table.input)
         what = f"{table.model.partition('.')[2]}.{name.lower()}"
         calculation = Dependency("calculation", what, self._meanings.column(table.input, name))
         return self._column(table.input, name) | {calculation}
 
-    def _by_columns(self, node: Decode) -> Found:
+    def _by_columns(self, node: Decode) -> DependencySet:
         """Return that bad records are left out by columns, which older records don't say."""
         if node.on_bad_record == "fail":
             return _NONE
         key = ("_key",) if node.key else ()
-        whole = (*key, *(field.name.lower() for field in node.fields)) if node.unique_by else ()
-        return self._deciding(node, ("", *whole)).union(_whole_schema(node))
+        columns = (*key, *(field.name.lower() for field in node.fields)) if node.unique_by else ()
+        return self._deciding(node, ("", *columns)).union(_whole_schema(node))
 
-    def _bad(self, node: Node, condition: Expression) -> Found:
+    def _bad(self, node: Node, condition: Expression) -> DependencySet:
         """Return what decides which records a filter leaves out because they are bad."""
         name = condition.column or ""
         while (below := node.origin(name)) is not None or isinstance(node, Project):
             node, name = below or (node.inputs[0], name)
         assert isinstance(node, Decode)
-        (good,) = (each for each in node.good if each.name == name)
+        (good,) = (validity for validity in node.good if validity.name == name)
         return self._deciding(node, good.columns)
 
-    def _deciding(self, node: Decode, columns: Iterable[str]) -> Found:
+    def _deciding(self, node: Decode, columns: Iterable[str]) -> DependencySet:
         """Return the columns of which wrong values make a record bad, and what a right value is."""
-        source, found = node.relation.partition(".")[2], _NONE
+        source, dependencies = node.relation.partition(".")[2], _NONE
         for column in columns:
             read = node.key.name if column == "_key" and node.key else column
-            own = self._read(node, read) if read.lower() in node.by_name else _NONE
-            found |= own | {Dependency("bad", f"{source}.{column}", "")}
-        return found
+            column_dependencies = self._read(node, read) if read.lower() in node.by_name else _NONE
+            dependencies |= column_dependencies | {Dependency("bad", f"{source}.{column}", "")}
+        return dependencies
 
     # -- columns and expressions
 
-    def expressions(self, node: Node, expressions: Iterable[Expression]) -> Found:
+    def expressions(self, node: Node, expressions: Iterable[Expression]) -> DependencySet:
         """Return what expressions over the columns of a node depend on."""
-        found: list[Found] = []
-        for each in expressions:
-            found += [self._column(node, name) for name in each.columns]
-            found += map(self._relation, each.reads)
-            found += [self._called(each.functions)] if each.functions else []
-        return _joined(found)
+        dependencies: list[DependencySet] = []
+        for expression in expressions:
+            dependencies += [self._column(node, name) for name in expression.columns]
+            dependencies += map(self._relation, expression.reads)
+            dependencies += [self._called(expression.functions)] if expression.functions else []
+        return _joined(dependencies)
 
-    def _all(self, node: Node, names: Iterable[str]) -> Found:
+    def _all(self, node: Node, names: Iterable[str]) -> DependencySet:
         return _joined([self._column(node, name) for name in names])
 
-    def _column(self, node: Node, name: str) -> Found:
+    def _column(self, node: Node, name: str) -> DependencySet:
         while (below := node.origin(name)) is not None:
             node, name = below
         key = id(node), name.lower()
@@ -245,26 +251,28 @@ class Dependencies:
             self._columns[key] = self._computed_by(node, name)
         return self._columns[key]
 
-    def _computed_by(self, node: Node, name: str) -> Found:
+    def _computed_by(self, node: Node, name: str) -> DependencySet:
         """Return what a column depends on, by the node that computes it."""
         match node:
             case Project():
-                item = next(each for each in node.items if each.name.lower() == name.lower())
+                item = next(candidate for candidate in node.items if candidate.name.lower() == name.lower())
                 return self.expressions(node.input, (item.expression,))
             case Aggregate():
-                keys = [each.expression for each in node.keys if each.name.lower() == name.lower()]
-                made = [e for m in node.measures if m.name.lower() == name.lower() for e in m.expressions]
-                return self.expressions(node.input, keys or made)
+                keys = [key.expression for key in node.keys if key.name.lower() == name.lower()]
+                aggregates = [
+                    e for m in node.measures if m.name.lower() == name.lower() for e in m.expressions
+                ]
+                return self.expressions(node.input, keys or aggregates)
             case Expand():
                 return self.expressions(node.input, (node.call,))
             case Union():
-                index = [each.name.lower() for each in node.columns].index(name.lower())
+                index = [column.name.lower() for column in node.columns].index(name.lower())
                 return _NONE.union(*(self._column(side, side.columns[index].name) for side in node.sides))
             case Decode() | TableScan() | SeedScan():
                 return self._read(node, name)
-        return _NONE.union(*(self._all(each, each.names) for each in node.inputs))
+        return _NONE.union(*(self._all(child, child.names) for child in node.inputs))
 
-    def _read(self, node: Node, name: str) -> Found:
+    def _read(self, node: Node, name: str) -> DependencySet:
         output = self._written.get(node.relation)
         if isinstance(node, TableScan) and node.changes and self._is_maintained(node.relation):
             output = None
@@ -273,12 +281,12 @@ class Dependencies:
         table = self._references.get(node.relation) if isinstance(node, TableScan) else None
         if table is not None and name.lower() in table.input.by_name:
             return self._of_reference(table, name)
-        found = node.column(name)
+        column = node.column(name)
         read = f"{node.relation.partition('.')[2]}.{name.lower()}"
-        own = Dependency("type", read, f"{found.type}{'' if found.nullable else ' not null'}")
-        return frozenset((own, *(_reading(node, name, read) if isinstance(node, Decode) else ())))
+        dependency = Dependency("type", read, f"{column.type}{'' if column.nullable else ' not null'}")
+        return frozenset((dependency, *(_reading(node, name, read) if isinstance(node, Decode) else ())))
 
-    def _called(self, functions: Iterable[str]) -> Found:
+    def _called(self, functions: Iterable[str]) -> DependencySet:
         return frozenset(
             Dependency("library", library, version)
             for name in functions
@@ -305,6 +313,6 @@ def _whole_schema(node: Decode) -> Iterator[Dependency]:
         yield Dependency("schema", f"schema of {node.relation.partition('.')[2]}", schema)
 
 
-def _joined(found: list[Found]) -> Found:
-    first = found[0] if found else _NONE
-    return first if len(found) < 2 else first.union(*found[1:])
+def _joined(sets: list[DependencySet]) -> DependencySet:
+    first = sets[0] if sets else _NONE
+    return first if len(sets) < 2 else first.union(*sets[1:])

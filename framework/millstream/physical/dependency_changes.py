@@ -15,7 +15,7 @@ def changes(was: Iterable[Dependency], now: Iterable[Dependency]) -> Iterator[st
     before, after = _by_name(was), _by_name(now)
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
-        kinds = {each.kind for each in (old, new) if each is not None}
+        kinds = {dependency.kind for dependency in (old, new) if dependency is not None}
         if "bad" in kinds:
             yield from _bad(key[1], before, after)
         elif old is not None and new is not None:
@@ -27,7 +27,7 @@ def changes(was: Iterable[Dependency], now: Iterable[Dependency]) -> Iterator[st
 
 def _bad(name: str, before: _Named, after: _Named) -> Iterator[str]:
     source, _, column = name.rpartition(".")
-    was, now = (("bad", f"{source}.") in each for each in (before, after))
+    was, now = (("bad", f"{source}.") in dependencies for dependencies in (before, after))
     if was and now and column and (("bad", name) in before) != (("bad", name) in after):
         which = f"the key of {source}" if column == "_key" else name
         yield f"wrong values of {which} {'make' if ('bad', name) in after else 'no longer make'} records bad"
@@ -35,9 +35,12 @@ def _bad(name: str, before: _Named, after: _Named) -> Iterator[str]:
         yield f"bad records of {source} are those with wrong values that this model reads, not any model"
 
 
-def _by_name(found: Iterable[Dependency]) -> dict[tuple[str, str], Dependency]:
+def _by_name(dependencies: Iterable[Dependency]) -> dict[tuple[str, str], Dependency]:
     """Return dependencies by what they are of: whether a test drops wrong rows or stops, none is stored."""
-    return {("test" if each.kind == "stop" else each.kind, each.name): each for each in found}
+    return {
+        ("test" if dependency.kind == "stop" else dependency.kind, dependency.name): dependency
+        for dependency in dependencies
+    }
 
 
 def _changed(old: Dependency, new: Dependency) -> str:

@@ -32,7 +32,7 @@ _NOUNS = {
     "ttl": "the time to live",
 }
 """What users call a fact, where that is not its name."""
-_PLACE = re.compile(r" \d+$")
+_NUMBER = re.compile(r" \d+$")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 _HIDING = re.compile(rf"{_QUOTED.pattern}| [<>=!]+ ")
 """Texts and comparisons, whose signs open and close nothing."""
@@ -42,7 +42,7 @@ _LONG = 200
 def differences(was: Facts, now: Facts) -> Iterator[str]:
     """Yield each difference; the order counts, since Spark matches state columns by position."""
     for kind, words in _NUMBERED.items():
-        yield from _listed(words, _contents(was, kind), _contents(now, kind))
+        yield from _list_changes(words, _contents(was, kind), _contents(now, kind))
     before, after = _single(was), _single(now)
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) == after.get(name):
@@ -62,7 +62,7 @@ def differences(was: Facts, now: Facts) -> Iterator[str]:
 
 
 def _noun(name: str) -> str:
-    return _NOUNS.get(_PLACE.sub("", name), name)
+    return _NOUNS.get(_NUMBER.sub("", name), name)
 
 
 def _contents(facts: Facts, kind: str) -> list[str]:
@@ -71,19 +71,19 @@ def _contents(facts: Facts, kind: str) -> list[str]:
 
 def _single(facts: Facts) -> dict[str, str]:
     """Return the facts without a number; several of one name are joined."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, content in facts:
         if not re.fullmatch(rf"(?:{'|'.join(_NUMBERED)}) \d+", name):
-            found[name] = f"{found[name]}, {content}" if name in found else content
-    return found
+            by_name[name] = f"{by_name[name]}, {content}" if name in by_name else content
+    return by_name
 
 
-def _listed(words: tuple[str, str], was: list[str], now: list[str]) -> Iterator[str]:
+def _list_changes(words: tuple[str, str], was: list[str], now: list[str]) -> Iterator[str]:
     one, many = words
     if was == now:
         return
-    gone = [each for each in was if was.count(each) > now.count(each)]
-    new = [each for each in now if now.count(each) > was.count(each)]
+    gone = [text for text in was if was.count(text) > now.count(text)]
+    new = [text for text in now if now.count(text) > was.count(text)]
     if not gone and not new:
         yield f"its {many} are in another order"
     elif len(gone) == len(new) and len(was) == len(now):
@@ -99,8 +99,8 @@ def _listed(words: tuple[str, str], was: list[str], now: list[str]) -> Iterator[
 def _columns(noun: str, was: str, now: str) -> str:
     """Describe the columns that are in one of two lists only."""
     before, after = _split(was), _split(now)
-    gone = [each for each in before if each not in after]
-    new = [each for each in after if each not in before]
+    gone = [column for column in before if column not in after]
+    new = [column for column in after if column not in before]
     if not gone and not new:
         return f"{noun} has its columns in another order"
     if len(gone) == len(new) == 1:
@@ -110,16 +110,16 @@ def _columns(noun: str, was: str, now: str) -> str:
     return f"{noun} {' and '.join(parts)}"
 
 
-def _split(listed: str) -> list[str]:
+def _split(text: str) -> list[str]:
     """Split a list at its commas, but not at those within parentheses, angle brackets and texts."""
-    hidden = _HIDING.sub(lambda part: "_" * len(part[0]), listed)
-    found, depth, start = [], 0, 0
-    for at, letter in enumerate(hidden):
+    hidden = _HIDING.sub(lambda part: "_" * len(part[0]), text)
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(hidden):
         depth += (letter in "(<[") - (letter in ")>]")
         if letter == "," and depth <= 0:
-            found.append(listed[start:at].strip())
-            start = at + 1
-    return [*found, listed[start:].strip()]
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [*parts, text[start:].strip()]
 
 
 def _instead(name: str, was: str, now: str) -> str:
@@ -164,11 +164,11 @@ def unwrapped(text: str) -> str:
     """Return SQL without the parentheses that stand around others: `sum((a + 1))` is `sum(a + 1)`."""
     open_: list[int] = []
     closes: dict[int, int] = {}
-    for at, letter in enumerate(_QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)):
+    for index, letter in enumerate(_QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)):
         if letter == "(":
-            open_.append(at)
+            open_.append(index)
         elif letter == ")" and open_:
-            closes[open_.pop()] = at
-    needless = {at for at, end in closes.items() if closes.get(at - 1) == end + 1}
-    needless |= {closes[at] for at in needless}
-    return "".join(letter for at, letter in enumerate(text) if at not in needless)
+            closes[open_.pop()] = index
+    needless = {index for index, end in closes.items() if closes.get(index - 1) == end + 1}
+    needless |= {closes[index] for index in needless}
+    return "".join(letter for index, letter in enumerate(text) if index not in needless)

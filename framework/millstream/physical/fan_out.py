@@ -64,8 +64,8 @@ def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:
     lengths: Mapping[str, int] = {}
     for node in reversed(chain):
         if not all(
-            _writable(each, calculated, calls=calls) and _length(each, lengths) <= _LONGEST
-            for each in node.expressions
+            _writable(expression, calculated, calls=calls) and _length(expression, lengths) <= _LONGEST
+            for expression in node.expressions
         ):
             base, calculated, lengths = node, {}, {}
         elif isinstance(node, Project):

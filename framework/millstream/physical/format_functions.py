@@ -45,8 +45,8 @@ def encoders(outputs: Iterable[Output]) -> tuple[str, ...]:
 
 def encoders_of(sink: Sink) -> tuple[str, ...]:
     formats = (sink.encoding, sink.key_encoding)
-    found = (format_of(each).encoder for each in formats if each is not None)
-    return tuple(name for name in found if name)
+    encoders = (format_of(encoding).encoder for encoding in formats if encoding is not None)
+    return tuple(name for name in encoders if name)
 
 
 def with_encoded(output: Output) -> Output:
@@ -55,16 +55,18 @@ def with_encoded(output: Output) -> Output:
     if not isinstance(sink, Sink) or not encoders_of(sink):
         return output
     columns = {column.name: column.expression for column in output.input.columns}
-    encoded = list(_encoded(sink, {name: each for name, each in columns.items() if name not in CARRIED}))
+    encoded = list(
+        _encoded(sink, {name: expression for name, expression in columns.items() if name not in CARRIED})
+    )
     by_value = any(item.name == ENCODED_VALUE for item in encoded)
-    used = {*output.keys, *(name for each in output.expressions for name in each.columns)}
+    used = {*output.keys, *(name for expression in output.expressions for name in expression.columns)}
     used |= CARRIED
-    kept = [
-        Item(name, each)
-        for name, each in columns.items()
-        if not by_value or name.lower() in {each.lower() for each in used}
+    items = [
+        Item(name, expression)
+        for name, expression in columns.items()
+        if not by_value or name.lower() in {other.lower() for other in used}
     ]
-    project = Project(input=output.input, items=(*kept, *encoded), models=(output.model,))
+    project = Project(input=output.input, items=(*items, *encoded), models=(output.model,))
     return replace(output, input=project)
 
 
@@ -75,7 +77,7 @@ def _encoded(sink: Sink, columns: dict[str, Expression]) -> Iterator[Item]:
     key = format_of(sink.key_encoding) if sink.key_encoding is not None else None
     if key is not None and key.encoder:
         by_name = {name.lower(): name for name in columns}
-        items = [(name, columns[name]) for name in (by_name[each.lower()] for each in sink.key)]
+        items = [(name, columns[name]) for name in (by_name[key_column.lower()] for key_column in sink.key)]
         match items:
             case [(_, only)]:  # like any other NULL, a struct that is NULL is not a key
                 pieces = joined((f"{key.encoder}(", *only.pieces, ")"))
@@ -84,5 +86,5 @@ def _encoded(sink: Sink, columns: dict[str, Expression]) -> Iterator[Item]:
         yield Item(ENCODED_KEY, _call(key, pieces))
 
 
-def _call(found: Format, pieces: Sequence[Piece]) -> Expression:
-    return Expression(tuple(pieces), BINARY, raises=True, functions=(found.encoder,), atomic=True)
+def _call(format_: Format, pieces: Sequence[Piece]) -> Expression:
+    return Expression(tuple(pieces), BINARY, raises=True, functions=(format_.encoder,), atomic=True)

@@ -40,7 +40,7 @@ def input_without_rows(outputs: Sequence[Output]) -> dict[int, Node]:
     """Return nodes of outputs that get none of the shared rows, by the `id` of those that they replace."""
     new: dict[int, Node] = {}
     for node in in_order(outputs):
-        inputs = [new.get(id(each), each) for each in node.inputs]
+        inputs = [new.get(id(child), child) for child in node.inputs]
         if any(one is not other for one, other in zip(inputs, node.inputs, strict=True)):
             new[id(node)] = node.with_inputs(*inputs)
         if isinstance(node, Repartition):
@@ -52,9 +52,9 @@ def of_models(signature: Signature, models: frozenset[str]) -> Signature:
     """Return the part of a signature that is about some of its models."""
     return replace(
         signature,
-        operators=tuple(each for each in signature.operators if _of(each, models)),
+        operators=tuple(operator for operator in signature.operators if _of(operator, models)),
         branches=_branches(signature.branches, models),
-        stored=tuple(each for each in signature.stored if each.model in models),
+        stored=tuple(stored for stored in signature.stored if stored.model in models),
         former=(*signature.former, *(e for e in signature.operators if not _of(e, models))),
     )
 
@@ -65,5 +65,5 @@ def _of(operator: Operator, models: frozenset[str]) -> bool:
 
 
 def _branches(branches: Sequence[str], models: frozenset[str]) -> tuple[str, ...]:
-    found = (", ".join(m for m in each.split(", ") if m in models) for each in branches)
-    return tuple(each for each in found if each)
+    remaining = (", ".join(m for m in branch.split(", ") if m in models) for branch in branches)
+    return tuple(branch for branch in remaining if branch)

@@ -34,17 +34,17 @@ class Grouped(Struct, frozen=True, eq=False):
 Key = tuple[Kind, tuple[object, ...]]
 
 
-def group(listed: list[Branch], grouping: Grouping, homes: Mapping[str, str] | None = None) -> Grouped:
+def group(branches: list[Branch], grouping: Grouping, homes: Mapping[str, str] | None = None) -> Grouped:
     """Group branches where sharing a query is possible and worthwhile.
 
     `homes` has the query of each model that has left the query of its source.
     """
-    found: dict[Key, list[Branch]] = {}
+    by_key: dict[Key, list[Branch]] = {}
     separations: list[Separation] = []
-    roots = _related([b for b in listed if b.states])
-    for branch in listed:
+    roots = _related([b for b in branches if b.states])
+    for branch in branches:
         key: Key
-        options = _own(branch), _writer(branch)
+        options = _group_option(branch), _writer(branch)
         alone = grouping == "off" or (branch.states and grouping == "stateless")
         # A model that joins a query is run over rows that change meanwhile.
         alone = alone or sends_changes(branch.output)
@@ -56,10 +56,10 @@ def group(listed: list[Branch], grouping: Grouping, homes: Mapping[str, str] | N
         else:
             state = roots[id(branch)], branch.mode, branch.watermarks, branch.chained, _store(branch)
             key = "stateful", (*state, branch.mode == "append" and branch.runs_only_with_rows, *options)
-        found.setdefault(key, []).append(branch)
+        by_key.setdefault(key, []).append(branch)
     groups = [
         Group("single" if kind == "stateful" and len(members) == 1 else kind, tuple(members))
-        for (kind, _), members in found.items()
+        for (kind, _), members in by_key.items()
     ]
     if grouping != "off":
         separations += _separations(groups, roots)
@@ -71,15 +71,15 @@ def sends_changes(output: Output) -> bool:
     return isinstance(output.materialization, Sink) and output.materialization.changes
 
 
-def _own(branch: Branch) -> str:
+def _group_option(branch: Branch) -> str:
     return str(branch.output.options.get("group") or "")
 
 
 def _writer(branch: Branch) -> tuple[str, ...]:
     """Return a model's options of the Kafka producer; a query has one producer."""
     stored = branch.output.materialization
-    given = stored.producer if isinstance(stored, Sink) else {}
-    return tuple(f"{name}={given[name]}" for name in sorted(given))
+    settings = stored.producer if isinstance(stored, Sink) else {}
+    return tuple(f"{name}={settings[name]}" for name in sorted(settings))
 
 
 def _store(branch: Branch) -> str:
@@ -95,10 +95,10 @@ def _trunk(node: Node) -> tuple[object, ...]:
     return (id(node),)
 
 
-def _related(listed: Iterable[Branch]) -> dict[int, int]:
+def _related(candidates: Iterable[Branch]) -> dict[int, int]:
     """Return the same number for branches that share a repartition or a state."""
     leader: dict[int, int] = {}
-    branches = list(listed)
+    branches = list(candidates)
 
     def find(one: int) -> int:
         while leader.setdefault(one, one) != one:
@@ -114,12 +114,12 @@ def _related(listed: Iterable[Branch]) -> dict[int, int]:
 
 def _split(groups: list[Group], separations: list[Separation]) -> Iterable[Group]:
     """Split branches off stateful groups if Spark would keep their state twice within one query."""
-    for each in groups:
-        if each.kind != "stateful":
-            yield each
+    for group in groups:
+        if group.kind != "stateful":
+            yield group
             continue
         tops: dict[tuple[int, ...], list[Branch]] = {}
-        for branch in each.branches:
+        for branch in group.branches:
             tops.setdefault(tuple(sorted(map(id, branch.states))), []).append(branch)
         remaining: list[Branch] = []
         seen: set[int] = set()
@@ -138,7 +138,7 @@ def _split(groups: list[Group], separations: list[Separation]) -> Iterable[Group
                 split_off += [[b] for b in members[1:]]
                 why = "it reads several states, and no step combines them for all its models"
                 separations += [Separation(b.model, why, (members[0].model,)) for b in members[1:]]
-        order = {id(branch): place for place, branch in enumerate(each.branches)}
+        order = {id(branch): position for position, branch in enumerate(group.branches)}
         for members in [remaining, *split_off]:
             members.sort(key=lambda branch: order[id(branch)])
             yield Group("stateful" if len(members) > 1 else "single", tuple(members))
@@ -149,10 +149,10 @@ def _one_trunk(members: list[Branch]) -> bool:
 
     Everything above that node runs on each batch separately: state there would be lost between batches.
     """
-    found = trunk([branch.output for branch in members])
-    if found is None:
+    trunk_node = trunk([branch.output for branch in members])
+    if trunk_node is None:
         return False
-    below = {id(node) for node in in_order([found])}
+    below = {id(node) for node in in_order([trunk_node])}
     return all(id(state) in below for branch in members for state in branch.states)
 
 
@@ -160,26 +160,26 @@ def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separati
     """Explain why groups that share a source or a repartition are not one group."""
     separations: list[Separation] = []
     related: dict[str | int, list[Group]] = {}
-    for each in sorted(groups, key=lambda g: bool(g.branches[0].states)):
-        first = each.branches[0]
+    for group in sorted(groups, key=lambda g: bool(g.branches[0].states)):
+        first = group.branches[0]
         if first.states:
-            related.setdefault(roots[id(first)], []).append(each)
+            related.setdefault(roots[id(first)], []).append(group)
         elif len(first.scans) == 1:
-            related.setdefault(first.scans[0].fingerprint, []).append(each)
+            related.setdefault(first.scans[0].fingerprint, []).append(group)
     for several in related.values():
         main = max(several, key=lambda g: len(g.branches))
-        for each in several:
-            if each is not main:
-                why = _reason(each.branches[0], main.branches[0])
-                separations += [Separation(b.model, why, main.models) for b in each.branches]
+        for group in several:
+            if group is not main:
+                why = _reason(group.branches[0], main.branches[0])
+                separations += [Separation(b.model, why, main.models) for b in group.branches]
     return separations
 
 
 def _reason(one: Branch, other: Branch) -> str:
     if sends_changes(one.output) or sends_changes(other.output):
         return "emit='changes' needs each change from the first row on, and so a query of its own"
-    if _own(one) != _own(other):
-        return f"its option 'group' is '{_own(one) or 'none'}'"
+    if _group_option(one) != _group_option(other):
+        return f"its option 'group' is '{_group_option(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
     return _stateful_reason(one, other) if one.states else _stateless_reason(one, other)
@@ -193,7 +193,7 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
         return "each table over tables is maintained by a query of its own"
     if isinstance(node, Decode):
         return "its source is decoded differently"
-    functions = [name for each in node.expressions for name in each.functions]
+    functions = [name for expression in node.expressions for name in expression.functions]
     if functions:
         return f"in a fan-out, {functions[0]}() would also be called for the rows of other models"
     return f"a fan-out can only filter and project, and this model reads {node_name(node)}"

@@ -13,8 +13,8 @@ from millstream.project.options import EXACTLY_ONCE
 
 def sends_exactly_once(targets: Iterable[Target], of_target: str) -> bool:
     """Whether a query with these outputs sends records in transactions; `of_target` is the default."""
-    for each in targets:
-        match each:
+    for target in targets:
+        match target:
             case SinkOutput(options=options) if (options.get("guarantee") or of_target) == EXACTLY_ONCE:
                 return True
             case DeadLetters() if of_target == EXACTLY_ONCE:

@@ -77,18 +77,20 @@ class KeptInState:
 
         A condition on one side of a join may be applied below it, so that its columns are not kept.
         """
-        own, conditions = self._read[id(node)], self._conditions[id(node)]
+        read, conditions = self._read[id(node)], self._conditions[id(node)]
         match node:
             case Filter():
-                return own.union(*(each.folded for each in node.conditions if not _moves(each)))
+                return read.union(
+                    *(condition.folded for condition in node.conditions if not _moves(condition))
+                )
             case Project() | Union() | Expand() | Repartition() | Watermark():
-                return {*of_input(node, index, own)}
+                return {*of_input(node, index, read)}
             case Join() | Lookup():
-                stay = [each for each in conditions if len(_sides(node, each)) > 1]
-                stay += [each for each in _on(node) if self._stays_in_on(node, each)]
-                return _of_side(node, index, own.union(*stay))
+                stay = [columns for columns in conditions if len(_sides(node, columns)) > 1]
+                stay += [columns for columns in _on(node) if self._stays_in_on(node, columns)]
+                return _of_side(node, index, read.union(*stay))
             case _:
-                return {*of_input(node, index, own.union(*conditions))}
+                return {*of_input(node, index, read.union(*conditions))}
 
     def _stays_in_on(self, node: Join | Lookup, names: Names) -> bool:
         sides = _sides(node, names)
@@ -100,15 +102,18 @@ class KeptInState:
         conditions = self._conditions[id(node)]
         match node:
             case Filter():
-                return [*conditions, *({*each.folded} for each in node.conditions if _moves(each))]
+                return [
+                    *conditions,
+                    *({*condition.folded} for condition in node.conditions if _moves(condition)),
+                ]
             case Project() | Union() | Expand():
-                return [{*of_input(node, index, each)} for each in conditions]
+                return [{*of_input(node, index, columns)} for columns in conditions]
             case Repartition() | Watermark():
                 return conditions
             case Join() | Lookup():
-                on = (each for each in _on(node) if not self._stays_in_on(node, each))
-                single = [each for each in (*conditions, *on) if len(_sides(node, each)) == 1]
-                return [names for each in single if (names := _of_side(node, index, each))]
+                on = (columns for columns in _on(node) if not self._stays_in_on(node, columns))
+                single = [columns for columns in (*conditions, *on) if len(_sides(node, columns)) == 1]
+                return [names for columns in single if (names := _of_side(node, index, columns))]
             case _:
                 return []
 
@@ -119,13 +124,17 @@ class KeptInState:
 
     def _join(self, node: Join, facts: Facts) -> Facts:
         sides = {"left": self._side(node, 0), "right": self._side(node, 1)}
-        found = [(name, sides.get(name, fact)) for name, fact in facts]
+        stored_facts = [(name, sides.get(name, fact)) for name, fact in facts]
         structs = any(
             "struct<" in str(side.column(name).type)
             for index, side in enumerate(node.inputs)
             for name in self._of_input(node, index)
         )
-        return [*found, ("fields", ", ".join(sorted(set(self._fields(node)))))] if structs else found
+        return (
+            [*stored_facts, ("fields", ", ".join(sorted(set(self._fields(node)))))]
+            if structs
+            else stored_facts
+        )
 
     def _side(self, node: Join, index: int) -> str:
         side, names = node.inputs[index], self._of_input(node, index)
@@ -135,11 +144,11 @@ class KeptInState:
     def _fields(self, node: Join) -> Iterator[str]:
         """Yield what expressions above a join read of structs; no other fields may be kept."""
         above = {id(node)}
-        for each in self._order:
-            if not above.isdisjoint(map(id, each.inputs)):
-                above.add(id(each))
-                over = each if isinstance(each, Binary) else each.inputs[0]
-                for expression in each.expressions:
+        for current in self._order:
+            if not above.isdisjoint(map(id, current.inputs)):
+                above.add(id(current))
+                over = current if isinstance(current, Binary) else current.inputs[0]
+                for expression in current.expressions:
                     yield from self._of_structs(over, expression)
 
     def _of_structs(self, node: Node, expression: Expression) -> Iterator[str]:
@@ -157,20 +166,22 @@ class KeptInState:
     # -- aggregates
 
     def _aggregate(self, node: Aggregate, facts: Facts) -> Facts:
-        kept = written_measures(kept_measures(node, self._needed(node)))
+        stored = written_measures(kept_measures(node, self._needed(node)))
         measures = iter(written_measures(node.measures))
-        found: Facts = []
+        stored_facts: Facts = []
         for name, fact in facts:
             kind, _, number = name.rpartition(" ")
             if kind in {"measure", "record time"} and number.isdigit():
                 measure = next(measures)
-                found += [(f"{kind} {kept.index(measure) + 1}", fact)] if measure in kept else []
+                stored_facts += [(f"{kind} {stored.index(measure) + 1}", fact)] if measure in stored else []
             elif name != "order":
-                found.append((name, fact))
-        names = [measure.name.lower() for measure in kept]
+                stored_facts.append((name, fact))
+        names = [measure.name.lower() for measure in stored]
         order = [str(names.index(name) + 1) if name in names else name for name in self._selected(node)]
-        own = [str(number) for number in range(1, len(names) + 1)]
-        return [*found, ("order", ", ".join(order))] if order and order != own else found
+        written_order = [str(number) for number in range(1, len(names) + 1)]
+        return (
+            [*stored_facts, ("order", ", ".join(order))] if order and order != written_order else stored_facts
+        )
 
     def _selected(self, node: Aggregate) -> Iterable[str]:
         """Return the measures in the order in which they are first read: Spark keeps them in that order.
@@ -180,33 +191,33 @@ class KeptInState:
         names = (measure.name.lower() for measure in written_measures(node.measures))
         columns = {name: [name] for name in names}
         having: list[str] = []
-        at: Node = node
-        while len(above := self._readers.get(id(at), [])) == 1:
+        top: Node = node
+        while len(above := self._readers.get(id(top), [])) == 1:
             (reader,) = above
             match reader:
                 case Filter():
                     having += _measures(columns, reader.conditions)
                 case Project():
                     columns = {
-                        each.name.lower(): _measures(columns, (each.expression,)) for each in reader.items
+                        item.name.lower(): _measures(columns, (item.expression,)) for item in reader.items
                     }
                 case _:
                     break
-            at = reader
-        needed = self._needed(at)
+            top = reader
+        needed = self._needed(top)
         selected = (name for column, read in columns.items() if column in needed for name in read)
         # Without a projection, they are in their own order.
-        return dict.fromkeys((*selected, *having)) if at is not node else ()
+        return dict.fromkeys((*selected, *having)) if top is not node else ()
 
 
 def _measures(columns: Mapping[str, Sequence[str]], expressions: Iterable[Expression]) -> list[str]:
-    found: list[str] = []
+    names: list[str] = []
     for expression in expressions:
         read = [name for ref in expression.refs for name in columns.get(ref.column.lower(), ())]
         # Spark reads the operands of these in another order.
         reordered = len(read) > 1 and _REORDERED.search(expression.text)
-        found += [expression.text, *read] if reordered else read
-    return found
+        names += [expression.text, *read] if reordered else read
+    return names
 
 
 def _moves(condition: Expression) -> bool:
@@ -215,7 +226,7 @@ def _moves(condition: Expression) -> bool:
 
 
 def _on(node: Binary) -> Iterator[Names]:
-    return ({*each.folded} for each in node.on)
+    return ({*condition.folded} for condition in node.on)
 
 
 def _sides(node: Binary, names: Names) -> set[str]:
@@ -225,4 +236,4 @@ def _sides(node: Binary, names: Names) -> set[str]:
 def _of_side(node: Binary, index: int, names: Names) -> Names:
     side = "left" if index == 0 else "right"
     joined = (node.by_joined[name] for name in names if name in node.by_joined)
-    return {each.source.lower() for each in joined if each.side == side}
+    return {column.source.lower() for column in joined if column.side == side}

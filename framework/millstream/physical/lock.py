@@ -47,11 +47,13 @@ def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigne
     """Return the groups to run: recorded members stay in their group; `requested` if nothing is recorded."""
     if lock is None:
         return tuple(Assigned(group.name, group.members) for group in requested)
-    homes = {model: group.name for group in lock.groups for each in group.members for model in each.models}
+    homes = {
+        model: group.name for group in lock.groups for member in group.members for model in member.models
+    }
     requested = [_by_home(group, homes) for group in requested]
     by_first_model = {member.models[0]: member for group in requested for member in group.members}
     of = {model: member for member in by_first_model.values() for model in member.models}
-    found: list[Assigned] = []
+    assigned: list[Assigned] = []
     placed: set[str] = set()
     for group in lock.groups:
         members: list[Member] = []
@@ -61,7 +63,7 @@ def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigne
                 placed.add(current.models[0])
                 members.append(current)
         if any(not is_former(model) for member in members for model in member.models):
-            found.append(Assigned(group.name, tuple(members)))
+            assigned.append(Assigned(group.name, tuple(members)))
     names = {group.name for group in lock.groups}
     for group in requested:
         for member in group.members:
@@ -73,8 +75,8 @@ def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigne
             names.add(name)
             why = f"it is newer than the state of {group.name}; `regroup` adds it to that query"
             reasons = tuple((model, why) for model in member.models) if len(group.members) > 1 else ()
-            found.append(Assigned(name, (member,), why=reasons))
-    return tuple(found)
+            assigned.append(Assigned(name, (member,), why=reasons))
+    return tuple(assigned)
 
 
 def restarted(lock: Lock, names: Collection[str]) -> Lock:

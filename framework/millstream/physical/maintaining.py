@@ -28,7 +28,7 @@ def maintaining_of(
     settings: PhysicalSettings,
 ) -> Maintaining | None:
     """Return how a query's table is maintained; None if its rows come from its sources."""
-    node = next((each for each in order if isinstance(each, Maintained)), None)
+    node = next((maintained for maintained in order if isinstance(maintained, Maintained)), None)
     if node is None:
         return None
     ((target, output),) = zip(targets, outputs, strict=True)
@@ -56,9 +56,9 @@ def statements(plan: Maintaining) -> Iterator[tuple[str, str]]:
     """Yield what a change of an input makes the query run, each statement with a title."""
     maintenance, name = plan.maintenance, plan.target.model.rpartition(".")[2]
     keys = ", ".join(maintenance.by)
-    for each in maintenance.touched:
-        read = each.relation.rpartition(".")[2]
-        yield f"the values of {keys} in {name} that changes of {read} touch", each.sql
+    for affected in maintenance.touched:
+        read = affected.relation.rpartition(".")[2]
+        yield f"the values of {keys} in {name} that changes of {read} touch", affected.sql
     if maintenance.restricted:
         if maintenance.weighted:
             yield f"the rows of {name} with these values, by weights", maintenance.weighted
@@ -87,7 +87,7 @@ def _digest(node: Maintained, output: Output, target: TableOutput, settings: Phy
         *(settings.seeds.get(relation, "") for relation in node.maintenance.relations),
         *(settings.functions.get(name, "") for name in node.called),
         *(str(sorted(settings.libraries.get(name, {}).items())) for name in node.called),
-        *sorted(f"but not {render(each)}" for each in checks),
-        *(f"{each.name} {render(each.expression)}" for each in output.extras),
+        *sorted(f"but not {render(wrong)}" for wrong in checks),
+        *(f"{extra.name} {render(extra.expression)}" for extra in output.extras),
     ]
     return digest("\n".join(parts))

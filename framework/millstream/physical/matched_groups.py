@@ -71,9 +71,9 @@ def with_matched_groups(plan: Plan) -> Plan:
     """Return a plan whose sinks get the groups that match, and those that matched before the batch."""
     readers: dict[int, list[Node]] = defaultdict(list)
     for node in plan.order:
-        for each in node.inputs:
-            readers[id(each)].append(node)
-    found: list[_Groups] = []
+        for child in node.inputs:
+            readers[id(child)].append(node)
+    all_groups: list[_Groups] = []
     number = 0
     for node in plan.order:
         if (
@@ -82,19 +82,19 @@ def with_matched_groups(plan: Plan) -> Plan:
             and traits_of(node.input).mode == "append"
         ):
             groups = list(_groups(node, readers, number))
-            if any(each.matched for each in groups):
-                found += groups
+            if any(group.matched for group in groups):
+                all_groups += groups
                 number += len(groups)
-    return _rebuilt(plan, found) if found else plan
+    return _rebuilt(plan, all_groups) if all_groups else plan
 
 
-def _rebuilt(plan: Plan, found: Iterable[_Groups]) -> Plan:
+def _rebuilt(plan: Plan, groups: Iterable[_Groups]) -> Plan:
     carried: dict[int, dict[str, Matched]] = defaultdict(dict)
-    for each in found:
-        for node in each.shared if each.matched is not None else ():
-            assert each.matched is not None
-            carried[id(node)][each.matched.name] = each.matched
-    edges = {(id(each.shared[-1]), id(each.reader)): each for each in found}
+    for group in groups:
+        for node in group.shared if group.matched is not None else ():
+            assert group.matched is not None
+            carried[id(node)][group.matched.name] = group.matched
+    edges = {(id(group.shared[-1]), id(group.reader)): group for group in groups}
     new: dict[int, Node] = {}
     for node in plan.order:
         inputs = []
@@ -128,12 +128,14 @@ def _carrying(node: Node, matched: Mapping[str, Matched]) -> Node:
 def copying_columns(order: Iterable[Node]) -> tuple[str, ...]:
     """Return the names of the measures whose state has copies of others, in the order of the states."""
     aggregates = (node for node in order if isinstance(node, Aggregate))
-    return tuple(each.name for node in aggregates for each in node.measures if isinstance(each, Matched))
+    return tuple(
+        measure.name for node in aggregates for measure in node.measures if isinstance(measure, Matched)
+    )
 
 
 def _groups(node: Aggregate, readers: Readers, number: int) -> Iterator[_Groups]:
     """Yield the groups that each reader of an aggregate gets; `number` makes names unique."""
-    columns: dict[str, Expression] = {each.name: column(each.name, each.type) for each in node.columns}
+    columns: dict[str, Expression] = {field.name: column(field.name, field.type) for field in node.columns}
     waiting = [_Above((node,), columns)]
     names: dict[str, str] = {}
     while waiting:
@@ -157,10 +159,10 @@ def _named(matched: Matched, names: dict[str, str], number: int) -> Matched:
 
 def _followed(below: _Above, reader: Node, readers: Readers) -> _Above:
     """Follow groups as long as they have one reader."""
-    found = _passed(below, reader)
-    while isinstance(top := found.nodes[-1], Filter | Project) and len(readers[id(top)]) == 1:
-        found = _passed(found, readers[id(top)][0])
-    return found
+    above = _passed(below, reader)
+    while isinstance(top := above.nodes[-1], Filter | Project) and len(readers[id(top)]) == 1:
+        above = _passed(above, readers[id(top)][0])
+    return above
 
 
 def _passed(below: _Above, node: Node) -> _Above:
@@ -170,9 +172,9 @@ def _passed(below: _Above, node: Node) -> _Above:
             items = {name: substitute(e, columns) for name, e in node.made.items() if _fits(e, columns)}
             return replace(below, nodes=nodes, columns=items)
         case Filter():
-            own = tuple(each for each in node.conditions if _fits(each, columns))
-            conditions = (*below.conditions, *(substitute(each, columns) for each in own))
-            lasting = below.lasting and set(own) <= set(lasting_conditions(node))
+            fitting = tuple(condition for condition in node.conditions if _fits(condition, columns))
+            conditions = (*below.conditions, *(substitute(condition, columns) for condition in fitting))
+            lasting = below.lasting and set(fitting) <= set(lasting_conditions(node))
             return _Above(nodes, columns, conditions, lasting)
     return replace(below, nodes=nodes)
 
@@ -180,7 +182,7 @@ def _passed(below: _Above, node: Node) -> _Above:
 def _reaches_sink(node: Node, readers: Readers) -> bool:
     if isinstance(node, Output):
         return isinstance(node.materialization, Sink)
-    return any(_reaches_sink(each, readers) for each in readers[id(node)])
+    return any(_reaches_sink(reader, readers) for reader in readers[id(node)])
 
 
 def _fits(expression: Expression, columns: Mapping[str, Expression]) -> bool:
@@ -196,14 +198,16 @@ def _fits(expression: Expression, columns: Mapping[str, Expression]) -> bool:
 
 def _matched(node: Aggregate, conditions: Iterable[Expression]) -> Matched | None:
     """Return the measure of the conditions that read only aggregates and keys that can be copied."""
-    calls = {each.name: _call(each) for each in node.measures if _can_copy(each)}
-    calls |= {each.name: _of_key(each) for each in node.keys if _is_ordered(each)}
-    measured = {each.name for each in node.measures}
-    found = [each for each in conditions if _fits(each, calls) and each.columns & measured]
-    if not found:
+    calls = {measure.name: _call(measure) for measure in node.measures if _can_copy(measure)}
+    calls |= {key.name: _of_key(key) for key in node.keys if _is_ordered(key)}
+    measured = {measure.name for measure in node.measures}
+    fitting = [
+        condition for condition in conditions if _fits(condition, calls) and condition.columns & measured
+    ]
+    if not fitting:
         return None
-    copies = dict.fromkeys(ref.column for each in found for ref in each.refs)
-    condition = all_of((substitute(_holds(each), calls) for each in found), BOOLEAN)
+    copies = dict.fromkeys(ref.column for condition in fitting for ref in condition.refs)
+    condition = all_of((substitute(_holds(condition), calls) for condition in fitting), BOOLEAN)
     return Matched("", condition, "matched", copies=tuple(copies))
 
 
@@ -214,7 +218,10 @@ def _holds(condition: Expression) -> Expression:
 def _can_copy(measure: Measure) -> bool:
     return (
         measure.function in _COPIED
-        and all(each.deterministic and not each.functions and not each.reads for each in measure.expressions)
+        and all(
+            expression.deterministic and not expression.functions and not expression.reads
+            for expression in measure.expressions
+        )
         and not is_distinct(measure.call)
         # Spark averages short decimals as doubles (DecimalAggregates), and a copy as decimals.
         and not (measure.function in _AVERAGES and isinstance(measure.call.type, Decimal))

@@ -39,7 +39,7 @@ class Meanings:
         self.functions = functions
         self._roots = roots or {}
         """The root of each model, to follow its topic; without a root, the topic itself is the origin."""
-        self._known: dict[tuple[int, str], str] = {}
+        self._descriptions: dict[tuple[int, str], str] = {}
         self._described: set[int] = set()
         """The `id`s of projections whose columns are described."""
 
@@ -65,7 +65,7 @@ class Meanings:
             case Join():
                 return self._join(node)
             case TemporalJoin():
-                kept = "forever" if node.keep is None else f"{node.keep} ms"
+                retention = "forever" if node.keep is None else f"{node.keep} ms"
                 times = [
                     ("time", self.column(node.left, node.time)),
                     ("from", self.column(node.right, node.begins)),
@@ -74,16 +74,16 @@ class Meanings:
                     *self._join(node),
                     *times,
                     ("wait", f"{node.wait} ms after {node.waited} ms"),
-                    ("kept", kept),
+                    ("kept", retention),
                 ]
             case Stateful():
                 # The time of records passes by the function and its state.
                 row = ", ".join(
                     self.typed(node.input, name) for name in node.input.names if name not in CARRIED
                 )
-                made = ", ".join(f"{c.name} {c.type}" for c in node.made if c.name not in CARRIED)
+                columns = ", ".join(f"{c.name} {c.type}" for c in node.made if c.name not in CARRIED)
                 called = f"{node.function} {self.functions.get(node.function, '')}"
-                facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", made)]
+                facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", columns)]
                 # With a time to live, Spark uses another state layout.
                 if node.ttl and node.time:
                     by = f"{node.ttl} by {self.column(node.input, node.time)}"
@@ -101,9 +101,9 @@ class Meanings:
     def copies(self, node: Aggregate) -> list[str]:
         """Return digests of the aggregates of which the state has copies, see `Matched`."""
         return [
-            digest(", ".join(self.typed(node, name) for name in each.copies))
-            for each in node.measures
-            if isinstance(each, Matched)
+            digest(", ".join(self.typed(node, name) for name in measure.copies))
+            for measure in node.measures
+            if isinstance(measure, Matched)
         ]
 
     def _aggregate(self, node: Aggregate) -> Facts:
@@ -145,13 +145,13 @@ class Meanings:
                 used += [ref.column for ref in item.expression.refs if ref.column.lower() in measures]
         indexes = {measure.name: index for index, measure in enumerate(written_measures(node.measures), 1)}
         order = [str(indexes[name]) for name in dict.fromkeys(used) if name in indexes]
-        own = [str(index) for index in indexes.values()]
-        facts: Facts = [("order", ", ".join(order))] if order and order != own else []
+        written_order = [str(index) for index in indexes.values()]
+        facts: Facts = [("order", ", ".join(order))] if order and order != written_order else []
         return facts + [("conditions", text) for text in sorted(conditions)]
 
     def _join(self, node: Join | TemporalJoin) -> Facts:
         facts: Facts = [("kind", node.kind)]
-        facts += [(f"on {index}", self.of(node, each)) for index, each in enumerate(node.on, 1)]
+        facts += [(f"on {index}", self.of(node, condition)) for index, condition in enumerate(node.on, 1)]
         for name, side in (("left", node.left), ("right", node.right)):
             facts.append((name, ", ".join(self.typed(side, column.name) for column in side.columns)))
             facts += [(f"{name} {what}", text) for what, text in self._times(side)]
@@ -162,8 +162,8 @@ class Meanings:
         return [("watermark", f"{self.column(node, name)} delay {delay}") for name, delay in times]
 
     def typed(self, node: Node, name: str) -> str:
-        found = node.column(name)
-        return f"{self.column(node, name)} {found.type}{'' if found.nullable else ' not null'}"
+        column = node.column(name)
+        return f"{self.column(node, name)} {column.type}{'' if column.nullable else ' not null'}"
 
     # -- expressions and columns by their sources
 
@@ -172,8 +172,8 @@ class Meanings:
         if expression.column:
             return self.column(node, expression.column)
 
-        def ref(found: Ref) -> str:
-            text = self.column(node, found.column)
+        def ref(reference: Ref) -> str:
+            text = self.column(node, reference.column)
             return f"({text})" if " " in text else text
 
         text = render(expression, ref, lambda read: read.relation)
@@ -184,11 +184,11 @@ class Meanings:
 
     def column(self, node: Node, name: str) -> str:
         key = (id(node), name.lower())
-        if key not in self._known:
+        if key not in self._descriptions:
             text = self._column(node, name)
             # Long texts are replaced by their digest: a chain of doublings would grow without end.
-            self._known[key] = text if len(text) < 500 else digest(text)
-        return self._known[key]
+            self._descriptions[key] = text if len(text) < 500 else digest(text)
+        return self._descriptions[key]
 
     def _column(self, node: Node, name: str) -> str:
         return self._computed_by(*self._follow(node, name))
@@ -197,8 +197,8 @@ class Meanings:
         """Describe a column by the node that computes it."""
         match below:
             case Project():
-                made = below.made.get(own_name) or _item(below.items, own_name).expression
-                return self.of(below.input, made)
+                expression = below.made.get(own_name) or _item(below.items, own_name).expression
+                return self.of(below.input, expression)
             case Aggregate():
                 for item in below.keys:
                     if item.name.lower() == own_name.lower():
@@ -231,7 +231,7 @@ class Meanings:
 
 def written_measures(measures: Iterable[Measure]) -> list[Measure]:
     """Return the measures that the SQL of models has; a state can lack the others, see `copies`."""
-    return [each for each in measures if not isinstance(each, Matched)]
+    return [measure for measure in measures if not isinstance(measure, Matched)]
 
 
 def _item(items: Iterable[Item], name: str) -> Item:

@@ -32,17 +32,17 @@ def _marker(trunk: Draft, rows: Draft, metering: Metering) -> Draft:
 
 
 def measured(
-    counts: dict[str, Expression], rows: Draft, output: Output, kept: Sequence[Expression]
+    counts: dict[str, Expression], rows: Draft, output: Output, passing: Sequence[Expression]
 ) -> dict[str, Expression]:
-    """Add the metrics of a batch's rows to what is counted of them; `kept` are conditions of stored rows."""
-    found = dict(counts)
+    """Add the metrics of a batch's rows to its counts; `passing` are conditions of stored rows."""
+    all_counts = dict(counts)
     for metering in output.metrics:
         text = _text(metering, rows)
         before, after = tally_sql(metering.meter)
-        stored = [piece for each in kept for piece in ("(", *each.pieces, ") and ")]
+        stored = [piece for condition in passing for piece in ("(", *condition.pieces, ") and ")]
         pieces = joined((before, "if(", *stored, "true, ", *text.pieces, ", null)", after))
-        found[f"{METRICS} {metering.meter.name}"] = replace(text, pieces=pieces, atomic=True)
-    return found
+        all_counts[f"{METRICS} {metering.meter.name}"] = replace(text, pieces=pieces, atomic=True)
+    return all_counts
 
 
 def tally_sql(meter: Meter) -> tuple[str, str]:
@@ -53,11 +53,11 @@ def tally_sql(meter: Meter) -> tuple[str, str]:
 
 def _text(metering: Metering, rows: Draft) -> Expression:
     """Return what a row adds: NULL for one that only marks a delete."""
-    found = replace_columns(metering.text, lambda ref: rows.items.get(ref.column))
+    text = replace_columns(metering.text, lambda ref: rows.items.get(ref.column))
     if rows.deleted is None:
-        return found
-    pieces = ("if(coalesce(", *rows.deleted.pieces, ", false), null, ", *found.pieces, ")")
-    return replace(found, pieces=joined(pieces), atomic=True)
+        return text
+    pieces = ("if(coalesce(", *rows.deleted.pieces, ", false), null, ", *text.pieces, ")")
+    return replace(text, pieces=joined(pieces), atomic=True)
 
 
 def _as_bytes(text: Expression) -> Expression:

@@ -84,7 +84,9 @@ def _rows(
             return None, f"a bit for each record of each sender, in pages of {8 * _PAGE:,} records"
         case Dedupe():
             seconds = _seconds(node.within) if node.within else None
-            rate = sum(rates.get(each.relation, 0.0) for each in in_order([node]) if isinstance(each, Decode))
+            rate = sum(
+                rates.get(decode.relation, 0.0) for decode in in_order([node]) if isinstance(decode, Decode)
+            )
             if seconds is not None and rate:
                 return math.ceil(seconds * rate), "keys"
             count, missing = _count(node.input, node.keys, distinct)
@@ -103,10 +105,10 @@ def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[str, str], i
     """Return how many combinations of keys there may be, and the first key without a known count."""
     count = 1
     for key in keys:
-        found = _distinct(node, key, distinct)
-        if found is None:
+        cardinality = _distinct(node, key, distinct)
+        if cardinality is None:
             return 0, key
-        count *= found
+        count *= cardinality
     return count, ""
 
 
@@ -120,10 +122,10 @@ def _distinct(node: Node, name: str, distinct: Mapping[tuple[str, str], int]) ->
             case Decode():
                 return distinct.get((node.relation, name))
             case Project():
-                found = next((i.expression.column for i in node.items if i.name == name), None)
-                if found is None:
+                column = next((i.expression.column for i in node.items if i.name == name), None)
+                if column is None:
                     return None
-                node, name = node.input, found
+                node, name = node.input, column
             case Filter() | Repartition() | Watermark() | Dedupe():
                 node = node.input
             case _:
@@ -144,12 +146,12 @@ def _windows(node: Aggregate) -> int | None:
 
 
 def _seconds(text: str) -> float | None:
-    found = _INTERVAL.findall(text)
-    return sum(float(number) * _SECONDS[unit.lower()] for number, unit in found) if found else None
+    amounts = _INTERVAL.findall(text)
+    return sum(float(number) * _SECONDS[unit.lower()] for number, unit in amounts) if amounts else None
 
 
-def _width(given: Type) -> int:
-    match given:
+def _width(type_: Type) -> int:
+    match type_:
         case Simple(name=name):
             return _FIXED.get(name, 24 if name in {"string", "binary", "variant"} else 8)
         case Decimal(precision=precision):

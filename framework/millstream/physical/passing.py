@@ -39,35 +39,37 @@ class Passing:
     def __init__(self, roots: Mapping[str, Node], meanings: Meanings) -> None:
         self._roots = roots
         self._meanings = meanings
-        self._known: dict[int, str] = {}
+        self._digests: dict[int, str] = {}
 
     def rows(self, node: Node) -> str:
         """Return the digest of a node's rows."""
-        order = in_order((node,), self._known)
+        order = in_order((node,), self._digests)
         self._meanings.describe(order)
-        for each in order:
-            if each.one_to_one or (isinstance(each, Filter) and all(map(is_good, each.conditions))):
-                self._known[id(each)] = self._known[id(each.inputs[0])]
+        for current in order:
+            if current.one_to_one or (isinstance(current, Filter) and all(map(is_good, current.conditions))):
+                self._digests[id(current)] = self._digests[id(current.inputs[0])]
             else:
-                self._known[id(each)] = digest("\n".join(self._parts(each)))
-        return self._known[id(node)]
+                self._digests[id(current)] = digest("\n".join(self._parts(current)))
+        return self._digests[id(node)]
 
     def above(self, node: Node) -> list[str]:
         """Return the conditions above states below a node: the optimizer may apply them before the states."""
-        found: set[str] = set()
+        conditions: set[str] = set()
         keeping: set[int] = set()
         """The `id`s of stateful nodes and of nodes above them."""
-        for each in in_order((node,)):
-            if each.stateful or any(id(below) in keeping for below in each.inputs):
-                keeping.add(id(each))
-            if isinstance(each, Filter) and id(each.input) in keeping:
-                found.update(self._meanings.of(each.input, condition) for condition in each.conditions)
-            elif isinstance(each, Join):
-                found.update(self._meanings.of(each, condition) for condition in each.on)
-        return sorted(found)
+        for current in in_order((node,)):
+            if current.stateful or any(id(below) in keeping for below in current.inputs):
+                keeping.add(id(current))
+            if isinstance(current, Filter) and id(current.input) in keeping:
+                conditions.update(
+                    self._meanings.of(current.input, condition) for condition in current.conditions
+                )
+            elif isinstance(current, Join):
+                conditions.update(self._meanings.of(current, condition) for condition in current.on)
+        return sorted(conditions)
 
     def _parts(self, node: Node) -> list[str]:
-        below = [self._known[id(each)] for each in node.inputs]
+        below = [self._digests[id(child)] for child in node.inputs]
         match node:
             case Filter():
                 return self._filters(node)
@@ -94,7 +96,7 @@ class Passing:
                     *below,
                     type(node).__name__,
                     node.kind,
-                    *(self._meanings.of(node, each) for each in node.on),
+                    *(self._meanings.of(node, condition) for condition in node.on),
                 ]
             case Aggregate() | Dedupe() | Stateful():
                 return [*below, *(f"{name} {fact}" for name, fact in self._meanings.facts(node, {}))]
@@ -106,10 +108,10 @@ class Passing:
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters, sorted: their order doesn't matter."""
         conditions: list[str] = []
-        at: Node = node
-        while isinstance(at, Filter) or at.one_to_one:
-            if isinstance(at, Filter):
-                own = (each for each in at.conditions if not is_good(each))
-                conditions += [self._meanings.of(at.input, each) for each in own]
-            (at,) = at.inputs
-        return [self._known[id(at)], *sorted(set(conditions))]
+        current: Node = node
+        while isinstance(current, Filter) or current.one_to_one:
+            if isinstance(current, Filter):
+                filters = (condition for condition in current.conditions if not is_good(condition))
+                conditions += [self._meanings.of(current.input, condition) for condition in filters]
+            (current,) = current.inputs
+        return [self._digests[id(current)], *sorted(set(conditions))]

@@ -69,18 +69,25 @@ def physical_plan(
     stored = Plan((*references, *map(with_encoded, plan.outputs))) if views else _stored(plan, references)
     drafts = _draft(stored, settings, lock)
     recipes = [recipe for recipe in drafts.stateless if only is None or recipe.name in only]
-    chosen = [each for each in drafts.assigned if only is None or each.name in only]
+    chosen = [assigned for assigned in drafts.assigned if only is None or assigned.name in only]
     signatures = Signatures(settings, written or plan, tables)
     built = [build(recipe, settings, signatures, sql=cache is None) for recipe in recipes]
     stateful = _stateful(
         drafts.stateful, chosen, settings, signatures, cache, Plan((*tables, *(written or plan).outputs))
     )
-    lock_separations = [Separation(model, why) for each in drafts.assigned for model, why in each.why]
-    rebuilt = {each.name: replace(each, members=stateful[each.name].members) for each in chosen}
+    lock_separations = [Separation(model, why) for assigned in drafts.assigned for model, why in assigned.why]
+    rebuilt = {
+        assigned.name: replace(assigned, members=stateful[assigned.name].members) for assigned in chosen
+    }
     return Physical(
-        tuple(_sorted([*built, *stateful.values()], drafts.listed)),
+        tuple(_sorted([*built, *stateful.values()], drafts.branches)),
         (*drafts.separations, *lock_separations, *cuts(stored.outputs)),
-        Lock((*recorded([rebuilt.get(each.name, each) for each in drafts.assigned]).groups, *drafts.left)),
+        Lock(
+            (
+                *recorded([rebuilt.get(assigned.name, assigned) for assigned in drafts.assigned]).groups,
+                *drafts.left,
+            )
+        ),
     )
 
 
@@ -88,17 +95,17 @@ def grouped_queries(
     plan: Plan, settings: PhysicalSettings, lock: Lock | None = None, references: Sequence[Output] = ()
 ) -> Groups:
     drafts = _draft(_stored(plan, references), settings, lock)
-    found = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
-    for each in drafts.assigned:
-        models = (model for member in each.members for model in member.models)
-        found[each.name] = tuple(model for model in models if not is_former(model))
-    return Groups(found, Lock((*recorded(drafts.assigned).groups, *drafts.left)))
+    grouped = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
+    for assigned in drafts.assigned:
+        models = (model for member in assigned.members for model in member.models)
+        grouped[assigned.name] = tuple(model for model in models if not is_former(model))
+    return Groups(grouped, Lock((*recorded(drafts.assigned).groups, *drafts.left)))
 
 
 class _Drafts(Struct, frozen=True):
     """Queries before their SQL is written."""
 
-    listed: tuple[Branch, ...]
+    branches: tuple[Branch, ...]
     stateless: tuple[Recipe, ...]
     stateful: tuple[Group, ...]
     assigned: tuple[Assigned, ...]
@@ -109,29 +116,29 @@ class _Drafts(Struct, frozen=True):
 
 def _draft(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Drafts:
     order = in_order(stored.outputs)
-    listed = branches(stored, order)
-    left = _left(listed, lock or Lock())
+    all_branches = branches(stored, order)
+    left = _left(all_branches, lock or Lock())
     homes = {model: group.name for group in left for member in group.members for model in member.models}
-    grouped = group(listed, settings.grouping, homes)
-    requested = [each for each in grouped.groups if each.branches[0].states]
+    grouped = group(all_branches, settings.grouping, homes)
+    requested = [group for group in grouped.groups if group.branches[0].states]
     names = set(homes.values())
     good = goods_of(output for output in stored.outputs if not is_former(output.model))
     without_state = [g for g in grouped.groups if not g.branches[0].states]
-    found = _stateless(without_state, order, names, homes)
-    stateless = tuple(replace(each, good=good) for each in found)
+    recipes = _stateless(without_state, order, names, homes)
+    stateless = tuple(replace(recipe, good=good) for recipe in recipes)
     assigned = assign(_locked(requested, names), lock)
-    return _Drafts(tuple(listed), stateless, tuple(requested), assigned, grouped.separations, left)
+    return _Drafts(tuple(all_branches), stateless, tuple(requested), assigned, grouped.separations, left)
 
 
-def _left(listed: Iterable[Branch], lock: Lock) -> tuple[LockedGroup, ...]:
+def _left(branches: Iterable[Branch], lock: Lock) -> tuple[LockedGroup, ...]:
     """Return the recorded groups of which all models are without state."""
-    states = {branch.model: bool(branch.states) for branch in listed}
-    found = []
-    for each in lock.groups:
-        known = [states[m] for member in each.members for m in member.models if m in states]
-        if known and not any(known):
-            found.append(each)
-    return tuple(found)
+    states = {branch.model: bool(branch.states) for branch in branches}
+    groups = []
+    for query_group in lock.groups:
+        has_state = [states[m] for member in query_group.members for m in member.models if m in states]
+        if has_state and not any(has_state):
+            groups.append(query_group)
+    return tuple(groups)
 
 
 def alone(
@@ -149,13 +156,13 @@ def alone(
     It sends dead letters only with `dead_letters`, also of records that are only bad for other models.
     """
     recipes = _draft(_stored(plan, references), settings, lock).stateless
-    recipe = next(each for each in recipes if each.name == name)
+    recipe = next(candidate for candidate in recipes if candidate.name == name)
     parts = [
         Part(tuple(output for output in part.outputs if output.model in models), part.trunk)
         for part in recipe.parts
     ]
-    own = recipe.dead_letters if dead_letters else None
-    only = replace(recipe, parts=tuple(part for part in parts if part.outputs), dead_letters=own)
+    decode = recipe.dead_letters if dead_letters else None
+    only = replace(recipe, parts=tuple(part for part in parts if part.outputs), dead_letters=decode)
     return build(only, settings, Signatures(settings, plan)).query
 
 
@@ -164,11 +171,15 @@ def dead_letters_query(
 ) -> Query:
     """Return a query that only sends the dead letters of a source."""
     recipes = _draft(_stored(plan, references), settings, None).stateless
-    found = next(each for each in recipes if each.dead_letters and each.dead_letters.relation == source)
-    decode = found.dead_letters
+    sender = next(
+        candidate
+        for candidate in recipes
+        if candidate.dead_letters and candidate.dead_letters.relation == source
+    )
+    decode = sender.dead_letters
     assert decode is not None
     name = f"{source.rpartition('.')[2]}_dead_letters"
-    recipe = Recipe(name, "stateless", (Part((), decode),), (), decode, good=found.good)
+    recipe = Recipe(name, "stateless", (Part((), decode),), (), decode, good=sender.good)
     return build(recipe, settings, Signatures(settings, plan)).query
 
 
@@ -196,21 +207,21 @@ def _stateless(
         if isinstance(node, Decode):
             decodes.setdefault(node.relation, []).append(node)
     owned: set[str] = set()
-    for each in groups:
-        dead_letters = _dead_letter_source(each)
+    for query_group in groups:
+        dead_letters = _dead_letter_source(query_group)
         if dead_letters is not None and dead_letters.relation in owned:
             dead_letters = None
         others: Sequence[Decode] = ()
         if dead_letters is not None:
             owned.add(dead_letters.relation)
             others = decodes[dead_letters.relation]
-        name = homes.get(each.branches[0].model) or _new_name(_stateless_name(each), names)
-        parts, dead_letters = stateless_parts(each.branches, dead_letters, others)
-        yield Recipe(name, each.kind, parts, each.branches, dead_letters)
-    for relation, found in decodes.items():
-        if relation not in owned and any(map(sends_bad, found)):
-            one = found[0]
-            for other in found[1:]:
+        name = homes.get(query_group.branches[0].model) or _new_name(_stateless_name(query_group), names)
+        parts, dead_letters = stateless_parts(query_group.branches, dead_letters, others)
+        yield Recipe(name, query_group.kind, parts, query_group.branches, dead_letters)
+    for relation, nodes in decodes.items():
+        if relation not in owned and any(map(sends_bad, nodes)):
+            one = nodes[0]
+            for other in nodes[1:]:
                 one = with_columns_of(one, other)
             name = _new_name(f"{relation.rpartition('.')[2]}_dead_letters", names)
             if one.fields:
@@ -228,11 +239,11 @@ def _dead_letter_source(group: Group) -> Decode | None:
 def _stateless_name(group: Group) -> str:
     """Name a query after its source: its checkpoint stays valid when models are added or removed."""
     first = group.branches[0]
-    own = str(first.output.options.get("group") or "")
+    option = str(first.output.options.get("group") or "")
     if group.kind == "single" or (not isinstance(first.base, Decode) and len(group.branches) == 1):
-        return own or _short(first)
+        return option or _short(first)
     base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else node_name(first.base)
-    return own or f"{base}_{first.stored_as}s"
+    return option or f"{base}_{first.stored_as}s"
 
 
 def _short(branch: Branch) -> str:
@@ -243,19 +254,19 @@ def _short(branch: Branch) -> str:
 
 
 def _locked(groups: Iterable[Group], names: set[str]) -> list[LockedGroup]:
-    found: list[LockedGroup] = []
-    for each in groups:
+    locked: list[LockedGroup] = []
+    for query_group in groups:
         members = tuple(
-            Member(tuple(o.model for o in part.outputs)) for part in stateful_parts(each.branches)
+            Member(tuple(o.model for o in part.outputs)) for part in stateful_parts(query_group.branches)
         )
-        found.append(LockedGroup(_new_name(_stateful_name(each), names), members))
-    return found
+        locked.append(LockedGroup(_new_name(_stateful_name(query_group), names), members))
+    return locked
 
 
 def _stateful_name(group: Group) -> str:
     first = group.branches[0]
-    if own := str(first.output.options.get("group") or ""):
-        return own
+    if option := str(first.output.options.get("group") or ""):
+        return option
     if len(group.branches) == 1:
         return _short(first)
     shared = [node for node in first.moves if all(any(node is m for m in b.moves) for b in group.branches)]
@@ -273,50 +284,52 @@ def _stateful(
     cache: QueryCache | None,
     written: Plan,
 ) -> dict[str, BuiltQuery]:
-    of = {branch.model: branch for each in groups for branch in each.branches}
+    of = {branch.model: branch for group in groups for branch in group.branches}
     keys = Keys(settings, written) if cache is not None else None
-    found: dict[str, BuiltQuery] = {}
-    for each in assigned:
-        models = [model for member in each.members for model in member.models]
-        own = [of[model] for model in models]
-        make = partial(_build, each, own, settings, signatures, cache)
-        outputs = [branch.output for branch in own]
-        found[each.name] = cache.built(keys.of(each, outputs), make) if cache and keys else make()
-    return found
+    built: dict[str, BuiltQuery] = {}
+    for query_group in assigned:
+        models = [model for member in query_group.members for model in member.models]
+        branches = [of[model] for model in models]
+        make = partial(_build, query_group, branches, settings, signatures, cache)
+        outputs = [branch.output for branch in branches]
+        built[query_group.name] = (
+            cache.built(keys.of(query_group, outputs), make) if cache and keys else make()
+        )
+    return built
 
 
 def _build(
     assigned: Assigned,
-    found: Sequence[Branch],
+    members: Sequence[Branch],
     settings: PhysicalSettings,
     signatures: Signatures,
     cache: QueryCache | None,
 ) -> BuiltQuery:
-    alone = _optimized_separately(found, settings, cache)
+    alone = _optimized_separately(members, settings, cache)
     kind: Kind = "stateful" if len(alone) > 1 else "single"
     recipe = Recipe(assigned.name, kind, stateful_parts(alone), alone, None, assigned)
     return build(recipe, settings, signatures, sql=cache is None)
 
 
 def _optimized_separately(
-    found: Sequence[Branch], settings: PhysicalSettings, cache: QueryCache | None
+    members: Sequence[Branch], settings: PhysicalSettings, cache: QueryCache | None
 ) -> tuple[Branch, ...]:
     """Optimize a query separately: models of other queries must not influence its state."""
-    plan = Plan(tuple(branch.output for branch in found))
+    plan = Plan(tuple(branch.output for branch in members))
 
     def optimized() -> Plan:
         rules = [rule for rule in RULES if rule.__name__ in settings.rules]
         return optimize(plan, rules, None, settings.switched_off).plan
 
-    own = optimized() if cache is None else cache.optimized(plan, settings, optimized)
-    own = with_matched_groups(own)
-    return tuple(found if own is plan else branches(own, own.order))
+    query_plan = optimized() if cache is None else cache.optimized(plan, settings, optimized)
+    query_plan = with_matched_groups(query_plan)
+    return tuple(members if query_plan is plan else branches(query_plan, query_plan.order))
 
 
-def _sorted(built: Iterable[BuiltQuery], listed: Iterable[Branch]) -> Iterable[Query]:
-    place = {branch.model: i for i, branch in enumerate(listed)}
+def _sorted(built: Iterable[BuiltQuery], branches: Iterable[Branch]) -> Iterable[Query]:
+    positions = {branch.model: i for i, branch in enumerate(branches)}
 
     def first(query: Query) -> int:
-        return min((place[model] for model in query.models if model in place), default=len(place))
+        return min((positions[model] for model in query.models if model in positions), default=len(positions))
 
-    return sorted((each.query for each in built), key=first)
+    return sorted((built_query.query for built_query in built), key=first)

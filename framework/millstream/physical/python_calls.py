@@ -27,13 +27,13 @@ Instead, they can take the row's location, and are only called if it is not NULL
 
 
 class _CallColumn(Struct, eq=False):
-    """A call, and its rows: those that meet all conditions of one of the tuples in `wanted`."""
+    """A call, and its rows: those that meet all conditions of one of the tuples in `alternatives`."""
 
     name: str
     call: Call
     like: Expression
     level: int
-    wanted: list[tuple[Expression, ...]]
+    alternatives: list[tuple[Expression, ...]]
     models: list[str]
     """The models that read it."""
 
@@ -54,77 +54,87 @@ class Calls:
         self._logging = logging
         """The functions that log something, and are given the position of the row's record for it."""
         self._used = list(used)
-        self._made: dict[str, _CallColumn] = {}
+        self._columns: dict[str, _CallColumn] = {}
 
     @property
     def levels(self) -> list[dict[str, Expression]]:
         """The calls of each level, by name of their column."""
-        found: list[dict[str, Expression]] = []
-        for made in self._made.values():
-            while len(found) <= made.level:
-                found.append({})
-            found[made.level][made.name] = self._written(made)
-        return found
+        levels: list[dict[str, Expression]] = []
+        for column in self._columns.values():
+            while len(levels) <= column.level:
+                levels.append({})
+            levels[column.level][column.name] = self._written(column)
+        return levels
 
     def lift(self, draft: Draft, model: str) -> LiftedDraft:
         """Replace the calls of a model's draft by columns."""
-        own: list[str] = []
+        columns: list[str] = []
         where: list[Expression] = []
         # Cheap conditions come first, so that a function sees fewer rows.
-        for condition in sorted(draft.where, key=lambda each: bool(each.functions)):
-            where.append(self._expression(condition, where, own))
+        for condition in sorted(draft.where, key=lambda expression: bool(expression.functions)):
+            where.append(self._expression(condition, where, columns))
         present = [*where, *([] if draft.deleted is None else [_not(draft.deleted)])]
         items = {
-            name: self._expression(each, present if name == ENCODED_VALUE else where, own)
-            for name, each in draft.items.items()
+            name: self._expression(expression, present if name == ENCODED_VALUE else where, columns)
+            for name, expression in draft.items.items()
         }
-        for column in dict.fromkeys(own):
-            self._made[column].models.append(model)
-        return LiftedDraft(replace(draft, items=items, where=tuple(where)), tuple(dict.fromkeys(own)))
+        for column in dict.fromkeys(columns):
+            self._columns[column].models.append(model)
+        return LiftedDraft(replace(draft, items=items, where=tuple(where)), tuple(dict.fromkeys(columns)))
 
-    def _expression(self, given: Expression, wanted: Sequence[Expression], own: list[str]) -> Expression:
-        while found := [call for call in calls(given, anywhere=True) if len(call.inner) == 1]:
-            name = self._column(found[0], given, wanted)
-            own.append(name)
-            given = _with_value(with_column(given, found[0], name), Ref(name, self.alias))
-        return given
+    def _expression(
+        self, expression: Expression, conditions: Sequence[Expression], columns: list[str]
+    ) -> Expression:
+        while remaining := [call for call in calls(expression, anywhere=True) if len(call.inner) == 1]:
+            name = self._column(remaining[0], expression, conditions)
+            columns.append(name)
+            expression = _with_value(with_column(expression, remaining[0], name), Ref(name, self.alias))
+        return expression
 
-    def _column(self, call: Call, given: Expression, wanted: Sequence[Expression]) -> str:
+    def _column(self, call: Call, expression: Expression, conditions: Sequence[Expression]) -> str:
         """Return the column of a call that is made at least for the rows that need it here."""
-        plain = self._plain(wanted)
-        for made in self._made.values():
-            if made.call.pieces != call.pieces:
+        plain = self._plain(conditions)
+        for column in self._columns.values():
+            if column.call.pieces != call.pieces:
                 continue
-            if any(_implies(wanted, others) for others in made.wanted):
-                return made.name
+            if any(_implies(conditions, others) for others in column.alternatives):
+                return column.name
             # A condition that reads the result of another call could depend on this one.
-            if plain and all(map(self._plain, made.wanted)):
-                made.wanted = [each for each in made.wanted if not _implies(each, wanted)] + [tuple(wanted)]
-                return made.name
+            if plain and all(map(self._plain, column.alternatives)):
+                column.alternatives = [
+                    alternative
+                    for alternative in column.alternatives
+                    if not _implies(alternative, conditions)
+                ] + [tuple(conditions)]
+                return column.name
         name = unused(f"_{call.function}", self._used)
         self._used.append(name)
         refs = {piece.column for piece in call.pieces if isinstance(piece, Ref)}
-        refs |= {ref.column for each in wanted for ref in each.refs}
-        level = max((self._made[each].level + 1 for each in refs if each in self._made), default=0)
-        self._made[name] = _CallColumn(name, call, given, level, [tuple(wanted)], [])
+        refs |= {ref.column for condition in conditions for ref in condition.refs}
+        level = max((self._columns[read].level + 1 for read in refs if read in self._columns), default=0)
+        self._columns[name] = _CallColumn(name, call, expression, level, [tuple(conditions)], [])
         return name
 
-    def _plain(self, wanted: Iterable[Expression]) -> bool:
-        return not any(ref.column in self._made for each in wanted for ref in each.refs)
+    def _plain(self, conditions: Iterable[Expression]) -> bool:
+        return not any(ref.column in self._columns for condition in conditions for ref in condition.refs)
 
-    def _written(self, made: _CallColumn) -> Expression:
-        first, *rest = made.call.pieces
+    def _written(self, column: _CallColumn) -> Expression:
+        first, *rest = column.call.pieces
         assert isinstance(first, str)
         arguments = joined((first.partition("(")[2], *rest))
         between = "" if arguments == (")",) else ", "
-        several = len(made.wanted) > 1
-        asked = any_of(made.wanted, BOOLEAN) if several else all_of(made.wanted[0], BOOLEAN)
-        wanted: tuple[Piece, ...] = asked.pieces or ("true",)
-        if made.call.function in self._logging:
-            location = _location(made.models, Ref(RECORD, self.alias))
-            wanted = ("if(", *wanted, ", ", *location, ", null)")
-        pieces = joined((f"{made.call.function}{GUARDED}(", *wanted, between, *arguments))
-        return replace(made.like, pieces=pieces, type=UNKNOWN, functions=(made.call.function,), atomic=True)
+        several = len(column.alternatives) > 1
+        condition = (
+            any_of(column.alternatives, BOOLEAN) if several else all_of(column.alternatives[0], BOOLEAN)
+        )
+        guard: tuple[Piece, ...] = condition.pieces or ("true",)
+        if column.call.function in self._logging:
+            location = _location(column.models, Ref(RECORD, self.alias))
+            guard = ("if(", *guard, ", ", *location, ", null)")
+        pieces = joined((f"{column.call.function}{GUARDED}(", *guard, between, *arguments))
+        return replace(
+            column.like, pieces=pieces, type=UNKNOWN, functions=(column.call.function,), atomic=True
+        )
 
     def error(self, name: str) -> Expression:
         """Return the error of a call; NULL if it succeeded or was not made."""
@@ -153,7 +163,9 @@ def _location(models: Iterable[str], record: Ref) -> tuple[Piece, ...]:
 
 
 def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> bool:
-    return {each.content for each in conditions}.issuperset(each.content for each in others)
+    return {condition.content for condition in conditions}.issuperset(
+        condition.content for condition in others
+    )
 
 
 def _not(condition: Expression) -> Expression:
@@ -172,14 +184,14 @@ def _with_value(expression: Expression, column: Ref) -> Expression:
     value: tuple[Piece, ...] = (column, ".value") if simple else ("coalesce(", column, ".value)")
     pieces: list[Piece] = []
     for piece in expression.pieces:
-        own = isinstance(piece, Ref) and piece.column == column.column and not piece.relation
-        pieces += value if own else (piece,)
+        is_column = isinstance(piece, Ref) and piece.column == column.column and not piece.relation
+        pieces += value if is_column else (piece,)
     return replace(expression, pieces=joined(pieces))
 
 
 def without_nulls(conditions: Sequence[Expression]) -> list[Expression]:
     """Return conditions that are false instead of NULL: then Spark evaluates nothing behind an AND."""
-    if not any(each.nullable for each in conditions):
+    if not any(condition.nullable for condition in conditions):
         return list(conditions)
     every = all_of(conditions, BOOLEAN)
     pieces = ("coalesce(", *every.pieces, ", false)")

@@ -27,25 +27,25 @@ _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
 class QueryCache:
     """Cached queries and texts by digest, and those that were used or added."""
 
-    def __init__(self, known: Mapping[bytes, bytes] | None = None) -> None:
-        self.known = known or {}
+    def __init__(self, loaded: Mapping[bytes, bytes] | None = None) -> None:
+        self.loaded = loaded or {}
         self.used: dict[bytes, bytes] = {}
         self._optimized: dict[bytes, Plan] = {}
         """Plans of queries by digest: in most queries that an edit reaches, only the SQL upstream differs."""
 
     @property
     def has_new(self) -> bool:
-        return not self.used.items() <= self.known.items()
+        return not self.used.items() <= self.loaded.items()
 
     def built(self, key: bytes, make: Callable[[], BuiltQuery]) -> BuiltQuery:
-        if (cached := self.known.get(key) or self.used.get(key)) is not None:
+        if (cached := self.loaded.get(key) or self.used.get(key)) is not None:
             with contextlib.suppress(msgspec.DecodeError, ValueError):
-                found = from_msgpack(cached, BuiltQuery)
+                query = from_msgpack(cached, BuiltQuery)
                 self.used[key] = cached
-                return found
-        found = make()
-        self.used[key] = msgspec.msgpack.encode(found)
-        return found
+                return query
+        query = make()
+        self.used[key] = msgspec.msgpack.encode(query)
+        return query
 
     def optimized(self, plan: Plan, settings: PhysicalSettings, make: Callable[[], Plan]) -> Plan:
         """Return the plan that the rules make of a query's plan."""
@@ -56,10 +56,10 @@ class QueryCache:
         return self._optimized[key]
 
     def text(self, key: bytes, make: Callable[[], str]) -> str:
-        cached = self.known.get(key) or self.used.get(key)
-        found = make() if cached is None else cached.decode()
-        self.used[key] = found.encode()
-        return found
+        cached = self.loaded.get(key) or self.used.get(key)
+        text = make() if cached is None else cached.decode()
+        self.used[key] = text.encode()
+        return text
 
 
 class Keys:
@@ -71,7 +71,7 @@ class Keys:
         self._settings = _ORDERED.encode((replace(settings, distinct={}, seeds={}), distinct))
         self._seeds = settings.seeds
         self._written = {output.model: output for output in written.outputs}
-        self._own: dict[str, tuple[bytes, tuple[str, ...]]] = {}
+        self._shapes: dict[str, tuple[bytes, tuple[str, ...]]] = {}
 
     def of(self, assigned: Assigned, outputs: Sequence[Output]) -> bytes:
         """Return the digest of a group's query."""
@@ -84,25 +84,25 @@ class Keys:
 
     def _digests(self, models: Iterable[str]) -> dict[str, bytes]:
         """Return digests of models, and of all models and seeds upstream, across topics and tables."""
-        found: dict[str, bytes] = {}
+        digests: dict[str, bytes] = {}
         waiting = list(models)
         while waiting:
             model = waiting.pop()
-            if model in self._written and model not in found:
-                if model not in self._own:
+            if model in self._written and model not in digests:
+                if model not in self._shapes:
                     output = self._written[model]
-                    self._own[model] = (shape((output,)), _relations(in_order((output,))))
-                found[model], read = self._own[model]
+                    self._shapes[model] = (shape((output,)), _relations(in_order((output,))))
+                digests[model], read = self._shapes[model]
                 waiting += read
             elif model in self._seeds:
-                found[model] = self._seeds[model].encode()
-        return found
+                digests[model] = self._seeds[model].encode()
+        return digests
 
 
 def _relations(nodes: Iterable[Node]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    relations: dict[str, None] = {}
     for node in nodes:
         if relation := node.relation:
-            found[relation] = None
-        found.update((name, None) for each in node.expressions for name in each.reads)
-    return tuple(found)
+            relations[relation] = None
+        relations.update((name, None) for expression in node.expressions for name in expression.reads)
+    return tuple(relations)

@@ -19,32 +19,32 @@ def realtime_obstacles(
     sides: int,
 ) -> tuple[str, ...]:
     """Return the reasons; without any, the query can run in real-time mode."""
-    found: list[str] = []
+    obstacles: list[str] = []
     for node in states_in(order):
         what = "drops duplicates" if isinstance(node, Dedupe) else "keeps state"
-        found.append(f"{operator_name(node)} {what}")
-    found += [f"{name}() is a Python function" for name in functions]
+        obstacles.append(f"{operator_name(node)} {what}")
+    obstacles += [f"{name}() is a Python function" for name in functions]
     match deliver:
         case PerBatch():
-            found.append("its outputs are written batch by batch")
+            obstacles.append("its outputs are written batch by batch")
         case ToKafka(timed=True):
-            found.append("records with their own timestamp are written batch by batch")
-        case ToKafka(placed=False) if not found:
-            found.append("rows that may become several records are written batch by batch")
+            obstacles.append("records with their own timestamp are written batch by batch")
+        case ToKafka(placed=False) if not obstacles:
+            obstacles.append("rows that may become several records are written batch by batch")
     if exactly_once:
-        found.append("it sends its records in transactions, batch by batch")
+        obstacles.append("it sends its records in transactions, batch by batch")
     if sides > 1:
-        found.append("it reads a source more than once")
-    found += [
+        obstacles.append("it reads a source more than once")
+    obstacles += [
         f"changes of the table {s.relation.rpartition('.')[2]} arrive in batches"
         for s in sources
         if not s.topic
     ]
     if not sources:
-        found.append("it reads no stream")
+        obstacles.append("it reads no stream")
     if any(isinstance(node, Opaque) for node in order):
-        found.append("it contains opaque SQL")
-    return tuple(dict.fromkeys(found))
+        obstacles.append("it contains opaque SQL")
+    return tuple(dict.fromkeys(obstacles))
 
 
 def missing_slots(queries: Sequence[tuple[str, int]], slots: int) -> str:

@@ -37,10 +37,11 @@ class RecordColumns(Struct, frozen=True):
     timestamp: bool
 
 
-def record(draft: Draft, output: Output, look: RecordColumns, place: str | None = None) -> Draft:
+def record(draft: Draft, output: Output, look: RecordColumns, position_alias: str | None = None) -> Draft:
     """Return the SELECT of a model's records.
 
-    `place` is the alias of rows that have their record's position, by which repeated records are recognised.
+    `position_alias` is the alias of rows that have their record's position, by which repeated records are
+    recognised.
     """
     items = {
         "topic": _text(literal(output.topic), STRING),
@@ -48,7 +49,7 @@ def record(draft: Draft, output: Output, look: RecordColumns, place: str | None 
         "value": _value(draft, output),
     }
     if look.headers:
-        items["headers"] = _headers(draft, output, place)
+        items["headers"] = _headers(draft, output, position_alias)
     if look.timestamp:
         items["timestamp"] = _timestamp(draft)
     return replace(draft, items=items, deleted=None)
@@ -60,8 +61,8 @@ def sink_of(output: Output) -> Sink:
     return stored if isinstance(stored, Sink) else Sink(topic=output.topic)
 
 
-def _text(text: str, found: Type) -> Expression:
-    return Expression((text,), found, nullable=False, atomic=True)
+def _text(text: str, type_: Type) -> Expression:
+    return Expression((text,), type_, nullable=False, atomic=True)
 
 
 def _value(draft: Draft, output: Output) -> Expression:
@@ -72,7 +73,7 @@ def _value(draft: Draft, output: Output) -> Expression:
     items = [(name, draft.items[name]) for name in sink.value_columns(names)]
     encoded = encode_row(items) if sink.changes else format_of(sink.encoding).spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
-    return _unless_deleted(draft, composed([each for _, each in items], pieces, BINARY))
+    return _unless_deleted(draft, composed([expression for _, expression in items], pieces, BINARY))
 
 
 def _unless_deleted(draft: Draft, value: Expression) -> Expression:
@@ -90,36 +91,36 @@ def _key(draft: Draft, output: Output) -> Expression:
     if ENCODED_KEY in draft.items:
         return draft.items[ENCODED_KEY]
     ((_, first), *others) = keys
-    parts = [each for _, each in keys]
+    parts = [expression for _, expression in keys]
     encoding = sink_of(output).key_encoding
-    found = written_key(encoding, [Field(name, each.type) for name, each in keys])
+    key_format = written_key(encoding, [Field(name, expression.type) for name, expression in keys])
     if encoding is None and not others and first.type == BINARY:
         return first
     if encoding is None and not others and first.type == STRING:
         return composed(parts, ("cast(", *first.pieces, " as binary)"), BINARY)
-    encoded: tuple[Piece, ...] = ("cast(", *found.encoded(keys), " as binary)")
+    encoded: tuple[Piece, ...] = ("cast(", *key_format.encoded(keys), " as binary)")
     if encoding is not None and not others:  # a record without a key
         encoded = ("if(", *first.pieces, " is null, null, ", *encoded, ")")
     return composed(parts, encoded, BINARY)
 
 
-def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
+def _headers(draft: Draft, output: Output, position_alias: str | None) -> Expression:
     pieces: list[Piece] = []
     parts: list[Expression] = []
     for item in output.extras:
         if not item.name.startswith("headers."):
             continue
-        found = replace_columns(item.expression, lambda ref: draft.items.get(ref.column))
-        parts.append(found)
+        header = replace_columns(item.expression, lambda ref: draft.items.get(ref.column))
+        parts.append(header)
         name = literal(item.name.removeprefix("headers."))
         pieces += [", " if pieces else "", f"named_struct('key', {name}, 'value', "]
-        pieces += ["cast(cast(", *found.pieces, " as string) as binary))"]
+        pieces += ["cast(cast(", *header.pieces, " as string) as binary))"]
     arrays: list[Sequence[Piece]] = []
     if (source := draft.items.get(RECORD_HEADERS)) is not None:
         parts.append(source)
         arrays.append(foreign_headers(source.pieces))
-    if place is not None:
-        arrays.append((Ref(RECORD, place), f".{PLACED}"))
+    if position_alias is not None:
+        arrays.append((Ref(RECORD, position_alias), f".{PLACED}"))
     if pieces:
         arrays.append(("array(", *pieces, ")"))
     if not arrays:
@@ -130,8 +131,8 @@ def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
 def _concatenated(arrays: Sequence[Sequence[Piece]]) -> list[Piece]:
     if len(arrays) == 1:
         return list(arrays[0])
-    listed = [piece for each in arrays for piece in (", ", *each)]
-    return ["concat(", *listed[1:], ")"]
+    pieces = [piece for array in arrays for piece in (", ", *array)]
+    return ["concat(", *pieces[1:], ")"]
 
 
 def foreign_headers(record_headers: Sequence[Piece]) -> list[Piece]:
@@ -151,8 +152,8 @@ def fan_out(drafts: list[Draft]) -> Expression:
     for index, draft in enumerate(drafts):
         parts += [*draft.items.values(), *draft.where]
         fields: list[Piece] = []
-        for name, each in draft.items.items():
-            fields += [", " if fields else "", f"'{name}', ", *each.pieces]
+        for name, expression in draft.items.items():
+            fields += [", " if fields else "", f"'{name}', ", *expression.pieces]
         struct: list[Piece] = ["named_struct(", *fields, ")"]
         if draft.where:
             struct = ["if(", *all_of(draft.where, BOOLEAN).pieces, ", ", *struct, ", null)"]

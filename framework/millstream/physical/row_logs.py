@@ -20,27 +20,27 @@ def log_id(model: str) -> str:
     return f"log.{model}"
 
 
-def log_markers(trunk: Draft, rows: Draft, output: Output, place: str | None) -> list[Draft]:
+def log_markers(trunk: Draft, rows: Draft, output: Output, position_alias: str | None) -> list[Draft]:
     """Return a marker for each logged row, with its text; without a topic it is gathered, but not sent.
 
-    `place` is the alias of rows that have their record's position.
+    `position_alias` is the alias of rows that have their record's position.
     """
     if output.log is None:
         return []
-    text = _text(output, rows, place)
+    text = _text(output, rows, position_alias)
     is_there = replace(text, pieces=joined(("(", *text.pieces, ") is not null")), atomic=False)
     marker = skipped_row(trunk, log_id(output.model), (*rows.where, is_there))
     value = replace(text, pieces=joined(("cast(", *text.pieces, " as binary)")), type=BINARY, atomic=True)
     return [replace(marker, items={**marker.items, "value": value})]
 
 
-def gathered(rows: Draft, output: Output, kept: Sequence[Expression]) -> dict[str, Expression]:
-    """Return the texts of a batch's logged rows; `kept` are conditions of stored rows."""
+def gathered(rows: Draft, output: Output, passing: Sequence[Expression]) -> dict[str, Expression]:
+    """Return the texts of a batch's logged rows; `passing` are conditions of stored rows."""
     if output.log is None:
         return {}
     text = _text(output, rows)
     before, after = gather_sql(output.log.log)
-    stored = [piece for each in kept for piece in ("(", *each.pieces, ") and ")]
+    stored = [piece for condition in passing for piece in ("(", *condition.pieces, ") and ")]
     pieces = joined((before, "if(", *stored, "true, ", *text.pieces, ", null)", after))
     return {f"{LOGS} {output.model}": replace(text, pieces=pieces, atomic=True)}
 
@@ -50,18 +50,18 @@ def gather_sql(log: RowLog) -> tuple[str, str]:
     return "gather(", f", '{log.sample}', '{log.per_minute}')"
 
 
-def _text(output: Output, rows: Draft, place: str | None = None) -> Expression:
+def _text(output: Output, rows: Draft, position_alias: str | None = None) -> Expression:
     """Return the text of a row, after its record's position and a blank if that is known.
 
     It is NULL for rows that are not logged, and for those that only mark a delete.
     """
     assert output.log is not None
-    found = replace_columns(output.log.text, lambda ref: rows.items.get(ref.column))
-    pieces: tuple[Piece, ...] = found.pieces
-    if place is not None:
-        at = Ref(RECORD, place)
-        position = (at, ".topic, '-', ", at, ".partition, '-', ", at, ".offset, ' ', ")
+    text = replace_columns(output.log.text, lambda ref: rows.items.get(ref.column))
+    pieces: tuple[Piece, ...] = text.pieces
+    if position_alias is not None:
+        record = Ref(RECORD, position_alias)
+        position = (record, ".topic, '-', ", record, ".partition, '-', ", record, ".offset, ' ', ")
         pieces = ("concat(", *position, *pieces, ")")
     if rows.deleted is not None:
         pieces = ("if(coalesce(", *rows.deleted.pieces, ", false), null, ", *pieces, ")")
-    return replace(found, pieces=joined(pieces), atomic=True)
+    return replace(text, pieces=joined(pieces), atomic=True)

@@ -46,25 +46,25 @@ def write_shared(
     names: dict[int, str] = {}
     ctes: list[Cte] = []
     steps: list[Step] = []
-    wanted = {id(node) for node in repartitions}
+    ids = {id(node) for node in repartitions}
 
     def leaf(node: Node) -> str | None:
         return names.get(id(node)) or views.leaf(node)
 
     for node in in_order(roots):
-        if id(node) not in wanted or not isinstance(node, Repartition):
+        if id(node) not in ids or not isinstance(node, Repartition):
             continue
         reserved = (*names.values(), *(cte.name for cte in ctes), *(step.name for step in steps))
         how = EmitOptions(
             shared={id(node): hint(node, partitions)}, reserved=reserved, fails_by=fails_by, drops_by=drops_by
         )
-        found = in_steps([node], leaf, reads=views.of, how=how)
-        steps += found.steps
-        draft = found.emitted.finals[0].draft
+        stepped = in_steps([node], leaf, reads=views.of, how=how)
+        steps += stepped.steps
+        draft = stepped.emitted.finals[0].draft
         names[id(node)] = name = draft.sources[0].name
-        if as_views and not any(step.name == name for step in found.steps):
+        if as_views and not any(step.name == name for step in stepped.steps):
             # Spark analyses a view once, so all steps over it share the same rows.
-            steps.append(SqlView(name, found.emitted.statement()))
+            steps.append(SqlView(name, stepped.emitted.statement()))
         else:
-            ctes += found.emitted.ctes
+            ctes += stepped.emitted.ctes
     return Shared(names, tuple(ctes), tuple(steps))

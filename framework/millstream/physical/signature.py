@@ -67,12 +67,12 @@ class Signatures:
             return ()
         readers: dict[int, list[Node]] = {}
         for node in order:
-            for each in node.inputs:
-                readers.setdefault(id(each), []).append(node)
+            for child in node.inputs:
+                readers.setdefault(id(child), []).append(node)
         self._meanings.describe(order)
         upstream = self._upstream(outputs)
         models = _models(outputs)
-        kept = KeptInState(self._meanings, order, readers)
+        in_state = KeptInState(self._meanings, order, readers)
         facts = {id(node): self._meanings.facts(node, readers) for node in states}
         return tuple(
             Operator(
@@ -84,7 +84,7 @@ class Signatures:
                 tuple(sorted(self._dependencies_of_rows(upstream[id(node)]))),
                 tuple(sorted(self._emitted(upstream[id(node)]))),
                 models[id(node)],
-                tuple(kept.facts(node, facts[id(node)])),
+                tuple(in_state.facts(node, facts[id(node)])),
             )
             for node in states
         )
@@ -92,8 +92,8 @@ class Signatures:
     def copies(self, outputs: Sequence[Output]) -> tuple[str, ...]:
         """Return the copies of aggregates that states have; `operators` has described the columns before."""
         return tuple(
-            f"{place} {copied}"
-            for place, node in enumerate(states_in(in_order(outputs)))
+            f"{index} {copied}"
+            for index, node in enumerate(states_in(in_order(outputs)))
             if isinstance(node, Aggregate)
             for copied in self._meanings.copies(node)
         )
@@ -102,9 +102,9 @@ class Signatures:
         """Describe the rows of tables, and of topics with one row for each key."""
         self._retained.append(outputs)
         return tuple(
-            self._stored(each)
-            for each in outputs
-            if isinstance(each.materialization, Table) or traits_of(each.input).mode == "upsert"
+            self._stored(output)
+            for output in outputs
+            if isinstance(output.materialization, Table) or traits_of(output.input).mode == "upsert"
         )
 
     def tables(self, relations: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -130,40 +130,42 @@ class Signatures:
         stored = output.materialization
         assert isinstance(stored, Table)
         keys = tuple(key.lower() for key in output.keys)
-        place = self._places.get(stored.store or "", "")
-        return Stored(output.model, keys, "", (), "", place, "", _types(output.input))
+        location = self._places.get(stored.store or "", "")
+        return Stored(output.model, keys, "", (), "", location, "", _types(output.input))
 
     def _rows(self, output: Output, root: Node) -> str:
         parts = [self._passing.rows(root)]
         parts += sorted(
             f"{c.name.lower()} {self._written_meanings.column(root, c.name)}" for c in output.columns
         )
-        parts += [f"{each.name} {self._written_meanings.of(root, each.expression)}" for each in output.extras]
+        parts += [
+            f"{extra.name} {self._written_meanings.of(root, extra.expression)}" for extra in output.extras
+        ]
         stored = output.materialization
         order = stored.order_by if isinstance(stored, Table) else None
         return digest("\n".join([*parts, (order or "").lower()]))
 
     def _upstream(self, outputs: Sequence[Output]) -> Mapping[int, _Upstream]:
         """Return what is upstream of each state, according to the models as written."""
-        found: dict[int, _Upstream] = {}
+        upstream: dict[int, _Upstream] = {}
         for output in outputs:
             optimized = states_in(in_order((output,)))
             root = self._written.get(output.model)
-            own = optimized if root is None else states_in(in_order((root,)))
+            written = optimized if root is None else states_in(in_order((root,)))
             for index, node in enumerate(optimized):
-                known = found.setdefault(id(node), _Upstream([], []))
+                node_upstream = upstream.setdefault(id(node), _Upstream([], []))
                 # If rules changed the number of states, all rows of the model count.
-                known.states.extend([own[index]] if len(own) == len(optimized) else own)
+                node_upstream.states.extend([written[index]] if len(written) == len(optimized) else written)
                 if root is not None and traits_of(root).mode == "append":
-                    known.roots.append(root)
-        return found
+                    node_upstream.roots.append(root)
+        return upstream
 
     def _rows_reaching(self, upstream: _Upstream) -> set[str]:
-        found = {self._passing.rows(each) for state in upstream.states for each in state.inputs}
-        return found.union(*(self._passing.above(root) for root in upstream.roots))
+        rows = {self._passing.rows(child) for state in upstream.states for child in state.inputs}
+        return rows.union(*(self._passing.above(root) for root in upstream.roots))
 
     def _dependencies_of_rows(self, upstream: _Upstream) -> frozenset[Dependency]:
-        nodes = [each for state in upstream.states for each in state.inputs] + upstream.roots
+        nodes = [child for state in upstream.states for child in state.inputs] + upstream.roots
         return frozenset[Dependency]().union(*map(self._dependencies.rows, nodes))
 
     def _emitted(self, upstream: _Upstream) -> set[str]:
@@ -174,44 +176,46 @@ class Signatures:
         """
         if any(isinstance(state, Join | TemporalJoin) for state in upstream.states):
             return self._rows_reaching(upstream)
-        found: set[str] = set()
+        conditions: set[str] = set()
         for state in upstream.states:
             if isinstance(state, Aggregate) and state.emit == "on_close":
                 keys = self._dependencies.types(state.input, (key.expression for key in state.keys))
-                found |= self._conditions_on(keys, state.input)
-                found |= {text for root in upstream.roots for text in self._conditions_above(state, root)}
-        return found
+                conditions |= self._conditions_on(keys, state.input)
+                conditions |= {
+                    text for root in upstream.roots for text in self._conditions_above(state, root)
+                }
+        return conditions
 
     def _conditions_above(self, state: Aggregate, root: Node) -> Iterator[str]:
         """Yield the conditions above a state that only read its keys: Spark applies them below it."""
         keys = frozenset(key.name.lower() for key in state.keys)
         for node in in_order((root,)):
             if isinstance(node, Filter):
-                for each in node.conditions:
-                    if _reads_only(node.input, each.folded, state, keys):
-                        yield self._written_meanings.of(node.input, each)
+                for condition in node.conditions:
+                    if _reads_only(node.input, condition.folded, state, keys):
+                        yield self._written_meanings.of(node.input, condition)
 
     def _conditions_on(self, columns: frozenset[str], root: Node) -> set[str]:
         """Return the conditions upstream that read no other columns of sources."""
-        found: set[str] = set()
+        conditions: set[str] = set()
         for node in in_order((root,)):
             if isinstance(node, Filter | Join):
                 over = node.input if isinstance(node, Filter) else node
-                found.update(
-                    self._written_meanings.of(over, each)
-                    for each in node.expressions
-                    if self._dependencies.types(over, (each,)) <= columns
+                conditions.update(
+                    self._written_meanings.of(over, expression)
+                    for expression in node.expressions
+                    if self._dependencies.types(over, (expression,)) <= columns
                 )
-        return found
+        return conditions
 
 
 def _models(outputs: Sequence[Output]) -> Mapping[int, tuple[str, ...]]:
     """Return the stored models whose rows pass each state."""
-    found: dict[int, list[str]] = {}
+    by_state: dict[int, list[str]] = {}
     for output in outputs:
         for node in states_in(in_order((output,))):
-            found.setdefault(id(node), []).append(output.model)
-    return {node: tuple(models) for node, models in found.items()}
+            by_state.setdefault(id(node), []).append(output.model)
+    return {node: tuple(models) for node, models in by_state.items()}
 
 
 def _reads_only(node: Node, columns: frozenset[str], state: Aggregate, keys: frozenset[str]) -> bool:
@@ -219,8 +223,8 @@ def _reads_only(node: Node, columns: frozenset[str], state: Aggregate, keys: fro
     while node is not state:
         match node:
             case Project():
-                made = [item.expression for item in node.items if item.name.lower() in columns]
-                columns = frozenset[str]().union(*(each.folded for each in made))
+                expressions = [item.expression for item in node.items if item.name.lower() in columns]
+                columns = frozenset[str]().union(*(expression.folded for expression in expressions))
                 node = node.input
             case Filter():
                 node = node.input

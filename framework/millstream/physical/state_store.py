@@ -13,14 +13,14 @@ Store = Literal["rocksdb", "memory"]
 
 
 def store_of(query: Query, catalog: Catalog) -> Store:
-    stores = {store for each in _options(query, catalog) if (store := each.get("store"))}
+    stores = {store for options in _options(query, catalog) if (store := options.get("store"))}
     return "memory" if stores == {"memory"} else "rocksdb"
 
 
 def is_limited(query: Query, catalog: Catalog) -> bool:
     """Return whether the memory of a query's RocksDB is limited."""
     return store_of(query, catalog) == "rocksdb" and any(
-        each.get("memory") for each in _options(query, catalog)
+        options.get("memory") for options in _options(query, catalog)
     )
 
 

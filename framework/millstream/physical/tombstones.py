@@ -38,6 +38,6 @@ def _with_sql(query: Query, changed: Callable[[str], str]) -> Query:
     )
     deliver = query.deliver
     if isinstance(deliver, PerBatch):
-        deliveries = tuple(replace(each, sql=changed(each.sql)) for each in deliver.deliveries)
+        deliveries = tuple(replace(delivery, sql=changed(delivery.sql)) for delivery in deliver.deliveries)
         deliver = replace(deliver, deliveries=deliveries)
     return replace(query, sql=changed(query.sql), steps=steps, deliver=deliver)

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
@@ -38,17 +38,17 @@ class SourceRead(Struct, frozen=True):
     """Records are read with their headers."""
     bad_by: tuple[str, ...] | None = None
     """The columns of which a wrong value makes a record bad for some model; None if any does."""
-    whole: bool = False
+    reads_all: bool = field(default=False, name="whole")
     """Each batch reads all records that there are: they are versions, for which other rows wait."""
 
     @property
     def deciding(self) -> tuple[Column, ...]:
         """The columns that decide whether a record is bad."""
-        found = (*((self.key,) if self.key else ()), *self.columns)
+        columns = (*((self.key,) if self.key else ()), *self.columns)
         if self.bad_by is None:
-            return found
+            return columns
         key = self.key if "_key" in self.bad_by else None
-        return tuple(each for each in found if each is key or each.name.lower() in self.bad_by)
+        return tuple(column for column in columns if column is key or column.name.lower() in self.bad_by)
 
 
 class StaticRead(Struct, frozen=True):
@@ -160,22 +160,28 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     @property
     def tests(self) -> tuple[str, ...]:
         """The row checks that report failing rows by such markers."""
-        return tuple(test for each in self.outputs if isinstance(each, SinkOutput) for test in each.tests)
+        return tuple(
+            test for output in self.outputs if isinstance(output, SinkOutput) for test in output.tests
+        )
 
     @property
     def metrics(self) -> tuple[Meter, ...]:
         """The metrics whose numbers are in such markers."""
-        return tuple(each for o in self.outputs if isinstance(o, SinkOutput) for each in o.metrics)
+        return tuple(meter for o in self.outputs if isinstance(o, SinkOutput) for meter in o.metrics)
 
     @property
     def logs(self) -> dict[str, RowLog]:
         """How rows are logged, by model; their texts are in such markers."""
-        return {each.model: each.log for each in self.outputs if isinstance(each, SinkOutput) and each.log}
+        return {
+            output.model: output.log
+            for output in self.outputs
+            if isinstance(output, SinkOutput) and output.log
+        }
 
     @property
     def timed(self) -> bool:
         """Whether an option sets the time of records."""
-        times = (each.options.get("timestamp") for each in self.outputs if isinstance(each, SinkOutput))
+        times = (output.options.get("timestamp") for output in self.outputs if isinstance(output, SinkOutput))
         return any(time and time != PROCESSING_TIME for time in times)
 
 
@@ -237,7 +243,7 @@ class Operator(Struct, frozen=True):
     """Upstream conditions of which excluded rows would still be emitted from the state."""
     models: tuple[str, ...] = ()
     """The stored models whose rows pass it. Models can join and leave it. Older records don't have it."""
-    kept: tuple[tuple[str, str], ...] | None = None
+    stored_facts: tuple[tuple[str, str], ...] | None = field(default=None, name="kept")
     """The facts without columns and aggregates that Spark does not keep, since nothing above reads them.
 
     Older records don't have it.
@@ -260,7 +266,7 @@ class Stored(Struct, frozen=True):
     """What they depend on besides the SQL. Older records don't have it, nor what follows."""
     retention: str | None = None
     """How long rows of a table are kept; empty: forever."""
-    place: str | None = None
+    location: str | None = field(default=None, name="place")
     """Where its table is; empty for a topic."""
     encoding: str | None = None
     """Digest of how records of a topic are written: their values, and their keys. Empty for a table."""
@@ -393,7 +399,7 @@ class Query(Struct, frozen=True):
     @property
     def sends_changes(self) -> bool:
         """Whether its records are changes of rows, with the row before and after."""
-        return any(isinstance(each, SinkOutput) and each.changes for each in self.outputs)
+        return any(isinstance(output, SinkOutput) and output.changes for output in self.outputs)
 
     @property
     def outputs(self) -> tuple[Target, ...]:
@@ -401,7 +407,7 @@ class Query(Struct, frozen=True):
             case ToKafka(outputs=outputs):
                 return outputs
             case PerBatch(deliveries=deliveries):
-                return tuple(each.target for each in deliveries)
+                return tuple(delivery.target for delivery in deliveries)
 
     @property
     def title(self) -> str:
@@ -412,39 +418,39 @@ class Query(Struct, frozen=True):
     @property
     def stored(self) -> dict[str, str]:
         """The topic of each stored model; empty for a table."""
-        listed = (each for each in self.outputs if not isinstance(each, DeadLetters))
-        return {each.model: each.topic if isinstance(each, SinkOutput) else "" for each in listed}
+        targets = (target for target in self.outputs if not isinstance(target, DeadLetters))
+        return {target.model: target.topic if isinstance(target, SinkOutput) else "" for target in targets}
 
     @property
     def tables(self) -> tuple[TableOutput, ...]:
-        return tuple(each for each in self.outputs if isinstance(each, TableOutput))
+        return tuple(table for table in self.outputs if isinstance(table, TableOutput))
 
     @property
     def dead_letter_topics(self) -> tuple[str, ...]:
         """The topics of its dead letters, also of those for records that are too large."""
-        topics = [each.topic for each in self.outputs if isinstance(each, DeadLetters)]
-        sinks = (each for each in self.outputs if isinstance(each, SinkOutput))
-        topics += [each.too_large.dead_letters for each in sinks if each.too_large is not None]
+        topics = [target.topic for target in self.outputs if isinstance(target, DeadLetters)]
+        sinks = (sink for sink in self.outputs if isinstance(sink, SinkOutput))
+        topics += [sink.too_large.dead_letters for sink in sinks if sink.too_large is not None]
         return tuple(dict.fromkeys(topic for topic in topics if topic))
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics of its sinks."""
-        return tuple(dict.fromkeys(each.topic for each in self.outputs if isinstance(each, SinkOutput)))
+        return tuple(dict.fromkeys(sink.topic for sink in self.outputs if isinstance(sink, SinkOutput)))
 
 
 def meters_of(query: Query) -> Iterator[tuple[str, Meter]]:
     """Yield the metrics that a query computes, each with its model."""
-    for each in query.outputs:
-        if isinstance(each, SinkOutput | TableOutput):
-            for meter in each.metrics:
-                yield each.model.partition(".")[2], meter
+    for output in query.outputs:
+        if isinstance(output, SinkOutput | TableOutput):
+            for meter in output.metrics:
+                yield output.model.partition(".")[2], meter
 
 
 def logs_of(query: Query) -> dict[str, RowLog]:
     """Return how a query logs rows, by model."""
-    stored = (each for each in query.outputs if isinstance(each, SinkOutput | TableOutput))
-    return {each.model: each.log for each in stored if each.log is not None}
+    stored = (output for output in query.outputs if isinstance(output, SinkOutput | TableOutput))
+    return {output.model: output.log for output in stored if output.log is not None}
 
 
 class Separation(Struct, frozen=True):

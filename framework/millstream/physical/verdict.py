@@ -47,11 +47,11 @@ class Accepted(Struct, frozen=True):
     mixed: frozenset[str] = frozenset()
     everything: bool = False
 
-    def covers(self, found: Verdict) -> bool:
+    def covers(self, verdict: Verdict) -> bool:
         """Return whether a query may continue; mixed state comes with rows of the old version."""
-        if found.kind in {"same", "rebuild"} or self.everything:
-            return found.kind != "rebuild"
-        return self.mixed.issuperset(found.mixed) and (self.stored | self.mixed).issuperset(found.stored)
+        if verdict.kind in {"same", "rebuild"} or self.everything:
+            return verdict.kind != "rebuild"
+        return self.mixed.issuperset(verdict.mixed) and (self.stored | self.mixed).issuperset(verdict.stored)
 
 
 def verdict(old: Signature, new: Signature) -> Verdict:
@@ -62,7 +62,7 @@ def verdict(old: Signature, new: Signature) -> Verdict:
         return Verdict("rebuild", reasons)
     states = list(_mixed(old, new))
     mixed = tuple(dict.fromkeys(model for _, models in states for model in models))
-    rows = [each for each in _outdated(old, new) if each[0] not in mixed]
+    rows = [outdated for outdated in _outdated(old, new) if outdated[0] not in mixed]
     changes = {*old.changes, *new.changes}
     if causes := [cause for model, cause, _ in rows if model in changes]:
         needed = "the row before a change must be the one that was sent"
@@ -100,14 +100,14 @@ def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
             effect = "those of keys without new rows would stay as they are"
             yield model, f"{name}: its records have another format", effect
         elif is_longer(was.retention, now.retention):
-            yield model, f"{name}: {_kept(was, now)}", "rows that were removed would stay removed"
+            yield model, f"{name}: {_retention_change(was, now)}", "rows that were removed would stay removed"
         elif is_longer(now.retention, was.retention):
             effect = "older rows would stay until the next records, whose batch removes them"
-            yield model, f"{name}: {_kept(was, now)}", effect
+            yield model, f"{name}: {_retention_change(was, now)}", effect
 
 
-def _kept(was: Stored, now: Stored) -> str:
-    new, old = (f"for {each.retention}" if each.retention else "forever" for each in (now, was))
+def _retention_change(was: Stored, now: Stored) -> str:
+    new, old = (f"for {stored.retention}" if stored.retention else "forever" for stored in (now, was))
     return f"rows are kept {new} instead of {old.removeprefix('for ')}"
 
 
@@ -118,14 +118,14 @@ def _session(old: Signature, new: Signature) -> Iterator[str]:
     if old.settings is None or new.settings is None:
         return
     for name in sorted(old.settings.keys() | new.settings.keys()):
-        was, now = (each.get(name, "not set") for each in (old.settings, new.settings))
+        was, now = (settings.get(name, "not set") for settings in (old.settings, new.settings))
         if was != now:
             yield f"{name} is {now} instead of {was}"
 
 
 def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]]:
     """Yield the models that are stored in both versions; models of a query can be added or removed."""
-    before = {each.model: each for each in old.stored}
+    before = {stored.model: stored for stored in old.stored}
     for now in new.stored:
         if (was := before.get(now.model)) is not None:
             yield now.model.partition(".")[2], was, now
@@ -133,7 +133,7 @@ def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]
 
 def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     if old.sources != new.sources:
-        yield f"it reads {_listed(new.sources)} instead of {_listed(old.sources)}"
+        yield f"it reads {_names(new.sources)} instead of {_names(old.sources)}"
     elif old.topics and new.topics:
         for read, reads in zip(old.topics, new.topics, strict=True):
             if read != reads:
@@ -146,7 +146,7 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
         if was.keys != now.keys:
             yield f"the key of {name} is {', '.join(now.keys)} instead of {', '.join(was.keys)}"
         yield from _other_types(now.model, was.types, now.types)
-        if was.place and now.place and was.place != now.place:
+        if was.location and now.location and was.location != now.location:
             yield f"the table {name} is in another place, which has none of its rows"
     if not old.stateful and not new.stateful:
         return
@@ -156,11 +156,11 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     if len(old.operators) != len(new.operators):
         yield f"it keeps {_count(new)} instead of {_count(old)}"
         return
-    found = [why for pair in zip(old.operators, new.operators, strict=True) for why in _changed(*pair)]
-    yield from found
-    if not found and copied(old, new) is None:
+    reasons = [why for pair in zip(old.operators, new.operators, strict=True) for why in _changed(*pair)]
+    yield from reasons
+    if not reasons and copied(old, new) is None:
         yield "its state has copies of aggregates by a condition that it no longer has"
-    if not found and _shapes(old.former) != _shapes(new.former):
+    if not reasons and _shapes(old.former) != _shapes(new.former):
         yield "its checkpoint has the state of a model that left it, which can't be planned any more"
 
 
@@ -170,8 +170,8 @@ def copied(old: Signature, new: Signature) -> tuple[bool, ...] | None:
     An older state has none. Spark compares the columns of a state by their order.
     """
     left = list(old.copies)
-    found = tuple(bool(left) and left[0] == each and bool(left.pop(0)) for each in new.copies)
-    return None if left else found
+    present = tuple(bool(left) and left[0] == copy and bool(left.pop(0)) for copy in new.copies)
+    return None if left else present
 
 
 def _other_types(model: str, old: dict[str, str], new: dict[str, str], which: str = "") -> Iterator[str]:
@@ -186,7 +186,7 @@ def _shapes(former: Iterable[Operator]) -> list[tuple[str, list[str]]]:
 
     Their rows don't matter, nor what a function does with them. The group's record has their order.
     """
-    return sorted((each.kind, [name for name, _ in each.facts]) for each in former)
+    return sorted((operator.kind, [name for name, _ in operator.facts]) for operator in former)
 
 
 def _same_branches(old: Signature, new: Signature) -> bool:
@@ -216,9 +216,9 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
 
 def _comparable(was: Operator, now: Operator) -> tuple[_Facts, _Facts]:
     """Return what both keep; an older record does not say what Spark leaves out of a state."""
-    if was.kept is None or now.kept is None:
+    if was.stored_facts is None or now.stored_facts is None:
         return _last_times(was.facts, now.facts), now.facts
-    return was.kept, now.kept
+    return was.stored_facts, now.stored_facts
 
 
 def _last_times(was: _Facts, now: _Facts) -> _Facts:
@@ -227,25 +227,25 @@ def _last_times(was: _Facts, now: _Facts) -> _Facts:
     return tuple((name, fact) for name, fact in was if last.get(name, fact) == fact or (name, fact) in now)
 
 
-def _stored_order(listed: _Facts) -> _Facts:
+def _stored_order(operator_facts: _Facts) -> _Facts:
     """Return the facts with the aggregates in the order in which Spark stores them, if that is known.
 
     Their order in the plan says nothing: `round(sum(x), 2)` comes after directly selected aggregates.
     """
-    facts = dict(listed)
+    facts = dict(operator_facts)
     measures = [name for name in facts if name.startswith("measure ")]
     order = [f"measure {number}" for number in facts.get("order", "").split(", ")]
     if "order" not in facts or sorted(order) != sorted(measures):
-        return listed
+        return operator_facts
     stored = dict(zip(measures, (facts[name] for name in order), strict=True))
-    return tuple((name, stored.get(name, fact)) for name, fact in listed if name != "order")
+    return tuple((name, stored.get(name, fact)) for name, fact in operator_facts if name != "order")
 
 
 def _read(topic: str) -> str:
     return f"the topic {topic}" if topic else "the changes of a table"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _names(names: tuple[str, ...]) -> str:
     return ", ".join(name.partition(".")[2] for name in names) or "nothing"
 
 

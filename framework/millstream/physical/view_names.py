@@ -59,9 +59,11 @@ def sources(
     good: frozenset[str] = frozenset(),
 ) -> tuple[SourceRead, ...]:
     """Return the streams that a query reads, in the order in which its SQL names them."""
-    found: dict[str, SourceRead] = {}
+    reads: dict[str, SourceRead] = {}
     order = tuple(order)
-    versions = {each.relation for node in order if isinstance(node, TemporalJoin) for each in node.versions}
+    versions = {
+        version.relation for node in order if isinstance(node, TemporalJoin) for version in node.versions
+    }
     for node in order:
         match node:
             case Decode():
@@ -77,13 +79,13 @@ def sources(
                     node.on_bad_record,
                     headers="_headers" in node.metadata or node.relation in with_headers,
                     bad_by=bad_by(node, good),
-                    whole=node.relation in versions,
+                    reads_all=node.relation in versions,
                 )
-                found[view] = read if view not in found else _both(found[view], read)
+                reads[view] = read if view not in reads else _both(reads[view], read)
             case TableScan(changes=True):
                 view = views.of(node.relation, "changes")
-                found.setdefault(view, SourceRead(view, node.relation, columns=node.columns))
-    return tuple(found.values())
+                reads.setdefault(view, SourceRead(view, node.relation, columns=node.columns))
+    return tuple(reads.values())
 
 
 def scan_of(node: Decode) -> TopicScan:
@@ -113,17 +115,17 @@ def merged(one: tuple[Column, ...], other: tuple[Column, ...]) -> tuple[Column, 
 
 def static_reads(order: Iterable[Node], views: Views) -> tuple[StaticRead, ...]:
     """Return the relations at rest, including those that subqueries read."""
-    found: dict[str, StaticRead] = {}
+    reads: dict[str, StaticRead] = {}
     for node in order:
         match node:
             case SeedScan() | TableScan(changes=False) if node.relation:
                 view = views.of(node.relation)
-                before = found[view].columns if view in found else ()
-                found[view] = StaticRead(view, node.relation, merged(before, node.columns))
+                before = reads[view].columns if view in reads else ()
+                reads[view] = StaticRead(view, node.relation, merged(before, node.columns))
     for node in order:
         for expression in node.expressions:
             for relation in expression.reads:
                 view = views.of(relation)
                 # The columns that a subquery reads are known only from its text.
-                found[view] = StaticRead(view, relation)
-    return tuple(found.values())
+                reads[view] = StaticRead(view, relation)
+    return tuple(reads.values())

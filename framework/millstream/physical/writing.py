@@ -142,23 +142,23 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> tuple[tuple[S
         tested = any(output.checks or output.observed for output in part.outputs)
         several = len(part.outputs) != 1 or planning.dead_letters is not None or part.calls or tested
         trunks = [part.trunk] if several or part.placed else []
-        used = [*(each.name for each in ctes), *(step.name for step in steps)]
-        found = planning.steps([*part.outputs, *trunks], used, trunks, part.records)
-        own = list(found.emitted.ctes)
-        finals = found.emitted.finals
+        used = [*(cte.name for cte in ctes), *(step.name for step in steps)]
+        stepped = planning.steps([*part.outputs, *trunks], used, trunks, part.records)
+        part_ctes = list(stepped.emitted.ctes)
+        finals = stepped.emitted.finals
         base = finals[-1].draft
         drafts = [
-            _columns(output, final, own, planning)
+            _columns(output, final, part_ctes, planning)
             for output, final in zip(part.outputs, finals, strict=False)
         ]
         if several:
-            body = _fan_out(part, drafts, base, own, planning, look)
+            body = _fan_out(part, drafts, base, part_ctes, planning, look)
         else:
-            place = base.sources[0].alias if part.placed else None
-            made = record(drafts[0], part.outputs[0], look, place)
-            body = Select(made, planning.views.of).text()
-        steps += found.steps
-        ctes += own
+            position_alias = base.sources[0].alias if part.placed else None
+            rows = record(drafts[0], part.outputs[0], look, position_alias)
+            body = Select(rows, planning.views.of).text()
+        steps += stepped.steps
+        ctes += part_ctes
         bodies.append(without_rows(body) if part.former else body)
     sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
     return tuple(steps), sql
@@ -166,9 +166,9 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> tuple[tuple[S
 
 def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:
     """Return the sources whose records can be sent on as dead letters."""
-    found = [planning.dead_letters] if planning.dead_letters is not None else []
-    found += [part.source for part in parts if part.records == "whole" and part.source is not None]
-    return tuple({each.relation: each for each in found}.values())
+    sources = [planning.dead_letters] if planning.dead_letters is not None else []
+    sources += [part.source for part in parts if part.records == "whole" and part.source is not None]
+    return tuple({source.relation: source for source in sources}.values())
 
 
 def _look(parts: Sequence[Part], planning: QueryPlanning) -> RecordColumns:
@@ -203,7 +203,7 @@ def _fan_out(
 ) -> str:
     """Return the SELECT of all records of each row; calls of functions become columns below it."""
     first = base
-    place = base.sources[0].alias if part.placed else None
+    position_alias = base.sources[0].alias if part.placed else None
     records: list[Draft] = []
     if (source := planning.dead_letters) is not None:
         records.append(dead_letter(base, source.relation, scan_of(source).dead_letters))
@@ -212,13 +212,13 @@ def _fan_out(
         calls = Calls(base.sources[0].alias, used, planning.logging)
         for output, draft in zip(part.outputs, drafts, strict=True):
             lifted = calls.lift(draft, output.model.partition(".")[2])
-            made, dead_letters = _with_calls(part, output, lifted, calls, base)
-            records += [*dead_letters, *_tested(made, output, base, look, place)]
+            model_rows, dead_letters = _with_calls(part, output, lifted, calls, base)
+            records += [*dead_letters, *_tested(model_rows, output, base, look, position_alias)]
         base = _called(base, calls, ctes, planning.views)
     else:
         for output, draft in zip(part.outputs, drafts, strict=True):
-            records += _tested(_silent(draft, output), output, base, look, place)
-    records = [untimed(each) if look.timestamp else each for each in records]
+            records += _tested(_silent(draft, output), output, base, look, position_alias)
+    records = [untimed(draft) if look.timestamp else draft for draft in records]
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
     rows = Select(Draft({RECORDS: fan_out(records)}, base.sources), planning.views.of).text()
     markers = " or key is not null" if part.skips or has_markers(part.outputs) else ""
@@ -242,37 +242,39 @@ def without_rows(sql: str) -> str:
     return f"select * from (\n  {deeper(sql)}\n)\nwhere {NEVER.text}"  # noqa: S608 -- generated SQL
 
 
-def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place: str | None) -> list[Draft]:
+def _tested(
+    rows: Draft, output: Output, base: Draft, look: RecordColumns, position_alias: str | None
+) -> list[Draft]:
     """Return the records of the rows that pass its data tests, and markers and dead letters of the others."""
     if not output.checks:
         return [
             *metric_markers(base, rows, output),
-            *log_markers(base, rows, output, place),
-            record(rows, output, look, place),
+            *log_markers(base, rows, output, position_alias),
+            record(rows, output, look, position_alias),
         ]
-    found = check_rows(rows, output, look, place)
-    passed = found.rows
-    if stops := stop_conditions(found, output, place):
+    checked = check_rows(rows, output, look, position_alias)
+    passed = checked.rows
+    if stops := stop_conditions(checked, output, position_alias):
         passed = replace(passed, where=(*without_nulls(passed.where), *stops))
     return [
-        *failure_markers(base, rows, found),
+        *failure_markers(base, rows, checked),
         *metric_markers(base, passed, output),
-        *log_markers(base, passed, output, place),
-        *found.dead_letters,
-        record(passed, output, look, place),
+        *log_markers(base, passed, output, position_alias),
+        *checked.dead_letters,
+        record(passed, output, look, position_alias),
     ]
 
 
 def _with_calls(
-    part: Part, output: Output, found: LiftedDraft, calls: Calls, base: Draft
+    part: Part, output: Output, lifted: LiftedDraft, calls: Calls, base: Draft
 ) -> tuple[Draft, list[Draft]]:
     """Return a model's rows without failed ones, and the markers or dead letters of these."""
     policy, model = part.policy(output), output.model.partition(".")[2]
-    where, dead_letters = list(found.draft.where), []
-    if found.columns and policy == "fail":
+    where, dead_letters = list(lifted.draft.where), []
+    if lifted.columns and policy == "fail":
         # A call may also be made for other models, and fail on a row that this model filters out.
         where = without_nulls(where)
-    for name in found.columns:
+    for name in lifted.columns:
         if policy == "fail":
             where.append(failing(base, model, calls.error(name)))
             continue
@@ -281,9 +283,9 @@ def _with_calls(
             dead_letters.append(
                 failed_call(base, scan_of(part.source).dead_letters, model, calls.error(name))
             )
-    if found.columns and policy == "skip":
-        dead_letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
-    return replace(found.draft, where=tuple(where)), dead_letters
+    if lifted.columns and policy == "skip":
+        dead_letters.append(skipped_row(base, output.model, [calls.failed(lifted.columns)]))
+    return replace(lifted.draft, where=tuple(where)), dead_letters
 
 
 def _called(base: Draft, calls: Calls, ctes: list[Cte], views: Views) -> Draft:

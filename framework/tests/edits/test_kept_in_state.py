@@ -83,5 +83,5 @@ def test_a_state_of_an_older_record_goes_on(tmp_path):
     for name, target in (("a join", "plain"), ("an aggregate in a subquery", "plain"), ("a join", "all")):
         run, _ = attempted(project(tmp_path / f"{name} {target}", {"m": SHORT[name][0]}), target)
         now = run.query_of("m").signature
-        old = replace(now, operators=tuple(replace(each, kept=None) for each in now.operators))
+        old = replace(now, operators=tuple(replace(each, stored_facts=None) for each in now.operators))
         assert verdict(old, now).kind == "same"

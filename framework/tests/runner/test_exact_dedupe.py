@@ -42,7 +42,9 @@ class Stream:
         for name, value in QUICK.items():
             self.session.conf.set(name, value)
         self.folder, self.files, self.offset, self.late, self.passed = folder, 0, 0, 0, []
-        self.step = DedupeView("passed", "events", ("k",), f"{WITHIN} seconds", exact_by="at", place=place)
+        self.step = DedupeView(
+            "passed", "events", ("k",), f"{WITHIN} seconds", exact_by="at", position_columns=place
+        )
         (folder / "rows").mkdir()
 
     def add(self, *rows):

@@ -205,7 +205,9 @@ def test_an_older_record_has_event_times_that_a_later_watermark_replaced():
     time = ("watermark", "model.pairs.seen delay 10 seconds")
     replaced = ("watermark", "model.pairs.at delay 10 seconds")
     old = replace(NOW, operators=(replace(COUNT, facts=(*COUNT.facts, replaced, time)),))
-    now = replace(NOW, operators=(replace(COUNT, facts=(*COUNT.facts, time), kept=(*COUNT.facts, time)),))
+    now = replace(
+        NOW, operators=(replace(COUNT, facts=(*COUNT.facts, time), stored_facts=(*COUNT.facts, time)),)
+    )
     assert verdict(old, now).kind == "same"
     assert (
         verdict(replace(old, operators=(replace(COUNT, facts=(*COUNT.facts, replaced)),)), now).kind

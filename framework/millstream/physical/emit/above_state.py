@@ -23,7 +23,7 @@ from millstream.types import BOOLEAN
 
 Close = Callable[[Draft, Node, str], Draft]
 
-FOUND = "_found"
+MARKER = "_found"
 _NEVER = "spark_partition_id() < 0"
 """A condition that Catalyst can't evaluate: it would turn `where r.id > 1` over a left join with `r` into an
 inner join (EliminateOuterJoin), and `where id in (select …)` into a semi join (RewritePredicateSubquery)."""
@@ -50,10 +50,13 @@ def filtered_cross_lookup(node: Node) -> Lookup | None:
     """Return a filter over a cross lookup as the inner lookup that Catalyst would make of them."""
     if not isinstance(node, Filter) or not isinstance(below := node.input, Lookup) or below.kind != "cross":
         return None
-    of_right = {each.name for each in below.joined if each.side == "right"}
+    of_right = {column.name for column in below.joined if column.side == "right"}
     if not is_above_state(below.left) or isinstance(below.left, Lookup):
         return None  # among several, Catalyst finds the order
-    if not all(each.movable and not each.reads and each.columns & of_right for each in node.conditions):
+    if not all(
+        condition.movable and not condition.reads and condition.columns & of_right
+        for condition in node.conditions
+    ):
         return None
     return replace(below, kind="inner", on=node.conditions)
 
@@ -62,8 +65,8 @@ def mark_rows(close: Close, right: Draft, node: Lookup) -> Draft:
     """Return the right side of an inner lookup with a column that is NULL in rows without a match."""
     (source,) = right.sources
     true = Expression(("true",), BOOLEAN, nullable=False, atomic=True)
-    marked = replace(right, items={**right.items, unused(FOUND, right.items): true})
-    return close(marked, node.right, f"{source.name}{FOUND}")
+    marked = replace(right, items={**right.items, unused(MARKER, right.items): true})
+    return close(marked, node.right, f"{source.name}{MARKER}")
 
 
 def fuse_lookup(left: Draft, right: Draft, node: Lookup) -> Draft | None:
@@ -71,30 +74,32 @@ def fuse_lookup(left: Draft, right: Draft, node: Lookup) -> Draft | None:
 
     The condition that drops rows is not deterministic, so that Catalyst moves no other one across it.
     """
-    found = fuse_join(left, right, replace(node, kind="left") if node.kind == "inner" else node)
-    if found is None or node.kind not in {"inner", "left", "semi"}:
-        return found
-    source = found.sources[-1]
+    fused = fuse_join(left, right, replace(node, kind="left") if node.kind == "inner" else node)
+    if fused is None or node.kind not in {"inner", "left", "semi"}:
+        return fused
+    source = fused.sources[-1]
     match node.kind:
         case "inner":
             *_, marker = right.items
-            return replace(found, where=(*found.where, _or_never((Ref(marker, source.alias),))))
+            return replace(fused, where=(*fused.where, _or_never((Ref(marker, source.alias),))))
         case "semi":
             hint = f"/*+ broadcast({quoted(source.alias)}) */ " if source.broadcast else ""
             alias = "" if source.alias == source.name else f" as {quoted(source.alias)}"
             on = (" where ", *all_of(source.on, BOOLEAN).pieces) if source.on else ()
             pieces = ("exists (select ", hint, "1 from ", quoted(source.name), alias, *on, ")")
             exists = _or_never(pieces, *source.on)
-            return replace(found, sources=found.sources[:-1], where=(*found.where, exists))
+            return replace(fused, sources=fused.sources[:-1], where=(*fused.where, exists))
         case _:
-            return replace(found, where=(*found.where, barrier()))
+            return replace(fused, where=(*fused.where, barrier()))
 
 
 def guarded_filter(node: Filter) -> Filter:
     """Return a filter whose conditions Spark evaluates for each row, even if their subqueries have none."""
     conditions = (
-        replace(_or_never(each.pieces, each), start=each.start, stop=each.stop) if _drops_rows(each) else each
-        for each in node.conditions
+        replace(_or_never(condition.pieces, condition), start=condition.start, stop=condition.stop)
+        if _drops_rows(condition)
+        else condition
+        for condition in node.conditions
     )
     return replace(node, conditions=tuple(conditions))
 
@@ -129,7 +134,7 @@ def _or_never(pieces: tuple[Piece, ...], *parts: Expression) -> Expression:
         joined((*pieces, f" or {_NEVER}")),
         BOOLEAN,
         deterministic=False,
-        raises=any(each.raises for each in parts),
-        functions=tuple(name for each in parts for name in each.functions),
-        variables=frozenset[str]().union(*(each.variables for each in parts)),
+        raises=any(part.raises for part in parts),
+        functions=tuple(name for part in parts for name in part.functions),
+        variables=frozenset[str]().union(*(part.variables for part in parts)),
     )

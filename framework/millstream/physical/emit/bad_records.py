@@ -20,10 +20,10 @@ from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN, STRING, UNKNOWN, Field, Type
 
 
-class Problem(Struct, frozen=True):
+class Defect(Struct, frozen=True):
     """A way in which a record can't be decoded."""
 
-    found: tuple[Piece, ...]
+    present: tuple[Piece, ...]
     """The condition under which a record has it; it is never NULL."""
     absent: Expression
     """The condition under which a record does not have it."""
@@ -59,10 +59,10 @@ class DecodedPart(Struct, frozen=True):
     def reason(self, records: str) -> tuple[Piece, ...]:
         """Return why it can't be decoded, as SQL."""
         if self.decoded.required:
-            found = self._why or (Ref(BAD, self.alias), "[0].reason")
+            reason = self._why or (Ref(BAD, self.alias), "[0].reason")
         else:
-            found = placed(self.decoded.why, records, STRING).pieces
-        return joined((f"concat({literal(self.prefix)}, ", *found, ")")) if self.prefix else found
+            reason = placed(self.decoded.why, records, STRING).pieces
+        return joined((f"concat({literal(self.prefix)}, ", *reason, ")")) if self.prefix else reason
 
     @property
     def must_be_good(self) -> tuple[str, ...]:
@@ -76,8 +76,8 @@ class DecodedPart(Struct, frozen=True):
         """SQL of the reason of the first bad column that is read; empty if all columns are."""
         if self.column == "key" or self.read is None or {n.lower() for n in self.names} <= {*self.read}:
             return ()
-        listed = "".join(f", {literal(name)}" for name in self.names if name.lower() in self.read)
-        return ("bad_reason(", Ref(BAD, self.alias), f"{listed})")
+        literals = "".join(f", {literal(name)}" for name in self.names if name.lower() in self.read)
+        return ("bad_reason(", Ref(BAD, self.alias), f"{literals})")
 
     def bad(self, records: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:
         """Return the conditions under which it can't, and can, be decoded; None if it always can."""
@@ -87,17 +87,17 @@ class DecodedPart(Struct, frozen=True):
             good = placed(self.decoded.good, records, BOOLEAN).pieces
             return ("not ", *good), good
         bad = Ref(BAD, self.alias)
-        found: tuple[Piece, ...] = (bad, " is not null")
+        present: tuple[Piece, ...] = (bad, " is not null")
         absent: tuple[Piece, ...] = (bad, " is null")
         if self.decoded.required and (why := self._why):
             # Good records are recognised without a call.
-            found = (*found, " and ", *why, " is not null")
+            present = (*present, " and ", *why, " is not null")
             absent = ("(", *absent, " or ", *why, " is null)")
         if self.can_be_null:
-            given = Ref(self.column, records)
-            found = (*found, " and ", given, " is not null")
-            absent = ("(", *absent, " or ", given, " is null)")
-        return found, absent
+            raw = Ref(self.column, records)
+            present = (*present, " and ", raw, " is not null")
+            absent = ("(", *absent, " or ", raw, " is null)")
+        return present, absent
 
     def columns(self) -> tuple[Piece, ...]:
         """Return the names of bad columns as SQL: a text, or NULL. `*` is the whole value."""
@@ -117,12 +117,12 @@ def value_of(node: Decode, alias: str, more: Sequence[Column] = ()) -> DecodedPa
 
 def read_value_of(node: Decode, alias: str, reads: ReadColumns) -> DecodedPart:
     """Return the value of a record with all columns that models read, of which one makes them fail."""
-    found = value_of(node, alias)
-    if node.whole or not found.decoded.required:
-        return found
-    more = tuple(each for each in reads.columns if each.name.lower() not in node.by_name)
+    part = value_of(node, alias)
+    if node.whole or not part.decoded.required:
+        return part
+    more = tuple(column for column in reads.columns if column.name.lower() not in node.by_name)
     return replace(
-        value_of(node, alias, more) if more else found, read=tuple(e.name.lower() for e in reads.columns)
+        value_of(node, alias, more) if more else part, read=tuple(e.name.lower() for e in reads.columns)
     )
 
 
@@ -130,33 +130,33 @@ def key_of(node: Decode, alias: str) -> DecodedPart | None:
     """Return the key of a record, if anything reads it."""
     if node.key is None and "_key" not in node.metadata:
         return None
-    given = node.key.type if node.key else node.key_type
-    found = KeyFormat(node.key_format, given)
-    names = tuple(field.name for field in found.fields)
-    return DecodedPart("key", found.decoded(nullable=not node.unique_by), names, alias, can_be_null=True)
+    type_ = node.key.type if node.key else node.key_type
+    key_format = KeyFormat(node.key_format, type_)
+    names = tuple(field.name for field in key_format.fields)
+    return DecodedPart("key", key_format.decoded(nullable=not node.unique_by), names, alias, can_be_null=True)
 
 
-def problems(
+def defects_of(
     node: Decode, aliases: Aliases, columns: tuple[str, ...] | None = None
-) -> tuple[tuple[DecodedPart, Problem], ...]:
+) -> tuple[tuple[DecodedPart, Defect], ...]:
     """Return what can be wrong with a record for what reads some of its columns; by default, all."""
     value, key = value_of(node, aliases.value), key_of(node, aliases.key)
     both = [replace(value, read=columns)]
     if key is not None and (columns is None or "_key" in columns):
         both.append(key)
-    found: list[tuple[DecodedPart, Problem]] = []
+    defects: list[tuple[DecodedPart, Defect]] = []
     for part in both:
         if (conditions := part.bad(aliases.records)) is not None:
             bad, good = map(joined, conditions)
-            found.append((part, Problem(bad, _condition(good), part.reason(aliases.records))))
-    return tuple(found)
+            defects.append((part, Defect(bad, _condition(good), part.reason(aliases.records))))
+    return tuple(defects)
 
 
 def good_expression(node: Decode, aliases: Aliases, columns: tuple[str, ...]) -> Expression:
     """Return the condition under which a record is good for what reads some of its columns."""
     pieces: list[Piece] = []
-    for _, each in problems(node, aliases, columns):
-        pieces += [" and " if pieces else "", *each.absent.pieces]
+    for _, defect in defects_of(node, aliases, columns):
+        pieces += [" and " if pieces else "", *defect.absent.pieces]
     return _condition(joined(pieces or ("true",)))
 
 
@@ -166,7 +166,7 @@ def _condition(pieces: tuple[Piece, ...]) -> Expression:
 
 def read_goods(node: Decode, names: Container[str]) -> tuple[Good, ...]:
     """Return those columns of a source, by which models drop bad records, that have some names."""
-    return tuple(each for each in node.good if each.name in names)
+    return tuple(validity for validity in node.good if validity.name in names)
 
 
 def goods_of(outputs: Iterable[Output]) -> frozenset[str]:
@@ -181,80 +181,80 @@ def bad_by(node: Decode, good: Container[str]) -> tuple[str, ...] | None:
     """
     if not node.good:
         return None
-    return tuple(sorted({name for each in read_goods(node, good) for name in each.columns}))
+    return tuple(sorted({name for validity in read_goods(node, good) for name in validity.columns}))
 
 
 def drops_by(output: Output) -> dict[str, str]:
     """Return the column by which a model drops the bad records of each source, if there is only one."""
     nodes = (node for node in in_order((output,)) if isinstance(node, Decode))
     goods = [(node.relation, read_goods(node, output.good)) for node in nodes]
-    return {relation: each[0].name for relation, each in goods if len(each) == 1}
+    return {relation: validities[0].name for relation, validities in goods if len(validities) == 1}
 
 
 def counts_bad(node: Node) -> bool:
     """Whether a node skips and counts records that can't be decoded."""
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
-    return bool(problems(node, Aliases()))
+    return bool(defects_of(node, Aliases()))
 
 
 def sends_bad(node: Node) -> bool:
     """Whether a node sends on records that can't be decoded; in some formats, all can be."""
     if not isinstance(node, Decode) or node.on_bad_record != "dead_letter":
         return False
-    return bool(problems(node, Aliases()))
+    return bool(defects_of(node, Aliases()))
 
 
 def with_bad(draft: Draft, node: Decode, aliases: Aliases, by: Container[str]) -> Draft:
     """Add the column `_bad`: the record, the `reason` and the bad `columns`; NULL if all models read it."""
     read = bad_by(node, by)
-    found = problems(node, aliases, read)
-    if not found:
+    defects = defects_of(node, aliases, read)
+    if not defects:
         return draft
     reason: list[Piece] = ["case"]
     columns: list[Piece] = []
-    for part, each in found:
-        reason += [" when ", *each.found, " then ", *each.reason]
-        columns += [", ", "if(", *each.found, ", ", *part.columns(), ", null)"]
-    record = (*_raw(_WHOLE, aliases.records), ", ", *reason, " end as reason, ")
+    for part, defect in defects:
+        reason += [" when ", *defect.present, " then ", *defect.reason]
+        columns += [", ", "if(", *defect.present, ", ", *part.columns(), ", null)"]
+    record = (*_raw(_RECORD_FIELDS, aliases.records), ", ", *reason, " end as reason, ")
     record = (*record, "concat_ws(','", *columns, ") as columns)")
-    pieces = joined(("if(", *_any([each for _, each in found]), ", ", *record, ", null)"))
+    pieces = joined(("if(", *_any([defect for _, defect in defects]), ", ", *record, ", null)"))
     return replace(draft, items={**draft.items, BAD: Expression(pieces, UNKNOWN, atomic=True)})
 
 
 def with_bad_flag(draft: Draft, node: Decode, aliases: Aliases) -> Draft:
     """Add the column `_bad`: whether a record can't be decoded."""
-    flag = _condition(_any([each for _, each in problems(node, aliases)]))
+    flag = _condition(_any([defect for _, defect in defects_of(node, aliases)]))
     return replace(draft, items={**draft.items, BAD: flag})
 
 
-def _any(found: Sequence[Problem]) -> tuple[Piece, ...]:
-    first, *others = found
-    pieces = [*first.found]
-    for each in others:
-        pieces += [" or ", *each.found]
+def _any(defects: Sequence[Defect]) -> tuple[Piece, ...]:
+    first, *others = defects
+    pieces = [*first.present]
+    for defect in others:
+        pieces += [" or ", *defect.present]
     return tuple(pieces)
 
 
 _POSITION = ("topic", "partition", "offset")
-_WHOLE = (*_POSITION, "timestamp", "key", "value", "headers")
+_RECORD_FIELDS = (*_POSITION, "timestamp", "key", "value", "headers")
 
 
-def with_record(draft: Draft, records: str, *, whole: bool) -> Draft:
-    """Add the column `_record`: the record's position, or the `whole` record for dead letters.
+def with_record(draft: Draft, records: str, *, for_dead_letters: bool) -> Draft:
+    """Add the column `_record`: the record's position, or the whole record `for_dead_letters`.
 
     The headers that say the position are made once for all records that a row becomes.
     """
-    place = joined(
+    position = joined(
         ("concat_ws('-'", *(piece for name in _POSITION for piece in (", ", Ref(name, records))), ")")
     )
     headers = (
         f", array(named_struct('key', '{POSITION}', 'value', cast(",
-        *place,
+        *position,
         f" as binary))) as {PLACED})",
     )
     record_column = Expression(
-        joined((*_raw(_WHOLE if whole else _POSITION, records), *headers)),
+        joined((*_raw(_RECORD_FIELDS if for_dead_letters else _POSITION, records), *headers)),
         UNKNOWN,
         nullable=False,
         atomic=True,
@@ -281,7 +281,7 @@ def failure(node: Decode, records: str, reason: Sequence[Piece]) -> tuple[Piece,
     return (f"raise_error(concat({start}, ", partition, ", ', offset ', ", offset, ", ': ', ", *reason, "))")
 
 
-def placed(pieces: Sequence[Piece], alias: str, found: Type) -> Expression:
+def placed(pieces: Sequence[Piece], alias: str, type_: Type) -> Expression:
     """Return SQL over raw columns as an expression over a relation."""
-    own = (replace(p, relation=p.relation or alias) if isinstance(p, Ref) else p for p in pieces)
-    return Expression(joined(own), found, raises=True, atomic=True)
+    qualified = (replace(p, relation=p.relation or alias) if isinstance(p, Ref) else p for p in pieces)
+    return Expression(joined(qualified), type_, raises=True, atomic=True)

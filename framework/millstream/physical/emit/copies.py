@@ -23,11 +23,11 @@ Leaf = Callable[[Node], "str | None"]
 
 def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[Node]:
     """Return the roots with a copy of such rows for each reader; `once` has `id`s to copy only once."""
-    known = reached(roots, leaf)
-    order = [node for node in in_order(roots) if id(node) in known]
+    reachable = reached(roots, leaf)
+    order = [node for node in in_order(roots) if id(node) in reachable]
     marked = _marked(order, leaf)
     readers = Counter(map(id, roots))
-    readers.update(id(each) for node in order if leaf(node) is None for each in node.inputs)
+    readers.update(id(child) for node in order if leaf(node) is None for child in node.inputs)
     several = {id(n) for n in order if id(n) in marked and leaf(n) is None and readers[id(n)] > 1}
     chained = has_chain(order)
     if not chained and all(name in once for name in several):
@@ -38,26 +38,28 @@ def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[
 
 def reached(roots: Sequence[Node], leaf: Leaf) -> set[int]:
     """Return the `id`s of the nodes to write, and of the leaves that they read."""
-    found: set[int] = set()
+    ids: set[int] = set()
     waiting = list(roots)
     while waiting:
         node = waiting.pop()
-        if id(node) not in found:
-            found.add(id(node))
+        if id(node) not in ids:
+            ids.add(id(node))
             if leaf(node) is None:
                 waiting += node.inputs
-    return found
+    return ids
 
 
 def _marked(order: Sequence[Node], leaf: Leaf) -> set[int]:
     """Return the `id`s of nodes whose rows passed a condition that is not deterministic."""
-    found: set[int] = set()
+    marked: set[int] = set()
     for node in order:
         if leaf(node) is None and (
-            isinstance(node, Watermark) or is_guarded(node) or any(id(each) in found for each in node.inputs)
+            isinstance(node, Watermark)
+            or is_guarded(node)
+            or any(id(child) in marked for child in node.inputs)
         ):
-            found.add(id(node))
-    return found
+            marked.add(id(node))
+    return marked
 
 
 class _Copying:
@@ -75,14 +77,14 @@ class _Copying:
         frames: list[tuple[Node, list[Node]]] = [(root, [])]
         while True:
             node, done = frames[-1]
-            found = self._finished(node, done)
-            if found is None:
+            copy = self._finished(node, done)
+            if copy is None:
                 frames.append((node.inputs[len(done)], []))
                 continue
             frames.pop()
             if not frames:
-                return found
-            frames[-1][1].append(found)
+                return copy
+            frames[-1][1].append(copy)
 
     def _finished(self, node: Node, done: list[Node]) -> Node | None:
         if id(node) not in self.marked or self.leaf(node) is not None:
@@ -91,13 +93,13 @@ class _Copying:
             return self.single_copies[id(node)]
         if len(done) < len(node.inputs):
             return None
-        found = node.with_inputs(*done)
-        if isinstance(found, Watermark) and self.chained:
-            found = replace(found, copy=self.watermarks)
+        copy = node.with_inputs(*done)
+        if isinstance(copy, Watermark) and self.chained:
+            copy = replace(copy, copy=self.watermarks)
             self.watermarks += 1
-        elif found is node and id(node) in self.seen:
-            found = replace(node)
+        elif copy is node and id(node) in self.seen:
+            copy = replace(node)
         self.seen.add(id(node))
         if id(node) in self.once:
-            self.single_copies[id(node)] = found
-        return found
+            self.single_copies[id(node)] = copy
+        return copy

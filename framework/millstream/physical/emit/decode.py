@@ -9,11 +9,11 @@ from millstream.formats.sql import BAD
 from millstream.physical.emit.bad_records import (
     Aliases,
     DecodedPart,
+    defects_of,
     failure,
     good_expression,
     key_of,
     placed,
-    problems,
     read_value_of,
     topic_of,
     value_of,
@@ -59,12 +59,12 @@ def decode_records(
             items["_key"] = decoded
     if value.decoded.rows:
         laterals.insert(0, _lateral(value, node, records, fails=fails))
-    found = _columns(value, node.fields, node, records, fails=fails)
-    items |= {field.name: each for field, each in zip(node.fields, found, strict=True)}
-    items |= {each.name: good_expression(node, aliases, each.columns) for each in node.good}
+    expressions = _columns(value, node.fields, node, records, fails=fails)
+    items |= {field.name: expression for field, expression in zip(node.fields, expressions, strict=True)}
+    items |= {validity.name: good_expression(node, aliases, validity.columns) for validity in node.good}
     where = draft.where
     if good and not fails and not node.good:
-        where = (*where, *(each.absent for _, each in problems(node, aliases)))
+        where = (*where, *(defect.absent for _, defect in defects_of(node, aliases)))
     for name in node.metadata:
         raw = name.removeprefix("_")
         if name != "_key":
@@ -93,18 +93,18 @@ def _rows(part: DecodedPart, node: Decode, records: str, *, fails: bool) -> tupl
     decoded = part.decoded
     if not fails:
         return decoded.rows
-    given = Ref(part.column, records)
+    raw = Ref(part.column, records)
     if decoded.required is not None:
-        place: list[Piece] = [literal(topic_of(node)), Ref("partition", records), Ref("offset", records)]
-        place += [literal(part.prefix)] if part.prefix or part.must_be_good else []
-        required = decoded.required([*place, *map(literal, part.must_be_good)])
+        position: list[Piece] = [literal(topic_of(node)), Ref("partition", records), Ref("offset", records)]
+        position += [literal(part.prefix)] if part.prefix or part.must_be_good else []
+        required = decoded.required([*position, *map(literal, part.must_be_good)])
         if decoded.by_function is not None and not part.can_be_null:
             missing = failure(node, records, (literal("the record has no value"),))
-            return ("if(", given, " is null, ", *missing, ", ", *required, ")")
+            return ("if(", raw, " is null, ", *missing, ", ", *required, ")")
         if decoded.by_function is not None or not part.can_be_null:
             return required
-        return ("if(", given, " is null, ", *decoded.rows, ", ", *required, ")")
-    absent: tuple[Piece, ...] = (" or ", given, " is null") if part.can_be_null else ()
+        return ("if(", raw, " is null, ", *decoded.rows, ", ", *required, ")")
+    absent: tuple[Piece, ...] = (" or ", raw, " is null") if part.can_be_null else ()
     return (
         *("transform(", *decoded.rows, ", parsed -> if(parsed.", BAD, " is null", *absent, ", parsed, "),
         *failure(node, records, part.reason(records)),
@@ -118,17 +118,17 @@ def _columns(
     """Return the expressions of columns, which are of the decoded rows or of the raw records."""
     decoded = part.decoded
     if decoded.rows:
-        own = decoded.fields[: len(columns)] or ((),) * len(columns)
-        return [_field(column, pieces, part.alias) for column, pieces in zip(columns, own, strict=True)]
-    found: list[Expression] = []
+        fields = decoded.fields[: len(columns)] or ((),) * len(columns)
+        return [_field(column, pieces, part.alias) for column, pieces in zip(columns, fields, strict=True)]
+    expressions: list[Expression] = []
     for column, pieces in zip(columns, decoded.fields, strict=True):
-        made = pieces
+        checked = pieces
         if fails and decoded.good:
             good = placed(decoded.good, records, BOOLEAN).pieces
             failed = failure(node, records, part.reason(records))
-            made = joined(("if(", *good, ", ", *pieces, ", ", *failed, ")"))
-        found.append(placed(made, records, column.type))
-    return found
+            checked = joined(("if(", *good, ", ", *pieces, ", ", *failed, ")"))
+        expressions.append(placed(checked, records, column.type))
+    return expressions
 
 
 def _field(column: Column, pieces: tuple[Piece, ...], alias: str) -> Expression:

@@ -31,32 +31,37 @@ def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -
         side = close(replace(right, items={**right.items, marker: met}), node.right, f"{source.name}_met")
     else:
         # One row for each combination of compared values, as `matches_by_equality`: no left row is doubled.
-        right_conditions = [each for each in conditions if _sides(each, by) == {"right"}]
-        conditions = [each for each in conditions if _sides(each, by) != {"right"}]
+        right_conditions = [condition for condition in conditions if _sides(condition, by) == {"right"}]
+        conditions = [condition for condition in conditions if _sides(condition, by) != {"right"}]
         read = dict.fromkeys(
-            by[name].source for each in conditions for name in each.columns if by[name].side == "right"
+            by[name].source
+            for condition in conditions
+            for name in condition.columns
+            if by[name].side == "right"
         )
         items = {name: right.items[name] for name in read}
         of_right = Draft({j.name: right.items[j.source] for j in node.joined if j.side == "right"})
-        where = (*right.where, *(within(of_right, each) for each in right_conditions))
+        where = (*right.where, *(within(of_right, condition) for condition in right_conditions))
         once = replace(right, items={**items, marker: met}, where=where, keys=tuple(items.values()))
         side = close(once, node.right, f"{source.name}_met")
     alias = unused(side.sources[0].name, left.aliases)
-    of_side = {name: replace(each, pieces=(Ref(name, alias),)) for name, each in side.items.items()}
+    of_side = {
+        name: replace(expression, pieces=(Ref(name, alias),)) for name, expression in side.items.items()
+    }
     items = {
         j.name: left.items[j.source] if j.side == "left" else of_side[j.source]
         for j in node.joined
         if j.side == "left" or j.source in of_side
     }
-    on = tuple(within(Draft(items), each) for each in conditions)
+    on = tuple(within(Draft(items), condition) for condition in conditions)
     on = on or (met,)
     test = " is not null" if node.kind == "anti" else " is null"
     missed: tuple[str | Ref, ...] = (Ref(marker, alias), test)
     before = (*left.deleted.pieces, " or ") if left.deleted is not None else ()
-    own = {column.name for column in node.columns}
+    names = {column.name for column in node.columns}
     return replace(
         left,
-        items={name: each for name, each in items.items() if name in own},
+        items={name: expression for name, expression in items.items() if name in names},
         sources=(*left.sources, Source(side.sources[0].name, alias, "left join", on)),
         deleted=Expression(joined((*before, *missed)), BOOLEAN, nullable=False),
     )

@@ -76,7 +76,7 @@ class Draft(Struct, frozen=True):
     hint: str = ""
     freely: bool = False
     """Its expressions may be written several times, since no SELECT can be put between it and its readers."""
-    whole: str = ""
+    body: str = ""
     """A body that is not a generated SELECT: a UNION, or opaque SQL."""
 
     @property
@@ -84,10 +84,10 @@ class Draft(Struct, frozen=True):
         """Whether it only picks columns of one relation."""
         return (
             len(self.sources) == 1
-            and not (self.laterals or self.where or self.having or self.hint or self.whole)
+            and not (self.laterals or self.where or self.having or self.hint or self.body)
             and self.keys is None
             and self.sources[0].watermark is None
-            and all(each.column is not None for each in self.items.values())
+            and all(expression.column is not None for expression in self.items.values())
             and (self.deleted is None or self.deleted.column is not None)
         )
 
@@ -106,7 +106,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        return (*(each.alias for each in self.sources), *(each.alias for each in self.laterals))
+        return (*(source.alias for source in self.sources), *(lateral.alias for lateral in self.laterals))
 
 
 def of_relation(
@@ -116,8 +116,8 @@ def of_relation(
     deleted_column = Expression((Ref(DELETED, name),), BOOLEAN, nullable=False, atomic=True)
     return Draft(
         {
-            column: Expression((Ref(column, name),), each.type, each.nullable, atomic=True)
-            for column, each in columns
+            column: Expression((Ref(column, name),), typed.type, typed.nullable, atomic=True)
+            for column, typed in columns
         },
         (Source(name, name),),
         deleted=deleted_column if deleted else None,
@@ -130,34 +130,34 @@ def fits(draft: Draft, expressions: Iterable[Expression], *, again: bool = False
     A calculation is written only once, since Spark repeats it as often as it is written. With `again`, the
     columns are selected as well. Spark itself recognises equal aggregates.
     """
-    if draft.whole:
+    if draft.body:
         return False
     used: dict[str, int] = {}
     for expression in expressions:
         for ref in expression.refs:
             # A column named like a lambda's variable is safe: it is qualified by its relation.
-            found = draft.items[ref.column]
-            if ref.fixed and found.column != ref.column:
+            item = draft.items[ref.column]
+            if ref.fixed and item.column != ref.column:
                 return False
-            if found.column is not None:
+            if item.column is not None:
                 continue
-            if ref.in_lambda and (found.reads or found.functions or draft.keys is not None):
+            if ref.in_lambda and (item.reads or item.functions or draft.keys is not None):
                 return False  # Spark allows no subquery, Python function or aggregate there
             used[ref.column] = used.get(ref.column, 0) + 1
     return all(
         (count == 1 and not again)
         or draft.freely
-        or is_free(found := draft.items[name])
-        or (draft.keys is not None and found.deterministic and not found.functions)
+        or is_free(item := draft.items[name])
+        or (draft.keys is not None and item.deterministic and not item.functions)
         for name, count in used.items()
     )
 
 
 def within(draft: Draft, expression: Expression) -> Expression:
     """Rewrite an expression over the draft's columns to one over its sources; check `fits` first."""
-    found = draft.items.get(expression.column or "")
-    if found is not None and (found.type, found.nullable) == (expression.type, expression.nullable):
-        return found  # a plain column
+    item = draft.items.get(expression.column or "")
+    if item is not None and (item.type, item.nullable) == (expression.type, expression.nullable):
+        return item  # a plain column
     return replace_columns(expression, lambda ref: draft.items.get(ref.column))
 
 
@@ -174,11 +174,11 @@ def composed(
         joined(pieces),
         type_,
         nullable,
-        all(each.deterministic for each in parts),
-        any(each.raises for each in parts),
-        tuple(name for each in parts for name in each.functions),
+        all(part.deterministic for part in parts),
+        any(part.raises for part in parts),
+        tuple(name for part in parts for name in part.functions),
         atomic,
-        frozenset[str]().union(*(each.variables for each in parts)),
+        frozenset[str]().union(*(part.variables for part in parts)),
     )
 
 

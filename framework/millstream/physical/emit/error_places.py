@@ -46,10 +46,10 @@ def locate_projection(node: Project) -> Project:
 
 
 def locate_filter(node: Filter) -> Filter:
-    if not any(each.functions for each in node.conditions):
+    if not any(condition.functions for condition in node.conditions):
         return node
     location = _row_location(node)
-    return replace(node, conditions=tuple(_located(each, location) for each in node.conditions))
+    return replace(node, conditions=tuple(_located(condition, location) for condition in node.conditions))
 
 
 def locate_expand(node: Expand) -> Expand:
@@ -64,24 +64,24 @@ def calls_below(node: Aggregate) -> tuple[Project, Aggregate] | None:
     location = _row_location(node, tuple(key.expression.column for key in node.keys if key.expression.column))
     used = list(node.input.names)
 
-    def lift(given: Expression, where: Expression | None) -> Expression:
+    def lift(expression: Expression, where: Expression | None) -> Expression:
         row_condition = where if where is not None and not where.functions else None
         call_location = (
             location if row_condition is None else ("if(", *row_condition.pieces, ", ", *location, ", null)")
         )
-        while found := calls(given):
-            key = (found[0].pieces, row_condition.content if row_condition is not None else "")
+        while remaining := calls(expression):
+            key = (remaining[0].pieces, row_condition.content if row_condition is not None else "")
             if key not in call_items:
-                name = unused(f"_{found[0].function}", used)
+                name = unused(f"_{remaining[0].function}", used)
                 used.append(name)
                 call = Expression(
-                    found[0].pieces, UNKNOWN, raises=True, functions=found[0].inner, atomic=True
+                    remaining[0].pieces, UNKNOWN, raises=True, functions=remaining[0].inner, atomic=True
                 )
                 call_items[key] = Item(name, _located(call, call_location))
-            given = with_column(given, found[0], call_items[key].name)
-        return given
+            expression = with_column(expression, remaining[0], call_items[key].name)
+        return expression
 
-    measures = tuple(_measure(each, lift) for each in node.measures)
+    measures = tuple(_measure(measure, lift) for measure in node.measures)
     if not call_items:
         return None
     lifted = replace(node, measures=measures)
@@ -93,23 +93,23 @@ def calls_below(node: Aggregate) -> tuple[Project, Aggregate] | None:
 
 def nested_calls(nodes: Iterable[Node]) -> tuple[str, ...]:
     """Return the functions that stay within aggregates and join conditions: Spark may call them twice."""
-    found: list[str] = []
+    names: list[str] = []
     for node in nodes:
         match node:
             case Aggregate():
                 lift = calls_below(node)
                 measures = lift[1].measures if lift else node.measures
-                found += (name for m in measures for part in m.expressions for name in part.functions)
+                names += (name for m in measures for part in m.expressions for name in part.functions)
             case Binary():
-                found += (name for each in node.on for name in each.functions)
-    return tuple(dict.fromkeys(found))
+                names += (name for condition in node.on for name in condition.functions)
+    return tuple(dict.fromkeys(names))
 
 
-def _measure(given: Measure, lift: Callable[[Expression, Expression | None], Expression]) -> Measure:
-    if not any(part.functions for part in given.expressions):
-        return given
-    condition = None if given.condition is None else lift(given.condition, None)
-    return replace(given, call=lift(given.call, given.condition), condition=condition)
+def _measure(measure: Measure, lift: Callable[[Expression, Expression | None], Expression]) -> Measure:
+    if not any(part.functions for part in measure.expressions):
+        return measure
+    condition = None if measure.condition is None else lift(measure.condition, None)
+    return replace(measure, call=lift(measure.call, measure.condition), condition=condition)
 
 
 def _located(expression: Expression, location: RowLocation) -> Expression:
@@ -135,16 +135,18 @@ def _keys(node: Node) -> tuple[str, ...]:
         case Dedupe() | Stateful():
             names = node.keys
         case Binary():
-            of_left = {each.name for each in node.joined if each.side == "left"}
+            of_left = {column.name for column in node.joined if column.side == "left"}
             names = tuple(
-                dict.fromkeys(r.column for each in node.on for r in each.refs if r.column in of_left)
+                dict.fromkeys(
+                    r.column for condition in node.on for r in condition.refs if r.column in of_left
+                )
             )
         case Filter() | Watermark() | Repartition() | Expand():
             return _keys(node.input)
         case Project():
-            known = _keys(node.input)
-            return tuple(item.name for item in node.items if item.expression.column in known)
+            keys = _keys(node.input)
+            return tuple(item.name for item in node.items if item.expression.column in keys)
         case _:
             return ()
-    own = {column.name for column in node.columns}
-    return tuple(name for name in names if name in own)
+    available = {column.name for column in node.columns}
+    return tuple(name for name in names if name in available)

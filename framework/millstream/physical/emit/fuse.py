@@ -58,15 +58,15 @@ def fuse_filter(
     """
     if not fits(draft, node.conditions, again=True):
         return None
-    conditions = tuple(within(draft, each) for each in node.conditions)
+    conditions = tuple(within(draft, condition) for condition in node.conditions)
     if deletes:
         marked = replace(draft, deleted=delete_unless(draft.deleted, conditions))
-        met = tuple(unless_every_tombstone(within(draft, each)) for each in lasting)
+        met = tuple(unless_every_tombstone(within(draft, condition)) for condition in lasting)
         if draft.keys is not None:
             return replace(marked, having=(*draft.having, *met))
         return replace(marked, where=(*draft.where, *met))
     if not draft.plain and any(
-        not each.deterministic for each in (*conditions, *draft.items.values(), *draft.where)
+        not expression.deterministic for expression in (*conditions, *draft.items.values(), *draft.where)
     ):
         # The result of a random generator depends on which rows it sees.
         return None
@@ -77,8 +77,8 @@ def fuse_filter(
 
 def fuse_matched(draft: Draft, node: MatchedGroups) -> Draft | None:
     """Add a condition of which groups were sent or will be; it deletes nothing."""
-    found = fuse_filter(draft, node, deletes=False)
-    return found and replace(found, items={name: found.items[name] for name in node.names})
+    filtered = fuse_filter(draft, node, deletes=False)
+    return filtered and replace(filtered, items={name: filtered.items[name] for name in node.names})
 
 
 def delete_unless(before: Expression | None, conditions: Iterable[Expression]) -> Expression:
@@ -94,15 +94,15 @@ def delete_unless(before: Expression | None, conditions: Iterable[Expression]) -
 def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
     """Calculate columns; `keys` are those of an upsert relation, which deletes need too."""
     expressions = [item.expression for item in node.items]
-    guarded = draft.deleted is not None and any(each.raises for each in expressions)
+    guarded = draft.deleted is not None and any(expression.raises for expression in expressions)
     if guarded and (draft.deleted is None or draft.deleted.column is None):
         return None
     if not fits(draft, expressions):
         return None
-    if draft.keys is not None and any(_asks_for_time(each) for each in expressions):
+    if draft.keys is not None and any(_asks_for_time(expression) for expression in expressions):
         return None
     items = {item.name: within(draft, item.expression) for item in node.items}
-    if len({call for each in (*items.values(), *draft.where) for call in windows(each)}) > 1:
+    if len({call for expression in (*items.values(), *draft.where) for call in windows(expression)}) > 1:
         return None
     if guarded and draft.deleted is not None:
         items = {n: e if n in keys else _unless(draft.deleted, e, n) for n, e in items.items()}
@@ -133,12 +133,12 @@ def fuse_aggregate(draft: Draft, node: Aggregate) -> Draft | None:
     if draft.keys is not None or draft.deleted is not None or not fits(draft, parts):
         return None
     by = [within(draft, key.expression) for key in node.keys]
-    if any(once(each) or each.reads or not each.refs for each in by):
+    if any(once(key) or key.reads or not key.refs for key in by):
         return None  # a number in GROUP BY is a position
     used = [within(draft, part) for part in parts]
-    if any(once(each) for each, part in zip(used, parts, strict=True) if not once(part)):
+    if any(once(expression) for expression, part in zip(used, parts, strict=True) if not once(part)):
         return None  # Spark allows neither within an aggregate
-    items = {key.name: _window(node, each) for key, each in zip(node.keys, by, strict=True)}
+    items = {key.name: _window(node, expression) for key, expression in zip(node.keys, by, strict=True)}
     for measure in node.measures:
         items[measure.name] = _measured(draft, measure)
     return replace(draft, items=items, keys=tuple(by))
@@ -157,7 +157,7 @@ def _window(node: Aggregate, key: Expression) -> Expression:
 
 def _has_column(node: Node, name: str) -> bool:
     """Whether a node, or any node below it, has a column of this name."""
-    return any(column.name.lower() == name for each in in_order([node]) for column in each.columns)
+    return any(column.name.lower() == name for below in in_order([node]) for column in below.columns)
 
 
 def _measured(draft: Draft, measure: Measure) -> Expression:
@@ -180,7 +180,7 @@ def fuse_expand(draft: Draft, node: Expand) -> Draft | None:
     """Add LATERAL VIEW; a Python function returns an array of structs, and Spark calls it once a row."""
     if draft.where or draft.keys is not None or draft.deleted is not None or not fits(draft, (node.call,)):
         return None
-    if any(once(each) for each in draft.items.values()):
+    if any(once(expression) for expression in draft.items.values()):
         return None
     if node.function in JOINED_LATERALLY and draft.laterals:
         return None  # no JOIN after a LATERAL VIEW
@@ -188,9 +188,9 @@ def fuse_expand(draft: Draft, node: Expand) -> Draft | None:
     if node.python:
         call = replace(call, pieces=joined(("inline(", *call.pieces, ")")))
     alias = unused(node.function, draft.aliases)
-    made = {c.name: Expression((Ref(c.name, alias),), c.type, c.nullable, atomic=True) for c in node.made}
-    lateral = Lateral(call, alias, tuple(made), node.outer)
-    return replace(draft, items={**draft.items, **made}, laterals=(*draft.laterals, lateral))
+    columns = {c.name: Expression((Ref(c.name, alias),), c.type, c.nullable, atomic=True) for c in node.made}
+    lateral = Lateral(call, alias, tuple(columns), node.outer)
+    return replace(draft, items={**draft.items, **columns}, laterals=(*draft.laterals, lateral))
 
 
 def fuse_watermark(draft: Draft, node: Watermark) -> Draft | None:
@@ -211,32 +211,34 @@ def fuse_join(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     if not right.plain or right.deleted is not None:
         return None
     outer = node.kind in {"right", "full"}
-    if not left.plain and (outer or left.keys is not None or left.laterals or left.whole or left.hint):
+    if not left.plain and (outer or left.keys is not None or left.laterals or left.body or left.hint):
         return None
-    if any(once(each) for each in left.items.values()) or any(not e.deterministic for e in left.where):
+    if any(once(expression) for expression in left.items.values()) or any(
+        not e.deterministic for e in left.where
+    ):
         return None
     (source,) = right.sources
     alias = unused(source.alias, left.aliases)
     sides: Mapping[str, Mapping[str, Expression]] = {
         "left": left.items,
-        "right": {name: _aliased(each, alias) for name, each in right.items.items()},
+        "right": {name: _aliased(expression, alias) for name, expression in right.items.items()},
     }
-    items = {each.name: sides[each.side][each.source] for each in node.joined}
-    read = {name for each in node.on for name in each.columns}
+    items = {column.name: sides[column.side][column.source] for column in node.joined}
+    read = {name for condition in node.on for name in condition.columns}
     if not all(is_free(items[name]) for name in read) or not fits(Draft(items), node.on):
         return None
     conditions = _veiled(node) if isinstance(node, Join) else node.on
-    on = tuple(within(Draft(items), each) for each in conditions)
+    on = tuple(within(Draft(items), condition) for condition in conditions)
     kind = node.kind
     if kind in {"inner", "cross"}:
         # Spark has no cross join of streams, even if WHERE joins them: `from a, b where …`.
         kind = "inner" if on or isinstance(node, Join) else "cross"
     broadcast = isinstance(node, Lookup) and node.broadcast
     added = Source(source.name, alias, JOINS[kind], on, broadcast=broadcast)
-    own = {column.name for column in node.columns}
+    names = {column.name for column in node.columns}
     return replace(
         left,
-        items={name: each for name, each in items.items() if name in own},
+        items={name: expression for name, expression in items.items() if name in names},
         sources=(*left.sources, added),
     )
 
@@ -252,11 +254,13 @@ def _veiled(node: Join) -> tuple[Expression, ...]:
         return node.on
     sides = {joined.name: joined.side for joined in node.joined}
     return tuple(
-        each
-        if len({sides[name] for name in each.columns}) > 1 or each.pieces[1:] == (" is not null",)
+        condition
+        if len({sides[name] for name in condition.columns}) > 1 or condition.pieces[1:] == (" is not null",)
         # Catalyst removes coalesce and if around a condition that is never NULL, but keeps casts.
-        else replace(each, pieces=joined(("cast(cast((", *each.pieces, ") as int) as boolean)")), atomic=True)
-        for each in node.on
+        else replace(
+            condition, pieces=joined(("cast(cast((", *condition.pieces, ") as int) as boolean)")), atomic=True
+        )
+        for condition in node.on
     )
 
 
@@ -266,7 +270,7 @@ def _aliased(expression: Expression, alias: str) -> Expression:
 
 
 def unused(name: str, used: Iterable[str]) -> str:
-    return unused_in(name, {each.lower() for each in used})
+    return unused_in(name, {other.lower() for other in used})
 
 
 def unused_in(name: str, folded: AbstractSet[str]) -> str:
@@ -278,8 +282,8 @@ def unused_in(name: str, folded: AbstractSet[str]) -> str:
 
 def cast(expression: Expression, node: Node, index: int) -> Expression:
     """Cast a column of one side of a union to the common type."""
-    found = node.columns[index].type
-    if expression.type == found:
+    type_ = node.columns[index].type
+    if expression.type == type_:
         return expression
-    pieces = ("cast(", *expression.pieces, f" as {found})")
-    return replace(expression, pieces=joined(pieces), type=found, atomic=True)
+    pieces = ("cast(", *expression.pieces, f" as {type_})")
+    return replace(expression, pieces=joined(pieces), type=type_, atomic=True)

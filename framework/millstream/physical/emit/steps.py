@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from millstream.physical.emit.bad_records import counts_bad, read_goods
@@ -35,7 +35,7 @@ class DedupeView(Struct, frozen=True, tag="dedupe"):
     """The keys are a sender's partition and an offset there; rows without an offset all pass."""
     exact_by: str = ""
     """The event time of an exact one."""
-    place: tuple[str, ...] = ()
+    position_columns: tuple[str, ...] = field(default=(), name="place")
     """The columns with a row's partition and offset."""
 
 
@@ -59,13 +59,13 @@ class StatefulView(Struct, frozen=True, tag="stateful"):
     of: str
     function: str
     keys: tuple[str, ...]
-    made: tuple[Column, ...]
+    columns: tuple[Column, ...] = field(name="made")
     ttl: str | None = None
     """How long the state of a key is kept after its last row."""
     time: str | None = None
     """The event time by which it expires; None: the clock."""
     times: str = ""
-    """The column of `of` with the time of a row's record; the last one of `made` is then the newest."""
+    """The column of `of` with the time of a row's record; the last one of `columns` is then the newest."""
 
 
 class TemporalView(Struct, frozen=True, tag="temporal"):
@@ -132,11 +132,11 @@ def in_steps(
     used += read_names(order, reads) if reads else ()
     below = reached(roots, leaf)
 
-    def known(node: Node) -> str | None:
+    def name_of(node: Node) -> str | None:
         return names.get(id(node)) or leaf(node)
 
     def write(node: Node, shared: Mapping[int, str]) -> Emitted:
-        return emit((node,), known, deletes=deletes, reads=reads, how=replace(how, shared=shared))
+        return emit((node,), name_of, deletes=deletes, reads=reads, how=replace(how, shared=shared))
 
     def named(node: Node) -> str:
         name = unused(node_name(node), used)
@@ -145,7 +145,7 @@ def in_steps(
 
     steps: list[Step] = []
     for node in order:
-        if id(node) not in below or known(node) is not None:
+        if id(node) not in below or name_of(node) is not None:
             continue
         if id(node) in how.shared:
             # Spark analyses a view once, so all its readers share the same rows.
@@ -153,19 +153,21 @@ def in_steps(
             names[id(node)] = name = named(node)
             steps.append(SqlView(name, emitted.statement()))
         elif isinstance(node, Decode) and counts_bad(node):
-            good = tuple(each.name for each in read_goods(node, how.drops_by) or node.good)
+            good = tuple(validity.name for validity in read_goods(node, how.drops_by) or node.good)
             bad_options = replace(how, mark_bad=True, trunks=frozenset[int]())
-            emitted = emit((node,), known, deletes=deletes, reads=reads, how=bad_options)
+            emitted = emit((node,), name_of, deletes=deletes, reads=reads, how=bad_options)
             names[id(node)] = name = named(node)
-            whole = unused(f"{name}_decoded", used)
-            used.append(whole)
-            steps += [SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation, good)]
+            decoded = unused(f"{name}_decoded", used)
+            used.append(decoded)
+            steps += [SqlView(decoded, emitted.statement()), CountedView(name, decoded, node.relation, good)]
         elif _is_step(node):
-            given = [known(each) or _input(write(each, {}), each, named, steps) for each in node.inputs]
+            input_views = [
+                name_of(child) or _input(write(child, {}), child, named, steps) for child in node.inputs
+            ]
             names[id(node)] = name = named(node)
-            steps.append(_step(node, name, *given))
+            steps.append(_step(node, name, *input_views))
     last = replace(how, shared={}, reserved=tuple(used))
-    return Stepped(tuple(steps), emit(roots, known, deletes=deletes, reads=reads, how=last))
+    return Stepped(tuple(steps), emit(roots, name_of, deletes=deletes, reads=reads, how=last))
 
 
 def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | TemporalJoin | Watermark]:
@@ -200,7 +202,7 @@ def _step(node: Dedupe | Stateful | TemporalJoin | Watermark, name: str, of: str
 
 def _temporal(node: TemporalJoin, name: str, of: str, versions: str) -> TemporalView:
     left, right = (
-        tuple((each.source, each.name) for each in node.joined if each.side == side)
+        tuple((column.source, column.name) for column in node.joined if column.side == side)
         for side in ("left", "right")
     )
     return TemporalView(

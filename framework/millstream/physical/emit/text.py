@@ -49,13 +49,13 @@ class Select:
                 return ref(only)
         return render(expression, ref, lambda read: quoted(self.reads(read.relation)))
 
-    def _ref(self, found: Ref) -> str:
-        clashes = found.column.lower() in self._aliases
-        return self._with_relation(found) if clashes else quoted(found.column)
+    def _ref(self, ref: Ref) -> str:
+        clashes = ref.column.lower() in self._aliases
+        return self._with_relation(ref) if clashes else quoted(ref.column)
 
-    def _with_relation(self, found: Ref) -> str:
-        column = quoted(found.column)
-        return f"{quoted(self._alias(found.relation))}.{column}" if found.relation else column
+    def _with_relation(self, ref: Ref) -> str:
+        column = quoted(ref.column)
+        return f"{quoted(self._alias(ref.relation))}.{column}" if ref.relation else column
 
     def _alias(self, alias: str) -> str:
         return self._renamed.get(alias, alias)
@@ -65,27 +65,27 @@ class Select:
         return text if expression.column == name else f"{text} as {quoted(name)}"
 
     def items(self) -> list[str]:
-        found = [self.item(name, each) for name, each in self.draft.items.items()]
+        items = [self.item(name, expression) for name, expression in self.draft.items.items()]
         if self.draft.deleted is not None:
-            found.append(self.item(DELETED, self.draft.deleted))
-        return found
+            items.append(self.item(DELETED, self.draft.deleted))
+        return items
 
     def text(self, items: list[str] | None = None) -> str:
         draft = self.draft
-        if draft.whole:
-            return draft.whole
+        if draft.body:
+            return draft.body
         hints = [draft.hint] if draft.hint else []
         hints += [f"broadcast({quoted(self._alias(s.alias))})" for s in draft.sources if s.broadcast]
         lines = [f"select /*+ {', '.join(hints)} */" if hints else "select"]
         lines.append(",\n".join(f"  {deeper(item)}" for item in (items or self.items())))
         for index, source in enumerate(draft.sources):
             lines.append(self._source(source, first=index == 0))
-        lines += [self._lateral(each) for each in draft.laterals]
+        lines += [self._lateral(lateral) for lateral in draft.laterals]
         # Within HAVING and GROUP BY, an unqualified name could mean an item of the SELECT.
-        lines += _clause("where", [self._condition(each) for each in draft.where])
+        lines += _clause("where", [self._condition(condition) for condition in draft.where])
         if draft.keys:
             lines.append(f"group by {', '.join(self.expression(key, qualified=True) for key in draft.keys)}")
-        lines += _clause("having", [self._condition(each, qualified=True) for each in draft.having])
+        lines += _clause("having", [self._condition(condition, qualified=True) for condition in draft.having])
         return "\n".join(lines)
 
     def _source(self, source: Source, *, first: bool) -> str:
@@ -99,18 +99,18 @@ class Select:
             name += f" as {quoted(alias)}"
         if first:
             return f"from {name}"
-        on = " and ".join(self._condition(each) for each in source.on)
+        on = " and ".join(self._condition(condition) for condition in source.on)
         return f"{source.join} {name}" + (f" on {on}" if on else "")
 
-    def _lateral(self, each: Lateral) -> str:
-        alias = quoted(self._alias(each.alias))
-        if called_function(each.call) in JOINED_LATERALLY:
-            names = ", ".join(map(quoted, each.columns))
-            kind = "left join" if each.outer else "join"
-            return f"{kind} lateral {self.expression(each.call)} as {alias}({names})"
-        outer = "outer " if each.outer else ""
-        columns = ", ".join(map(quoted, each.columns))
-        return f"lateral view {outer}{self.expression(each.call)} {alias} as {columns}"
+    def _lateral(self, lateral: Lateral) -> str:
+        alias = quoted(self._alias(lateral.alias))
+        if called_function(lateral.call) in JOINED_LATERALLY:
+            names = ", ".join(map(quoted, lateral.columns))
+            kind = "left join" if lateral.outer else "join"
+            return f"{kind} lateral {self.expression(lateral.call)} as {alias}({names})"
+        outer = "outer " if lateral.outer else ""
+        columns = ", ".join(map(quoted, lateral.columns))
+        return f"lateral view {outer}{self.expression(lateral.call)} {alias} as {columns}"
 
     def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
         text = self.expression(expression, qualified=qualified)
@@ -120,7 +120,7 @@ class Select:
 def _has_subquery(draft: Draft) -> bool:
     """Whether a condition compares columns with those of a subquery, where unqualified names are its own."""
     aliases = {"", *draft.aliases}
-    return any(ref.relation not in aliases for each in draft.where for ref in each.refs)
+    return any(ref.relation not in aliases for condition in draft.where for ref in condition.refs)
 
 
 def _renamed(draft: Draft) -> dict[str, str]:
@@ -128,22 +128,25 @@ def _renamed(draft: Draft) -> dict[str, str]:
 
     Within `c -> …` Spark reads `c.id` as a field of the variable, not as a column of the relation `c`.
     """
-    variables = frozenset[str]().union(*(each.variables for each in draft.expressions))
+    variables = frozenset[str]().union(*(expression.variables for expression in draft.expressions))
     if not variables:
         return {}
     taken = {*variables, *(alias.lower() for alias in draft.aliases)}
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for alias in draft.aliases:
         if alias.lower() in variables:
-            found[alias] = unused_in(alias, taken)
-            taken.add(found[alias].lower())
-    return found
+            aliases[alias] = unused_in(alias, taken)
+            taken.add(aliases[alias].lower())
+    return aliases
 
 
 def _clause(word: str, conditions: list[str]) -> list[str]:
     if not conditions:
         return []
-    return [f"{word} {deeper(conditions[0])}", *(f"  and {deeper(each)}" for each in conditions[1:])]
+    return [
+        f"{word} {deeper(conditions[0])}",
+        *(f"  and {deeper(condition)}" for condition in conditions[1:]),
+    ]
 
 
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
@@ -158,7 +161,7 @@ def deeper(text: str) -> str:
         return text
     if _is_broken_between_literals(text):
         return text.replace("\n", "\n  ")
-    return _UNBROKEN.sub(lambda found: "\n  " if found[0] == "\n" else found[0], text)
+    return _UNBROKEN.sub(lambda match: "\n  " if match[0] == "\n" else match[0], text)
 
 
 def _is_broken_between_literals(text: str) -> bool:

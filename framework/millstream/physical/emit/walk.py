@@ -80,9 +80,9 @@ class Emitted(Struct, frozen=True):
     ctes: tuple[Cte, ...]
     finals: tuple[Final, ...]
 
-    def statement(self, place: int = 0) -> str:
+    def statement(self, index: int = 0) -> str:
         """Return one root's rows as a separate statement."""
-        return statement(self.ctes, self.finals[place].sql)
+        return statement(self.ctes, self.finals[index].sql)
 
 
 class NotWritableError(Exception):
@@ -184,7 +184,7 @@ class _Writer:
 
     def _together(self, draft: Draft, node: Node) -> Draft:
         """Repartition rows once: Spark runs a non-deterministic CTE once for all its readers."""
-        if draft.whole or draft.keys is not None or draft.laterals:
+        if draft.body or draft.keys is not None or draft.laterals:
             draft = self.closed(draft, node.inputs[0] if node.inputs else node)
         return self.closed(
             replace(draft, where=(*draft.where, barrier()), hint=self.how.shared[id(node)]), node
@@ -204,48 +204,50 @@ class _Writer:
     # -- node by node
 
     def _draft(self, node: Node) -> Draft:
-        known: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
-        match known:
+        any_node: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
+        match any_node:
             case Output() | Repartition():
-                return self.drafts[id(known.input)]
-            case Filter() if id(known.input) not in self.drafts:
-                lookup = filtered_cross_lookup(known)
+                return self.drafts[id(any_node.input)]
+            case Filter() if id(any_node.input) not in self.drafts:
+                lookup = filtered_cross_lookup(any_node)
                 assert lookup is not None
                 return self._joined(lookup)
             case MatchedGroups():
-                return self._over(known.input, lambda d: fuse_matched(d, known))
+                return self._over(any_node.input, lambda d: fuse_matched(d, any_node))
             case Filter():
-                located = locate_filter(known) if self._locates_calls else known
-                kept = guarded_filter(located) if is_guarded(known) and not self.upsert(known) else located
-                deletes = self.upsert(known)
-                lasting = lasting_conditions(known) if deletes else ()
+                located = locate_filter(any_node) if self._locates_calls else any_node
+                guarded = (
+                    guarded_filter(located) if is_guarded(any_node) and not self.upsert(any_node) else located
+                )
+                deletes = self.upsert(any_node)
+                lasting = lasting_conditions(any_node) if deletes else ()
                 return self._over(
-                    known.input, lambda d: fuse_filter(d, kept, deletes=deletes, lasting=lasting)
+                    any_node.input, lambda d: fuse_filter(d, guarded, deletes=deletes, lasting=lasting)
                 )
             case Project():
-                keys = traits_of(known).keys if self.deletes else ()
-                located_items = locate_projection(known) if self._locates_calls else known
-                items = guarded_projection(located_items) if is_guarded(known) else located_items
-                return self._over(known.input, lambda d: fuse_project(d, items, keys))
-            case Aggregate() if self.how.locate_calls and (lifted := calls_below(known)) is not None:
+                keys = traits_of(any_node).keys if self.deletes else ()
+                located_items = locate_projection(any_node) if self._locates_calls else any_node
+                items = guarded_projection(located_items) if is_guarded(any_node) else located_items
+                return self._over(any_node.input, lambda d: fuse_project(d, items, keys))
+            case Aggregate() if self.how.locate_calls and (lifted := calls_below(any_node)) is not None:
                 calling, over = lifted
-                draft = self._over(known.input, lambda d: fuse_project(d, calling, ()))
+                draft = self._over(any_node.input, lambda d: fuse_project(d, calling, ()))
                 return self._over(calling, lambda d: fuse_aggregate(d, over), draft)
             case Aggregate():
-                return self._over(known.input, lambda d: fuse_aggregate(d, known))
+                return self._over(any_node.input, lambda d: fuse_aggregate(d, any_node))
             case Expand():
-                rows = locate_expand(known) if self._locates_calls else known
-                return self._over(known.input, lambda d: fuse_expand(d, rows))
+                rows = locate_expand(any_node) if self._locates_calls else any_node
+                return self._over(any_node.input, lambda d: fuse_expand(d, rows))
             case Watermark():
-                return self._over(known.input, lambda d: fuse_watermark(d, known))
+                return self._over(any_node.input, lambda d: fuse_watermark(d, any_node))
             case Join() | Lookup():
-                return self._joined(known)
+                return self._joined(any_node)
             case Decode():
-                return self._decoded(known)
+                return self._decoded(any_node)
             case Union():
-                return self._united(known)
+                return self._united(any_node)
             case Opaque():
-                return self._opaque(known)
+                return self._opaque(any_node)
             case SeedScan(relation=""):
                 return Draft({})
             case _:
@@ -256,12 +258,12 @@ class _Writer:
     def _over(self, node: Node, fuse: Callable[[Draft], Draft | None], draft: Draft | None = None) -> Draft:
         """Fuse a node with the SELECT of its input; if that fails, with a CTE of the input."""
         draft = draft or self.drafts[id(node)]
-        found = fuse(draft)
-        if found is None:
-            found = fuse(self.closed(draft, node))
-        if found is None:
+        fused = fuse(draft)
+        if fused is None:
+            fused = fuse(self.closed(draft, node))
+        if fused is None:
             raise NotWritableError(f"an expression over {node_name(node)} can't be written")
-        return found
+        return fused
 
     @property
     def _locates_calls(self) -> bool:
@@ -276,12 +278,12 @@ class _Writer:
         keep_bad = self.how.keep_bad and node.on_bad_record == "dead_letter"
         mark_bad = self.how.mark_bad and counts_bad(node) and not node.good
         good, reads = not (keep_bad or mark_bad), self.how.fails_by.get(node.relation)
-        found = decode_records(draft, node, aliases, deletes=self.deletes, good=good, reads=reads)
-        found = with_bad(found, node, aliases, self.how.sends_by) if keep_bad else found
-        found = with_bad_flag(found, node, aliases) if mark_bad else found
+        decoded = decode_records(draft, node, aliases, deletes=self.deletes, good=good, reads=reads)
+        decoded = with_bad(decoded, node, aliases, self.how.sends_by) if keep_bad else decoded
+        decoded = with_bad_flag(decoded, node, aliases) if mark_bad else decoded
         if not self.how.records:
-            return found
-        return with_record(found, records, whole=self.how.records == "whole")
+            return decoded
+        return with_record(decoded, records, for_dead_letters=self.how.records == "whole")
 
     def _joined(self, node: Join | Lookup) -> Draft:
         left, right = self.drafts[id(node.left)], self.drafts[id(node.right)]
@@ -292,12 +294,12 @@ class _Writer:
             return join_upserts(self.closed, left, right, node)
         if isinstance(node, Lookup) and is_guarded(node) and not self.upsert(node):
             right = mark_rows(self.closed, right, node) if node.kind == "inner" else right
-            found = fuse_lookup(left, right, node) or fuse_lookup(self.closed(left, node.left), right, node)
+            joined = fuse_lookup(left, right, node) or fuse_lookup(self.closed(left, node.left), right, node)
         else:
-            found = fuse_join(left, right, node) or fuse_join(self.closed(left, node.left), right, node)
-        if found is None:
+            joined = fuse_join(left, right, node) or fuse_join(self.closed(left, node.left), right, node)
+        if joined is None:
             raise NotWritableError(f"a join with {node_name(node.right)} can't be written")
-        return found
+        return joined
 
     def _united(self, node: Union) -> Draft:
         sides: list[str] = []
@@ -306,8 +308,8 @@ class _Writer:
             items = {name: cast(draft.items[name], node, i) for i, name in enumerate(side.names)}
             sides.append(Select(replace(draft, items=items), self.reads).text())
         columns = {c.name: c.expression for c in node.columns}
-        whole = Draft(columns, whole="\nunion all\n".join(sides))
-        return self.closed(whole, node)
+        union = Draft(columns, body="\nunion all\n".join(sides))
+        return self.closed(union, node)
 
     def _opaque(self, node: Opaque) -> Draft:
         names: dict[str, str] = {}
@@ -330,7 +332,7 @@ class _Writer:
                 case _:
                     parts.append(piece)
         columns = {c.name: c.expression for c in node.columns}
-        return self.closed(Draft(columns, whole="".join(parts).strip()), node)
+        return self.closed(Draft(columns, body="".join(parts).strip()), node)
 
 
 def _words(node: Opaque) -> set[str]:
@@ -362,4 +364,4 @@ def _below(roots: Iterable[Node], leaf: Leaf, leaves: dict[int, str]) -> Iterabl
                 leaves[id(node)] = name
             waiting.append((node, True))
             if id(node) not in leaves:
-                waiting += [(each, False) for each in reversed(node.inputs)]
+                waiting += [(child, False) for child in reversed(node.inputs)]

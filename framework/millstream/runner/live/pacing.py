@@ -33,7 +33,7 @@ class Pacing:
         self.latency = latency
         self._turn = turn
         self._pace = Pace()
-        limited = [source for source in query.sources if source.topic and not source.whole]
+        limited = [source for source in query.sources if source.topic and not source.reads_all]
         topics = {source.topic: context.sources[source.relation] for source in limited}
         self._most = {topic: largest(options) for topic, options in topics.items()}
         self._behind = dict.fromkeys(topics, 0)

@@ -76,7 +76,7 @@ def yielded_rows(
     columns = dict.fromkeys((*step.keys, *fields.values(), *((step.time,) if step.time else ())))
     assert isinstance(function.returns, Struct)
     yielded = [field.name for field in function.returns.fields]
-    results = step.made[:-1] if step.times else step.made
+    results = step.columns[:-1] if step.times else step.columns
     types = [to_arrow_type(DataType.fromDDL(str(column.type)), timezone="UTC") for column in results]
     ttl = milliseconds(step.ttl) if step.ttl else None
     keyed = (KeyedByEventTime if step.time else Keyed)(
@@ -94,8 +94,8 @@ def yielded_rows(
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in results)
     selected = [f.col(quoted(name)) for name in columns]
     if step.times:
-        keyed.times = (len(selected), step.made[-1].name)
-        schema += f", {quoted(step.made[-1].name)} bigint"
+        keyed.times = (len(selected), step.columns[-1].name)
+        schema += f", {quoted(step.columns[-1].name)} bigint"
         selected.append(f.unix_micros(quoted(step.times)).alias(unused(_TIMES, columns)))
     if step.time:
         # The event time itself must remain among the columns: Spark drops late rows by it.
@@ -106,7 +106,7 @@ def yielded_rows(
     )
     if not step.times:
         return yielded_by_key
-    time = step.made[-1].name
+    time = step.columns[-1].name
     return yielded_by_key.withColumn(time, f.timestamp_micros(quoted(time)))
 
 

@@ -80,6 +80,6 @@ def _end(rows: DataFrame, name: str) -> Column:
 
 
 def _place(step: DedupeView) -> tuple[Column, ...]:
-    if step.place:
-        return tuple(f.col(quoted(name)) for name in step.place)
+    if step.position_columns:
+        return tuple(f.col(quoted(name)) for name in step.position_columns)
     return tuple(f.lit(None).cast(kind) for kind in ("int", "bigint"))

@@ -67,7 +67,7 @@ def records(
 
     `timed` observes when the oldest record of a batch arrived.
     """
-    without = _SIZES if source.whole else _ignored_sizes(trigger)
+    without = _SIZES if source.reads_all else _ignored_sizes(trigger)
     options = {name: value for name, value in options.items() if name not in without}
     headers = source.headers or (host is not None and host.headers)
     reader = session.readStream.options(**options).option("subscribe", source.topic)

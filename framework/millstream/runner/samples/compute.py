@@ -135,7 +135,7 @@ def _source(session: SparkSession, source: SourceRead, question: Question, admin
         message = f"the topic '{source.topic}' does not exist yet"
         remedy = "create and fill it with `millstream build`"
         raise MillstreamError(Diagnostic("MS827", message, None, remedy))
-    last = max(end for _, end in offsets.values()) if source.whole else question.last
+    last = max(end for _, end in offsets.values()) if source.reads_all else question.last
     ranges = {number: (max(first, end - last), end) for (_, number), (first, end) in offsets.items()}
     read_records(session, source, question.project, admin, ranges)
 

@@ -127,7 +127,7 @@ class StateReader(Struct, frozen=True, eq=False):
                 begins = f.timestamp_micros(f.col("user_map_key.value")).alias("valid_from")
                 value = f.struct(begins, f.col("user_map_value.version").alias("version")).alias("value")
                 return _flat(versions.select("key", value), ())
-        return _flat(reader.load(state.folder), state.operator.kept or state.operator.facts)
+        return _flat(reader.load(state.folder), state.operator.stored_facts or state.operator.facts)
 
 
 def _times() -> Column:
