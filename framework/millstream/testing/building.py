@@ -42,7 +42,7 @@ def session_of_build(root: Path, options: Options) -> TestSession:
 
 def run_nodes(session: TestSession, nodes: Iterable[ManifestNode], show: Show) -> list[TestResult]:
     """Run tests, unit tests a few at a time, and show those of each relation as they end."""
-    found: list[TestResult] = []
+    results: list[TestResult] = []
     ordered = sorted(nodes, key=lambda node: (title_of(node), node.path, node.meta.get("line", 0), node.id))
     pool = ThreadPoolExecutor(AT_ONCE, "unit-test")
     try:
@@ -54,13 +54,13 @@ def run_nodes(session: TestSession, nodes: Iterable[ManifestNode], show: Show) -
             for node in group:
                 kind = node.kind
                 waiting = running.get(node.id)
-                outcome, seconds = _timed(session, node) if waiting is None else waiting.result()
-                outcomes.append(outcome)
-                found.append(outcome.result(session, node, seconds))
+                ended, seconds = _timed(session, node) if waiting is None else waiting.result()
+                outcomes.append(ended)
+                results.append(ended.result(session, node, seconds))
             show(EndedTests(title, kind, tuple(outcomes), time.monotonic() - began))
     finally:
         pool.shutdown(cancel_futures=True)
-    return found
+    return results
 
 
 def _timed(session: TestSession, node: ManifestNode) -> tuple[TestOutcome, float]:

@@ -56,9 +56,9 @@ class TestOutcome(Struct, frozen=True):
 def status_of(problems: tuple[Diagnostic, ...]) -> Status:
     if not problems:
         return "pass"
-    if all(each.severity == "warning" for each in problems):
+    if all(diagnostic.severity == "warning" for diagnostic in problems):
         return "warn"
-    return "error" if any(each.code in _INVALID_TEST for each in problems) else "fail"
+    return "error" if any(diagnostic.code in _INVALID_TEST for diagnostic in problems) else "fail"
 
 
 def as_data(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -84,42 +84,46 @@ def outcome_of(session: TestSession, node: ManifestNode) -> TestOutcome:
 
 
 def unit_outcome(verdict: Verdict) -> TestOutcome:
-    expired = verdict.outcome.expired if verdict.outcome is not None else 0
+    expired = verdict.computed.expired if verdict.computed is not None else 0
     return TestOutcome(verdict.problems, verdict.lines, expired=expired)
 
 
 def data_outcome(session: TestSession, node: ManifestNode, *, strict: bool = False) -> TestOutcome:
     """Run a data test; if strict, its relations must have been built."""
     try:
-        found = session.data_tests.run(node)
+        result = session.data_tests.run(node)
     except MillstreamError as error:
-        raise MillstreamError(*(_at_test(session, node, each) for each in error.diagnostics)) from None
-    if isinstance(found, NotBuilt):
-        message = f"'{found.name}' has not been built"
+        raise MillstreamError(
+            *(_at_test(session, node, diagnostic) for diagnostic in error.diagnostics)
+        ) from None
+    if isinstance(result, NotBuilt):
+        message = f"'{result.name}' has not been built"
         if not strict:
             return TestOutcome(skipped=message)
         location = location_of(session, node)
         raise MillstreamError(Diagnostic("MS661", message, location, "run `millstream build`"))
-    return TestOutcome() if is_tolerated(node, found) else _failed(session, node, found)
+    return TestOutcome() if is_tolerated(node, result) else _failed(session, node, result)
 
 
-def _at_test(session: TestSession, node: ManifestNode, problem: Diagnostic) -> Diagnostic:
+def _at_test(session: TestSession, node: ManifestNode, diagnostic: Diagnostic) -> Diagnostic:
     """Return an error with the place of the test, unless it has one."""
-    if problem.location is not None or problem.code != "MS661":
-        return problem
+    if diagnostic.location is not None or diagnostic.code != "MS661":
+        return diagnostic
     location = location_of(session, node)
-    return replace(problem, location=location, line=session.files.file(location.path)[0].line(location.line))
+    return replace(
+        diagnostic, location=location, line=session.files.file(location.path)[0].line(location.line)
+    )
 
 
-def _failed(session: TestSession, node: ManifestNode, found: DataTestResult) -> TestOutcome:
+def _failed(session: TestSession, node: ManifestNode, result: DataTestResult) -> TestOutcome:
     location = location_of(session, node)
     line = session.files.file(location.path)[0].line(location.line)
-    finding = found.message or f"{_rows(found.failures)}{describe_tolerance(node)}"
+    finding = result.message or f"{_rows(result.failures)}{describe_tolerance(node)}"
     message = f"data test '{node.name}': {finding}"
-    problem = Diagnostic("MS660", message, location, "fix the model, or the test", line)
+    diagnostic = Diagnostic("MS660", message, location, "fix the model, or the test", line)
     if node.config.get("severity", "error") == "warn":
-        problem = replace(problem, severity="warning")
-    return TestOutcome((problem,), found.lines)
+        diagnostic = replace(diagnostic, severity="warning")
+    return TestOutcome((diagnostic,), result.lines)
 
 
 def _rows(number: int) -> str:

@@ -108,7 +108,9 @@ class TestSession:
             if self.coverage is not None:
                 self.coverage.append((test.model, measure_coverage(context, test, nodes)))
         except MillstreamError as error:
-            raise MillstreamError(*(self._with_line(each) for each in error.diagnostics)) from None
+            raise MillstreamError(
+                *(self._with_line(diagnostic) for diagnostic in error.diagnostics)
+            ) from None
         return verdict
 
     def _with_line(self, diagnostic: Diagnostic) -> Diagnostic:
@@ -184,8 +186,8 @@ class TestSession:
     def _registry_of_records(self) -> Iterator[None]:
         """Let stored records be decoded whose schemas are not pinned, such as those of sinks."""
         built = self.built
-        with used_registry(built.project, built.relations.catalog, ()) as found:
-            self._use_registry(address=found.address)
+        with used_registry(built.project, built.relations.catalog, ()) as registry:
+            self._use_registry(address=registry.address)
             yield
 
     def close(self) -> None:

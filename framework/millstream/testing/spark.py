@@ -31,7 +31,7 @@ def target_of(target: Target, *, jars: bool) -> Target:
     """
     from millstream.runner.spark.functions import EXTENSIONS
 
-    own = {
+    sql_settings = {
         name: value
         for name, value in (target.settings.get("spark") or {}).items()
         if str(name).startswith("spark.sql.") and isinstance(value, str | int | float | bool)
@@ -39,14 +39,19 @@ def target_of(target: Target, *, jars: bool) -> Target:
     unit = {
         "master": "local[2]",
         "timezone": target.settings.get("timezone", "UTC"),
-        "spark": {**own, **_SETTINGS, _EXTENSIONS: EXTENSIONS, "spark.sql.catalog.spark_catalog": ""},
+        "spark": {
+            **sql_settings,
+            **_SETTINGS,
+            _EXTENSIONS: EXTENSIONS,
+            "spark.sql.catalog.spark_catalog": "",
+        },
     }
     if not jars:
         return replace(target, settings=unit)
     # Rows may be stored anywhere, so all of the target's Spark settings are needed, except its master.
-    given = {name: value for name, value in target.settings.items() if name != "jars"}
+    settings = {name: value for name, value in target.settings.items() if name != "jars"}
     spark = {**(target.settings.get("spark") or {}), **_SETTINGS}
-    return replace(target, settings={**given, "master": "local[2]", "spark": spark})
+    return replace(target, settings={**settings, "master": "local[2]", "spark": spark})
 
 
 @contextmanager

@@ -23,29 +23,32 @@ def styled(text: str, style: Style = "") -> Line:
 
 
 def plain_text(lines: Iterable[Line]) -> str:
-    return "\n".join("".join(piece.text for piece in each).rstrip() for each in lines)
+    return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
 
 
-def diagnostic_lines(found: Diagnostic) -> list[Line]:
+def diagnostic_lines(diagnostic: Diagnostic) -> list[Line]:
     """Return a diagnostic as the commands show it: location, line, caret, remedy."""
-    color: Style = "red" if found.severity == "error" else "cyan"
+    color: Style = "red" if diagnostic.severity == "error" else "cyan"
     lines: list[Line] = [
-        (Piece(f"{found.severity}[{found.code}]", color), Piece(f": {_safe(found.message)}", "bold"))
+        (
+            Piece(f"{diagnostic.severity}[{diagnostic.code}]", color),
+            Piece(f": {_safe(diagnostic.message)}", "bold"),
+        )
     ]
-    location = found.location
+    location = diagnostic.location
     margin = " " * len(str(location.line)) if location else " "
     if location:
         lines.append(styled(f"{margin}--> {location}", "dim"))
-    if location and found.line:
+    if location and diagnostic.line:
         before = " " * (location.column - 1)
-        caret = "^" * max(1, min(location.end, len(found.line) + 1) - location.column)
-        lines.append((Piece(f"{location.line} | ", "dim"), Piece(_safe(found.line))))
+        caret = "^" * max(1, min(location.end, len(diagnostic.line) + 1) - location.column)
+        lines.append((Piece(f"{location.line} | ", "dim"), Piece(_safe(diagnostic.line))))
         lines.append((Piece(f"{margin} | {before}", "dim"), Piece(caret, color)))
-    for note in found.notes:
+    for note in diagnostic.notes:
         suffix = f": {note.location}" if note.location else ""
         lines.append(styled(f"{margin} = note: {_safe(note.message)}{suffix}"))
-    if found.help:
-        lines.append(styled(f"{margin} = help: {_safe(found.help)}"))
+    if diagnostic.help:
+        lines.append(styled(f"{margin} = help: {_safe(diagnostic.help)}"))
     return lines
 
 

@@ -26,7 +26,7 @@ def format_value(value: Any) -> str:
         case bytes():
             return _bytes(value)
         case Mapping():
-            return "{" + ", ".join(f"{name}: {format_value(each)}" for name, each in value.items()) + "}"
+            return "{" + ", ".join(f"{name}: {format_value(inner)}" for name, inner in value.items()) + "}"
         case list():
             return "[" + ", ".join(map(format_value, value)) + "]"
         case str():

@@ -44,16 +44,16 @@ def compile_variant(root: Path, options: Options, overrides: Overrides) -> Varia
             root, target=options.target, variables=variables, profiles_dir=profiles,
             use_cache=not (overrides.vars or overrides.env),
         )  # fmt: skip
-        if errors := [each for each in compiled.diagnostics if each.severity == "error"]:
+        if errors := [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]:
             raise MillstreamError(*errors)
         project = load_project(root, options.target, variables, profiles, options.environment)
     return Variant(project, compiled, Relations(read_catalog(compiled)))
 
 
-def _merge(given: str | None, overrides: Mapping[str, Any]) -> Any:
+def _merge(variables_yaml: str | None, overrides: Mapping[str, Any]) -> Any:
     if not overrides:
-        return given
-    variables, problems = merge_variables({}, given)
+        return variables_yaml
+    variables, problems = merge_variables({}, variables_yaml)
     if problems:
         raise MillstreamError(*problems)
     return {**variables, **overrides}

@@ -33,7 +33,7 @@ def find_branches(sql: str) -> Iterator[tuple[Branch, ...]]:
     """Yield the branches of each CASE and each IF, the inner ones first."""
     stack: list[_Case] = []
     depth = 0
-    tokens = [(each.group(), each.start(), each.end()) for each in _TOKEN.finditer(sql)]
+    tokens = [(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(sql)]
     for index, (token, start, stop) in enumerate(tokens):
         depth += (token == "(") - (token == ")")  # noqa: S105 -- brackets
         word, case = token.lower(), stack[-1] if stack and stack[-1].depth == depth else None

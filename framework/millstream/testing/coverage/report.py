@@ -21,15 +21,15 @@ def summarize_coverage(
     for node in nodes.values():
         if node.kind != "model":
             continue
-        own = {way: rows for way, rows in ways.items() if way.model == node.id}
-        missed = tuple(Missed(way.label, way.line) for way, rows in own.items() if not rows)
+        model_ways = {way: rows for way, rows in ways.items() if way.model == node.id}
+        missed = tuple(Missed(way.label, way.line) for way, rows in model_ways.items() if not rows)
         models.append(
             ModelCoverage(
                 node.id,
                 node.path,
                 sum(tested == node.id for tested, _ in runs),
-                len(own),
-                len(own) - len(missed),
+                len(model_ways),
+                len(model_ways) - len(missed),
                 missed,
                 any(node.id in run.models for _, run in runs),
                 node.checksum,
@@ -40,14 +40,14 @@ def summarize_coverage(
 
 def coverage_lines(models: Sequence[ModelCoverage]) -> Iterator[str]:
     """Yield a line for each model, and below it its branches that are not reached, with their locations."""
-    width = max((len(each.id) for each in models), default=0)
-    for each in models:
-        name = each.id.partition(".")[2]
-        counts = f"{each.reached} of {each.ways} branches" if each.ways else "no branches"
-        yield f"{name:<{width}}  {each.tests:>3} tests  {counts if each.run else 'no unit test runs it'}"
-        for missed in each.missed:
-            location = f"{each.path}:{missed.line}: " if missed.line else ""
+    width = max((len(model.id) for model in models), default=0)
+    for model in models:
+        name = model.id.partition(".")[2]
+        counts = f"{model.reached} of {model.ways} branches" if model.ways else "no branches"
+        yield f"{name:<{width}}  {model.tests:>3} tests  {counts if model.run else 'no unit test runs it'}"
+        for missed in model.missed:
+            location = f"{model.path}:{missed.line}: " if missed.line else ""
             yield f"    {location}{missed.said}"
-    reached, ways = sum(each.reached for each in models), sum(each.ways for each in models)
-    run = sum(each.run for each in models)
+    reached, ways = sum(model.reached for model in models), sum(model.ways for model in models)
+    run = sum(model.run for model in models)
     yield f"{run} of {len(models)} models, {reached} of {ways} branches of filters, CASE and IF"

@@ -17,7 +17,7 @@ class SourceLines:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._renderer: Renderer | None = None
-        self._known: dict[str, Rendered | None] = {}
+        self._rendered_models: dict[str, Rendered | None] = {}
 
     def text(self, model: str, expression: Expression) -> str:
         """Return the text of an expression in the compiled SQL, with its comments."""
@@ -33,7 +33,7 @@ class SourceLines:
         location, _, notes = self._renderer.locate(rendered, start, start + 1)
         locations = [location, *(note.location for note in notes)]
         path = self._file(model).path
-        return next((each.line for each in locations if each and each.path == path), 0)
+        return next((location.line for location in locations if location and location.path == path), 0)
 
     def _file(self, model: str) -> SqlFile:
         return self._project.models[model.partition(".")[2]]
@@ -42,11 +42,11 @@ class SourceLines:
         """Return a model's SQL; None for derived columns of sources, or if it can't be rendered again."""
         if model.partition(".")[2] not in self._project.models:
             return None
-        if model not in self._known:
+        if model not in self._rendered_models:
             project, file = self._project, self._file(model)
             self._renderer = self._renderer or Renderer(project)
             properties = project.properties.get(file.name)
             config, _ = resolve_config(project.settings, folders(file, project.settings), properties, {})
             rendered = self._renderer.render(file, dict(msgspec.to_builtins(config)))
-            self._known[model] = None if rendered.failed else rendered
-        return self._known[model]
+            self._rendered_models[model] = None if rendered.failed else rendered
+        return self._rendered_models[model]

@@ -44,21 +44,21 @@ class RowCoverage(Struct, frozen=True):
 
 def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[Way]]]:
     """Return the nodes of a plan as written that have branches, with their branches."""
-    found: list[tuple[Node, list[Way]]] = []
+    node_ways: list[tuple[Node, list[Way]]] = []
     for node in in_order((output,)):
         model = node.models[0] if node.models else ""
         match node:
             case Filter(conditions=conditions):
-                ways = [way for each in conditions for way in _filter(model, each, lines)]
+                ways = [way for condition in conditions for way in _filter(model, condition, lines)]
             case Project(items=items):
                 ways = [way for item in items for way in _branches(model, item.expression, lines)]
             case Aggregate(measures=measures):
-                ways = [way for each in measures for way in _branches(model, each.call, lines)]
+                ways = [way for measure in measures for way in _branches(model, measure.call, lines)]
             case _:
                 continue
         if ways:
-            found.append((node.inputs[0], ways))
-    return found
+            node_ways.append((node.inputs[0], ways))
+    return node_ways
 
 
 def _filter(model: str, condition: Expression, lines: SourceLines) -> Iterable[Way]:
@@ -74,19 +74,19 @@ def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterabl
     # A branch that depends on a lambda's variable or a subquery can't be evaluated outside of it.
     if expression.variables or expression.reads or expression.functions:
         return
-    branches = [each for one in find_branches(_sql(expression)) for each in one]
-    for each, line in zip(branches, _lines(model, expression, branches, lines), strict=True):
-        label = f"no row: {_short(each.label.replace('`', ''))}"
-        yield Way(model, "branch", label, each.condition, line)
+    branches = [branch for one in find_branches(_sql(expression)) for branch in one]
+    for branch, line in zip(branches, _lines(model, expression, branches, lines), strict=True):
+        label = f"no row: {_short(branch.label.replace('`', ''))}"
+        yield Way(model, "branch", label, branch.condition, line)
 
 
 def _lines(
     model: str, expression: Expression, branches: Sequence[Branch], lines: SourceLines
 ) -> Iterator[int]:
     """Yield the line of each branch; the SQL as written usually has the same branches in the same order."""
-    written = [each for one in find_branches(lines.text(model, expression)) for each in one]
+    written = [branch for one in find_branches(lines.text(model, expression)) for branch in one]
     if len(written) == len(branches):
-        yield from (lines.line(model, expression, each.start) for each in written)
+        yield from (lines.line(model, expression, branch.start) for branch in written)
     else:  # a comment contains such a word
         yield from (lines.line(model, expression) for _ in branches)
 
@@ -102,7 +102,7 @@ def _short(text: str) -> str:
 
 def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[tuple[Query, list[Way]]]:
     """Return a query for each node, whose single row has a count for each branch."""
-    found: list[tuple[Query, list[Way]]] = []
+    queries: list[tuple[Query, list[Way]]] = []
     for node, ways in find_ways(output, lines):
         views = Views()
         stepped = in_steps((node,), views.leaf, reads=views.of, how=EmitOptions())
@@ -116,5 +116,5 @@ def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[t
             steps=stepped.steps,
             sql=sql,
         )
-        found.append((count_query, ways))
-    return found
+        queries.append((count_query, ways))
+    return queries

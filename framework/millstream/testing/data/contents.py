@@ -30,13 +30,13 @@ def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dic
         return {}  # what it reads from production is not known here
     nodes, catalog = compiled.manifest.nodes, read_catalog(compiled)
     above = build_graph(nodes).ancestors
-    found = {id_: _Read(compiled, catalog, above, data_test(nodes[id_], compiled.tests)) for id_ in ids}
-    settled = {id_: each for id_, each in found.items() if not each.changes_by_itself()}
-    topics = {topic for each in settled.values() for topic in each.topics()}
+    reads = {id_: _Read(compiled, catalog, above, data_test(nodes[id_], compiled.tests)) for id_ in ids}
+    settled = {id_: read for id_, read in reads.items() if not read.changes_by_itself()}
+    topics = {topic for read in settled.values() for topic in read.topics()}
     logs = logs_of(project, topics) if topics else Logs()
-    tables = {table for each in settled.values() for table in each.tables()}
+    tables = {table for read in settled.values() for table in read.tables()}
     versions = {table: _version(project, catalog, table) for table in tables}
-    digests = {id_: each.digest(logs, versions) for id_, each in settled.items()}
+    digests = {id_: read.digest(logs, versions) for id_, read in settled.items()}
     return {id_: digest for id_, digest in digests.items() if digest}
 
 
@@ -50,18 +50,18 @@ class _Read(Struct, frozen=True):
 
     def relations(self) -> list[str]:
         """Return the relations whose rows are stored, and the views between these and the test."""
-        found: dict[str, None] = {}
+        ids: dict[str, None] = {}
         waiting = sorted(relations_of(self.test))
         while waiting:
-            if (id_ := waiting.pop()) not in found:
-                found[id_] = None
+            if (id_ := waiting.pop()) not in ids:
+                ids[id_] = None
                 waiting += self.compiled.manifest.nodes[id_].depends_on if self._is_view(id_) else ()
-        return sorted(found)
+        return sorted(ids)
 
     def changes_by_itself(self) -> bool:
         """Whether it calls something whose value changes, or a Python function, which could do anything."""
-        views = [each for each in self.relations() if self._is_view(each)]
-        texts = [self.compiled.sql.get(each, "now()") for each in views]
+        views = [id_ for id_ in self.relations() if self._is_view(id_)]
+        texts = [self.compiled.sql.get(id_, "now()") for id_ in views]
         texts += [value for value in msgspec.structs.astuple(self.test) if isinstance(value, str)]
         nodes = [self.compiled.manifest.nodes[id_] for id_ in (*views, self.test.id)]
         return any(node.functions for node in nodes) or any(map(changing_function, texts))
@@ -85,7 +85,7 @@ class _Read(Struct, frozen=True):
             (topic, logs and (logs.ids[topic], sorted(logs.topics[topic].items()))) for topic in self.topics()
         ]
         tables = [(table, versions[table]) for table in self.tables()]
-        if any(known is None for _, known in (*topics, *tables)):
+        if any(version is None for _, version in (*topics, *tables)):
             return None
         return digest((str(type(self.test)), self.test, topics, tables, *self._definitions()))
 

@@ -38,12 +38,12 @@ class RepeatedTests(Struct, frozen=True):
         """Run all tests once, in separate sessions."""
         nodes = [self.compiled.manifest.nodes[id_] for id_ in sorted(self.ids)]
         of_topics = [node for node in nodes if self._reads_topic(node)]
-        for own, newest in (
+        for group, newest in (
             ([node for node in nodes if node not in of_topics], None),
             ([node for node in of_topics if node.test == "freshness"], _NEWEST),
         ):
-            if own:
-                yield from self._run(spark, own, newest)
+            if group:
+                yield from self._run(spark, group, newest)
 
     def _run(
         self, spark: SparkSession, nodes: Collection[ManifestNode], newest: int | None
@@ -79,12 +79,12 @@ def repeated_tests(
     project: Project, compiled: Compiled, models: Collection[str] | None, log: str
 ) -> RepeatedTests:
     """Return the tests of these models and their sources that a batch can't check."""
-    found = []
+    ids = []
     for node in compiled.manifest.nodes.values():
         chosen = node.kind == "test" and (models is None or {*node.depends_on} <= {*models})
         if chosen and not isinstance(data_test(node, compiled.tests), RowTest):
-            found.append(node.id)
-    return RepeatedTests(project, compiled, frozenset(found), log)
+            ids.append(node.id)
+    return RepeatedTests(project, compiled, frozenset(ids), log)
 
 
 def keep_testing(
@@ -99,10 +99,10 @@ def keep_testing(
 
     while not stopping.wait(every):
         try:
-            for each in tests.run(spark):
+            for result in tests.run(spark):
                 if stopping.is_set():
                     return
-                tell(each)
+                tell(result)
         except (Py4JError, OSError) as error:
             if not stopping.is_set() and lost(error) is None:
                 raise

@@ -44,7 +44,7 @@ class DataTests:
                 return self._result(test)
         except (PySparkException, Py4JError) as error:
             # Py4J says first which of its objects was called.
-            lines = [each for each in str(error).strip().splitlines() if not _CALLED.match(each)]
+            lines = [line for line in str(error).strip().splitlines() if not _CALLED.match(line)]
             reason = lines[0].removeprefix(": ") if lines else "Spark has stopped"
             message = f"data test '{node.name}' can't be run: {reason[:400]}"
             remedy = "fix its SQL" if isinstance(error, PySparkException) else "run the tests again"
@@ -74,9 +74,9 @@ class DataTests:
         from pyspark.errors import PySparkException
 
         nodes = self._compiled.manifest.nodes.values()
-        own = [node for node in nodes if node.kind == "test" and relation in node.depends_on]
-        found = (data_test(node, self._compiled.tests) for node in own)
-        tests = [t for t in found if isinstance(t, RowTest | TotalTest) and t.relation == relation]
+        test_nodes = [node for node in nodes if node.kind == "test" and relation in node.depends_on]
+        data_tests = (data_test(node, self._compiled.tests) for node in test_nodes)
+        tests = [t for t in data_tests if isinstance(t, RowTest | TotalTest) and t.relation == relation]
         try:
             self._run(view, tests)
         except PySparkException:
@@ -106,7 +106,7 @@ class DataTests:
         body, limit = sql.strip().rstrip(";"), max(_MOST, at_most) + 1
         limited = self._stored.session.sql(f"select * from (\n{body}\n) limit {limit}")  # noqa: S608
         rows = limited.toArrow().to_pylist()
-        lines = tuple(styled(f"    {_row(each)}") for each in rows[:_SHOWN])
+        lines = tuple(styled(f"    {_row(row)}") for row in rows[:_SHOWN])
         more = (styled(f"    … and {len(rows) - _SHOWN:,} more"),) if len(rows) > _SHOWN else ()
         return DataTestResult(len(rows), lines=(*lines, *more))
 

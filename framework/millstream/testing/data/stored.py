@@ -71,8 +71,8 @@ class StoredRelations:
         """Return why records can't be decoded, if an error is about that."""
         from millstream.runner.queries.failures import OF_RECORDS, problem_of
 
-        found = problem_of(who, error, self._log, self._project.target.location)
-        return found if found.code in OF_RECORDS else None
+        diagnostic = problem_of(who, error, self._log, self._project.target.location)
+        return diagnostic if diagnostic.code in OF_RECORDS else None
 
     def close(self) -> None:
         for view in self._views.values():
@@ -106,7 +106,7 @@ class StoredRelations:
         except NotBuiltError as error:
             return NotBuilt(str(error))
         except MillstreamError as error:
-            if any(each.code in {"MS827", "MS843"} for each in error.diagnostics):
+            if any(diagnostic.code in {"MS827", "MS843"} for diagnostic in error.diagnostics):
                 return NotBuilt(relation.partition(".")[2])
             raise
         return f"global_temp.{name}"

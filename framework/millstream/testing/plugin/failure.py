@@ -33,7 +33,9 @@ class TestFailedError(Exception):
     def __init__(self, problems: Iterable[Diagnostic], lines: Iterable[Line]) -> None:
         self.problems = tuple(problems)
         self.lines = tuple(lines)
-        super().__init__("; ".join(f"{each.code}: {each.message}" for each in self.problems))
+        super().__init__(
+            "; ".join(f"{diagnostic.code}: {diagnostic.message}" for diagnostic in self.problems)
+        )
 
 
 class FailureReport(TerminalRepr):
@@ -42,14 +44,17 @@ class FailureReport(TerminalRepr):
     def __init__(self, problems: Iterable[Diagnostic], rows: Iterable[Line]) -> None:
         self.problems = tuple(problems)
         self.rows = tuple(rows)
-        self.lines = (*(each for problem in self.problems for each in diagnostic_lines(problem)), *self.rows)
+        self.lines = (
+            *(line for diagnostic in self.problems for line in diagnostic_lines(diagnostic)),
+            *self.rows,
+        )
 
     def __str__(self) -> str:
         return plain_text(self.lines)
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        for each in self.lines:
-            for piece in each:
+        for line in self.lines:
+            for piece in line:
                 tw.write(piece.text, **_MARKUP[piece.style])
             tw.line()
 

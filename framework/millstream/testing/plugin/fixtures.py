@@ -56,23 +56,28 @@ class RunModel(Struct, frozen=True):
 
         `+name` also computes the models upstream; `at` is the event time at the end.
         """
-        given = [{"input": each, "rows": [dict(row) for row in rows]} for each, rows in inputs.items()]
-        body: dict[str, Any] = {"given": given, "expect": [], "strict": False}
+        input_rows = [
+            {"input": relation, "rows": [dict(row) for row in rows]} for relation, rows in inputs.items()
+        ]
+        body: dict[str, Any] = {"given": input_rows, "expect": [], "strict": False}
         body |= {key: value for key, value in (("at", at), ("now", now)) if value is not None}
         body |= {"vars": dict(vars)} if vars else {}
         body |= {"overrides": {"functions": dict(functions)}} if functions else {}
         location, chain = Location("", 1, 1), name.startswith("+")
         unit = UnitTest(f"run_model({name!r})", location, tested_model(name), body=body, chain=chain)
         verdict = self.session.judge(unit)
-        if verdict.outcome is None:
+        if verdict.computed is None:
             raise MillstreamError(*verdict.problems)
-        columns, rows = verdict.outcome.columns, verdict.outcome.final
+        columns, rows = verdict.computed.columns, verdict.computed.final
         return Rows(rows, lambda: self._frame(columns, rows))
 
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
         from millstream.runner.samples.trial import ddl, frame
 
-        values = [{each.name: arrow_value(row.get(each.name), each.type) for each in columns} for row in rows]
+        values = [
+            {column.name: arrow_value(row.get(column.name), column.type) for column in columns}
+            for row in rows
+        ]
         return frame(self.session.spark(), values, ddl(columns))
 
 

@@ -56,7 +56,7 @@ class UnitItem(ProjectItem):
 
     def runtest(self) -> None:
         verdict = self.tests.verdict(self.nodeid, self.unit)
-        if verdict.outcome is not None and (expired := verdict.outcome.expired):
+        if verdict.computed is not None and (expired := verdict.computed.expired):
             self.user_properties.append(("expired", expired))
             self.tests.expired[self.unit.model] += expired
         if not verdict.passed and self.tests.update and self._update(verdict):
@@ -82,15 +82,15 @@ class DataItem(ProjectItem):
     """A data test of stored rows."""
 
     def runtest(self) -> None:
-        outcome = data_outcome(self.tests.session, self.node, strict=self.tests.request.strict)
-        match outcome.status:
+        result = data_outcome(self.tests.session, self.node, strict=self.tests.request.strict)
+        match result.status:
             case "skipped":
-                pytest.skip(outcome.skipped)
+                pytest.skip(result.skipped)
             case "warn":
-                self.user_properties.append(("warned", outcome.problems[0].message))
-                self.tests.warned.append(FailureReport(outcome.problems, outcome.lines))
+                self.user_properties.append(("warned", result.problems[0].message))
+                self.tests.warned.append(FailureReport(result.problems, result.lines))
             case "fail" | "error":
-                raise TestFailedError(outcome.problems, outcome.lines)
+                raise TestFailedError(result.problems, result.lines)
 
     def reportinfo(self) -> tuple[Any, int, str]:
         return self.path, int(self.node.meta.get("line", 1)) - 1, self.name

@@ -66,7 +66,7 @@ class ProjectTests:
     def nodes_in(self, file: Path) -> list[ManifestNode]:
         path = file.relative_to(self.root).as_posix()
         nodes = self.session.nodes.values()
-        return [each for each in nodes if each.path == path and each.kind in {"test", "unit_test"}]
+        return [node for node in nodes if node.path == path and node.kind in {"test", "unit_test"}]
 
     def is_selected(self, item: pytest.Item) -> bool:
         if self.request.ids is None:
@@ -87,9 +87,9 @@ class ProjectTests:
     def verdict(self, nodeid: str, unit: UnitTest) -> Verdict:
         """Return the verdict of a unit test; start some of the following tests."""
         index = next((i for i, (id_, _) in enumerate(self._units) if id_ == nodeid), len(self._units))
-        for id_, each in ((nodeid, unit), *self._units[index + 1 : index + AHEAD]):
+        for id_, test in ((nodeid, unit), *self._units[index + 1 : index + AHEAD]):
             if id_ not in self._running:
-                self._running[id_] = self._pool.submit(self.session.judge, each)
+                self._running[id_] = self._pool.submit(self.session.judge, test)
         return self._running[nodeid].result()
 
     # -- the end
@@ -110,8 +110,8 @@ class ProjectTests:
             reporter.write_line("Review the changes before you commit them: git diff")
         if self.warned:
             reporter.section("data tests with warnings", yellow=True)
-            for each in self.warned:
-                each.toterminal(reporter._tw)  # noqa: SLF001 -- a TerminalRepr needs it
+            for report in self.warned:
+                report.toterminal(reporter._tw)  # noqa: SLF001 -- a TerminalRepr needs it
 
     def coverage(self) -> tuple[ModelCoverage, ...]:
         """Return what the unit tests reach of each model; empty if it was not measured."""

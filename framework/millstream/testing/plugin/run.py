@@ -92,7 +92,7 @@ def run_pytest(
     arguments += ["--color=auto" if color else "--color=no"]
     with contextlib.redirect_stdout(io.StringIO()) if silent else contextlib.nullcontext():
         code = pytest.main(arguments, plugins=[reporter])
-    has_error = any(each.status == "error" for each in reporter.results)
+    has_error = any(result.status == "error" for result in reporter.results)
     return 2 if has_error else _EXITS.get(int(code), 2)
 
 
@@ -117,7 +117,7 @@ def _result(report: pytest.TestReport) -> TestResult:
         seconds=round(report.duration, 3),
         path=path,
         line=(line or 0) + 1,
-        diagnostics=tuple(as_data(each) for each in problems),
+        diagnostics=tuple(as_data(diagnostic) for diagnostic in problems),
         details=details,
         expired=int(str(properties.get("expired", 0))),
     )

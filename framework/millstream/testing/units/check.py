@@ -21,9 +21,9 @@ def unit_test_problems(project: Project, compiled: Compiled) -> list[Diagnostic]
     """
     relations, files = Relations(read_catalog(compiled)), YamlFiles(Path(project.root))
     zone = ZoneInfo(str(project.target.settings.get("timezone", "UTC")))
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for unit in project.unit_tests:
         overrides = read_overrides(unit.body)
         if not (overrides.vars or overrides.env):
-            found += read_unit_test(unit, relations, files, zone)[1]
-    return found
+            diagnostics += read_unit_test(unit, relations, files, zone)[1]
+    return diagnostics

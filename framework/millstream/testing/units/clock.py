@@ -28,12 +28,12 @@ def freeze_clock(query: Query, now: datetime | None) -> Query:
     )
     deliver = query.deliver
     if isinstance(deliver, PerBatch):
-        deliveries = tuple(replace(each, sql=clock.sql(each.sql)) for each in deliver.deliveries)
+        deliveries = tuple(replace(delivery, sql=clock.sql(delivery.sql)) for delivery in deliver.deliveries)
         deliver = replace(deliver, deliveries=deliveries)
     maintaining = query.maintaining
     if maintaining is not None:
-        whole = clock.sql(maintaining.maintenance.whole)
-        maintaining = replace(maintaining, maintenance=replace(maintaining.maintenance, whole=whole))
+        full_sql = clock.sql(maintaining.maintenance.whole)
+        maintaining = replace(maintaining, maintenance=replace(maintaining.maintenance, whole=full_sql))
     return replace(query, sql=clock.sql(query.sql), steps=steps, deliver=deliver, maintaining=maintaining)
 
 

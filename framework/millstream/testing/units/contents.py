@@ -31,12 +31,14 @@ _VARYING = re.compile(
 def unit_contents(project: Project, compiled: Compiled, ids: Iterable[str]) -> dict[str, str]:
     """Return a digest for each unit test whose result depends on nothing but the project's files."""
     tests = {f"unit_test.{unit.model}.{unit.name}": unit for unit in project.unit_tests}
-    known = _Known(project, compiled, read_catalog(compiled), build_graph(compiled.manifest.nodes).ancestors)
-    found = {id_: known.digest(tests[id_]) for id_ in ids}
-    return {id_: digest for id_, digest in found.items() if digest}
+    dependencies = _Dependencies(
+        project, compiled, read_catalog(compiled), build_graph(compiled.manifest.nodes).ancestors
+    )
+    digests = {id_: dependencies.digest(tests[id_]) for id_ in ids}
+    return {id_: digest for id_, digest in digests.items() if digest}
 
 
-class _Known:
+class _Dependencies:
     """What decides the results of tests."""
 
     def __init__(
@@ -109,8 +111,8 @@ def _fixtures(body: Any) -> Iterator[str]:
         case {**fields}:
             if fields.get("fixture"):
                 yield str(fields["fixture"])
-            for each in fields.values():
-                yield from _fixtures(each)
+            for part in fields.values():
+                yield from _fixtures(part)
         case [*items]:
-            for each in items:
-                yield from _fixtures(each)
+            for part in items:
+                yield from _fixtures(part)

@@ -57,13 +57,13 @@ def convert(value: Any, type_: Type, zone: ZoneInfo, *, partial: bool = False) -
         case Array(element=element):
             if not isinstance(value, list | tuple):
                 raise _wrong(value, type_, "write [a, b]")
-            return [_within(i, each, element, zone, partial) for i, each in enumerate(value)]
+            return [_within(i, inner, element, zone, partial) for i, inner in enumerate(value)]
         case Map(key=key, value=held):
             if not isinstance(value, Mapping):
                 raise _wrong(value, type_, "write {key: value}")
             return {
-                _key(each, key, zone): _within(each, given, held, zone, partial)
-                for each, given in value.items()
+                _key(map_key, key, zone): _within(map_key, map_value, held, zone, partial)
+                for map_key, map_value in value.items()
             }
         case Row():
             return _struct(value, type_, zone, partial)

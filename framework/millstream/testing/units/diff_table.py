@@ -82,7 +82,7 @@ def _reordered(pair: RowPair, name: str) -> bool:
     one, other = (pair.expected or {}).get(name), (pair.actual or {}).get(name)
     if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other) <= _COMPARED):
         return False
-    fits = [[i for i, value in enumerate(other) if equal_values(each, value)] for each in one]
+    fits = [[i for i, value in enumerate(other) if equal_values(expected, value)] for expected in one]
     return len(largest_matching(fits)) == len(one)
 
 

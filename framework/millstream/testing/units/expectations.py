@@ -126,7 +126,7 @@ def _flow_list(
 
 
 def _flow(row: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{name}: {flow_value(each)}" for name, each in row.items()) + "}"
+    return "{" + ", ".join(f"{name}: {flow_value(value)}" for name, value in row.items()) + "}"
 
 
 def flow_value(value: Any) -> str:

@@ -45,12 +45,12 @@ class YamlFiles:
 
     def _tests_in(self, path: str) -> dict[tuple[str, str], Node]:
         _, root = self.file(path)
-        listed = entries(root).get("unit_tests") if root is not None else None
-        found: dict[tuple[str, str], Node] = {}
-        for node in listed[1].value if listed and isinstance(listed[1], SequenceNode) else ():
+        section = entries(root).get("unit_tests") if root is not None else None
+        tests: dict[tuple[str, str], Node] = {}
+        for node in section[1].value if section and isinstance(section[1], SequenceNode) else ():
             values = {name: value.value for name, (_, value) in entries(node).items()}
-            found[tested_model(str(values.get("model", ""))), str(values.get("name"))] = node
-        return found
+            tests[tested_model(str(values.get("model", ""))), str(values.get("name"))] = node
+        return tests
 
     def location(self, unit: UnitTest, path: NodePath = (), *, key: bool = False) -> Location:
         """Return the location of a part of a test, or of its nearest existing parent.
@@ -61,18 +61,18 @@ class YamlFiles:
         node = self.node(unit)
         if node is None:
             return unit.location
-        found: Node = node
+        nearest: Node = node
         for index, step in enumerate(path):
             last = index == len(path) - 1
-            if isinstance(found, MappingNode) and str(step) in (known := entries(found)):
-                found = known[str(step)][0 if last and key else 1]
-            elif isinstance(found, SequenceNode) and isinstance(step, int) and step < len(found.value):
-                found = found.value[step]
+            if isinstance(nearest, MappingNode) and str(step) in (fields := entries(nearest)):
+                nearest = fields[str(step)][0 if last and key else 1]
+            elif isinstance(nearest, SequenceNode) and isinstance(step, int) and step < len(nearest.value):
+                nearest = nearest.value[step]
             else:
                 break
-        return location_of(text, found)
+        return location_of(text, nearest)
 
-    def problem(
+    def diagnostic(
         self, unit: UnitTest, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False
     ) -> Diagnostic:
         location = self.location(unit, path, key=key)

@@ -14,11 +14,11 @@ from millstream.project.values import Function, Project
 _IMPORTS = "import datetime\nfrom decimal import Decimal\n\n"
 
 
-def stub_functions(project: Project, given: Mapping[str, Any], folder: Path) -> Project:
+def stub_functions(project: Project, values: Mapping[str, Any], folder: Path) -> Project:
     """Return the project with stubs, in generated files, for some functions."""
-    if not given:
+    if not values:
         return project
-    stubs = {name: _stub(project.functions[name], value, folder) for name, value in given.items()}
+    stubs = {name: _stub(project.functions[name], value, folder) for name, value in values.items()}
     return replace(project, functions={**project.functions, **stubs})
 
 

@@ -69,11 +69,13 @@ def plan_unit_test(
     rules = tuple(rule for rule in RULES if rule in selected)
     off = switched_off(((id_, model.options) for id_, model in restricted.models.items()), None)
     optimized = optimize(written, rules, hints_of(restricted), off).plan
-    output = next(each for each in optimized.outputs if each.model == test.model)
+    output = next(output for output in optimized.outputs if output.model == test.model)
     order = in_order((output,))
     if topics := [node.relation for node in order if isinstance(node, TopicScan) and node.relation in needed]:
         reason = "runs in a separate query, and its rows arrive through a topic"
-        raise MillstreamError(*(_not_testable(test, f"'{_name(each)}' {reason}", each) for each in topics))
+        raise MillstreamError(
+            *(_not_testable(test, f"'{_name(relation)}' {reason}", relation) for relation in topics)
+        )
     plan = Plan((output,))
     # A single state partition gives the same rows and starts fewer tasks.
     settings = replace(physical_settings(restricted), shuffle_partitions=1)
@@ -87,7 +89,9 @@ def plan_unit_test(
         written=written,
         traits=traits_of(output.input),
         dead_letters=tuple(q for q in others if any(isinstance(o, DeadLetters) for o in q.outputs)),
-        references={each.model: q for each in references for q in queries if each.model in q.stored},
+        references={
+            reference.model: q for reference in references for q in queries if reference.model in q.stored
+        },
         delay=max(delays, default=0),
     )
 
@@ -112,7 +116,7 @@ def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, Manife
                     waiting.append(parent)
             else:
                 problems.append(_missing_input(test, model, parent))
-    problems += [_unread(test, each) for each in sorted(test.relations - used)]
+    problems += [_unread(test, relation) for relation in sorted(test.relations - used)]
     if problems:
         raise MillstreamError(*problems)
     return needed
@@ -125,7 +129,7 @@ def _missing_input(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
     remedy = f"add - {{input: {quoted}, rows: []}}"
     if parent.startswith("model.") and not test.chain:
         remedy += f", or test the chain: model: +{_name(model)}"
-    return test.problem("MS653", message, remedy)
+    return test.diagnostic("MS653", message, remedy)
 
 
 def _written(id_: str) -> str:
@@ -135,12 +139,12 @@ def _written(id_: str) -> str:
 
 def _unread(test: UnitTestCase, relation: str) -> Diagnostic:
     message = f"'{_name(test.model)}' does not read '{_name(relation)}'"
-    return test.problem("MS654", message, "remove this input, or test a model that reads it")
+    return test.diagnostic("MS654", message, "remove this input, or test a model that reads it")
 
 
 def _not_testable(test: UnitTestCase, message: str, relation: str = "") -> Diagnostic:
-    given = f"'{_name(relation)}'" if relation else "a model that is closer to it"
-    return test.problem("MS657", message, f"give the rows of {given}")
+    relation_text = f"'{_name(relation)}'" if relation else "a model that is closer to it"
+    return test.diagnostic("MS657", message, f"give the rows of {relation_text}")
 
 
 def _name(id_: str) -> str:

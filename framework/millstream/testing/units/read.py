@@ -14,7 +14,7 @@ from millstream.testing.units.convert import WrongValueError, convert, to_bytes,
 from millstream.testing.units.files import NodePath, YamlFiles
 from millstream.testing.units.relations import Relation, Relations
 from millstream.testing.units.rows import RowReader
-from millstream.testing.units.values import ExpectedRow, Given, Overrides, Step, UnitTestCase
+from millstream.testing.units.values import ExpectedRow, Overrides, Step, StepInput, UnitTestCase
 
 DEAD_LETTER = ("key", "value", "reason", "topic")
 """The fields of an expected dead letter."""
@@ -48,25 +48,27 @@ class _Reader(RowReader):
         body, model = self.unit.body, f"model.{self.unit.model}"
         relation = self.relations.find(model)
         if relation is None or model not in self.relations.catalog.models:
-            self.problem(("model",), "MS656", f"model '{self.unit.model}' is disabled", "enable it")
+            self.report(("model",), "MS656", f"model '{self.unit.model}' is disabled", "enable it")
             return None
         stepped = bool(body.get("steps"))
-        listed = [(each, ("steps", i)) for i, each in enumerate(body["steps"])] if stepped else [(body, ())]
-        steps = tuple(self._step(each, relation, path) for each, path in listed)
+        step_bodies = (
+            [(step, ("steps", i)) for i, step in enumerate(body["steps"])] if stepped else [(body, ())]
+        )
+        steps = tuple(self._step(step, relation, path) for step, path in step_bodies)
         dead_letters = self._dead_letters(body.get("expect_dead_letters"))
         error = body.get("expect_error")
         if dead_letters is None and not error and all(step.expect is None for step in steps):
             remedy = "write expect: with rows, or expect: [] for none"
-            self.problem(("name",), "MS652", "nothing is expected", remedy)
+            self.report(("name",), "MS652", "nothing is expected", remedy)
         if error and (dead_letters is not None or any(step.expect is not None for step in steps)):
             message = "an error is expected, so no rows are compared"
-            self.problem(
+            self.report(
                 ("expect_error",), "MS656", message, "remove the expected rows, or test them apart", key=True
             )
         if stepped and (body.get("given") or body.get("expect") is not None or body.get("at")):
             name = next(key for key in ("given", "expect", "at") if key in body)
             message = f"'{name}' can't be combined with steps"
-            self.problem((name,), "MS656", message, "move it into a step", key=True)
+            self.report((name,), "MS656", message, "move it into a step", key=True)
         return UnitTestCase(
             id=f"unit_test.{self.unit.model}.{self.unit.name}",
             name=self.unit.name,
@@ -84,31 +86,31 @@ class _Reader(RowReader):
         )
 
     def _step(self, body: Mapping[str, Any], relation: Relation, path: NodePath) -> Step:
-        given = [
-            found
-            for index, each in enumerate(body.get("given") or ())
-            if (found := self._input(each, (*path, "given", index))) is not None
+        inputs = [
+            step_input
+            for index, input_body in enumerate(body.get("given") or ())
+            if (step_input := self._input(input_body, (*path, "given", index))) is not None
         ]
         expect = body.get("expect")
         expect_path = (*path, "expect")
         return Step(
-            tuple(given),
+            tuple(inputs),
             None if expect is None else self.expected(expect, relation, expect_path),
             self._time(body.get("at"), (*path, "at")),
             self._location(expect_path) if expect is not None else None,
         )
 
-    def _input(self, body: Mapping[str, Any], path: NodePath) -> Given | None:
+    def _input(self, body: Mapping[str, Any], path: NodePath) -> StepInput | None:
         id_ = reference(str(body["input"]))
         relation = self.relations.find(id_, f"model.{self.unit.model}") if id_ else None
         if relation is None:
-            known = [*self.relations.catalog.models, *self.relations.catalog.topics]
-            remedy = did_you_mean(id_ or str(body["input"]), known, "write ref('model')")
-            self.problem((*path, "input"), "MS654", f"'{body['input']}' is not a relation", remedy)
+            relations = [*self.relations.catalog.models, *self.relations.catalog.topics]
+            remedy = did_you_mean(id_ or str(body["input"]), relations, "write ref('model')")
+            self.report((*path, "input"), "MS654", f"'{body['input']}' is not a relation", remedy)
             return None
         if body.get("fixture"):
-            return Given(relation.id, self.given(body, relation, path))
-        return Given(relation.id, self.given(body.get("rows"), relation, (*path, "rows")))
+            return StepInput(relation.id, self.given_rows(body, relation, path))
+        return StepInput(relation.id, self.given_rows(body.get("rows"), relation, (*path, "rows")))
 
     def _time(self, value: Any, path: NodePath) -> datetime | None:
         if value is None:
@@ -116,19 +118,19 @@ class _Reader(RowReader):
         try:
             return to_timestamp(value, self.zone)
         except WrongValueError as error:
-            self.problem(path, "MS656", str(error), error.remedy)
+            self.report(path, "MS656", str(error), error.remedy)
             return None
 
     def _dead_letters(self, body: Any) -> tuple[ExpectedRow, ...] | None:
         if body is None:
             return None
         rows = []
-        for fields, path, _ in self._listed(body, ("expect_dead_letters",)):
+        for fields, path, _ in self._row_bodies(body, ("expect_dead_letters",)):
             unknown = next((name for name in fields if name not in DEAD_LETTER), None)
             if unknown is not None:
                 remedy = did_you_mean(unknown, DEAD_LETTER, f"fields: {', '.join(DEAD_LETTER)}")
                 message = f"a dead letter has no field '{unknown}'"
-                self.problem((*path, unknown), "MS650", message, remedy, key=True)
+                self.report((*path, unknown), "MS650", message, remedy, key=True)
                 continue
             values = {
                 name: (None if value is None else to_bytes(value) if name in {"key", "value"} else str(value))
@@ -139,15 +141,15 @@ class _Reader(RowReader):
 
     def _functions(self, body: Mapping[str, Any]) -> dict[str, Any]:
         functions: dict[str, Any] = {}
-        known = self.relations.catalog.functions
+        declared = self.relations.catalog.functions
         for name, value in read_overrides(body).functions.items():
             path = ("overrides", "functions", name)
-            if name not in known:
-                remedy = did_you_mean(name, known, "define it in macros/*.py")
-                self.problem(path, "MS656", f"there is no Python function '{name}'", remedy, key=True)
-            elif known[name].keyed:
+            if name not in declared:
+                remedy = did_you_mean(name, declared, "define it in macros/*.py")
+                self.report(path, "MS656", f"there is no Python function '{name}'", remedy, key=True)
+            elif declared[name].keyed:
                 message = f"'{name}' is a keyed function, which can't be replaced"
-                self.problem(path, "MS656", message, "give the rows of the model that calls it", key=True)
+                self.report(path, "MS656", message, "give the rows of the model that calls it", key=True)
             else:
                 functions[name] = self._returned(name, value, path)
         return functions
@@ -156,9 +158,9 @@ class _Reader(RowReader):
         function = self.relations.catalog.functions[name]
         try:
             if function.table:
-                return [convert(each, function.returns, self.zone) for each in value]
+                return [convert(row, function.returns, self.zone) for row in value]
             return convert(value, function.returns, self.zone)
         except (WrongValueError, TypeError) as error:
             remedy = getattr(error, "remedy", "write a list")
-            self.problem(path, "MS651", f"value of {name}(): {error}", remedy)
+            self.report(path, "MS651", f"value of {name}(): {error}", remedy)
             return None

@@ -19,29 +19,32 @@ def rebatch(test: UnitTestCase, keys: Keys) -> Iterator[tuple[str, tuple[Batch, 
 
     Kafka keeps the order within a partition only, so rows with different keys may be reordered.
     """
-    whole = _items(test)
-    if sum(map(len, whole)) < 2:
+    steps = _items(test)
+    if sum(map(len, steps)) < 2:
         return
-    reordered = [_other_order(rows, keys) for rows in whole]
-    if reordered != whole:
+    reordered = [_other_order(rows, keys) for rows in steps]
+    if reordered != steps:
         yield "in halves, other keys first", _batches(list(map(_halves, reordered)))
-    yield "in halves", _batches(list(map(_halves, whole)))
+    yield "in halves", _batches(list(map(_halves, steps)))
 
 
 def split_once(test: UnitTestCase) -> Iterator[tuple[str, tuple[Batch, ...]]]:
     """Yield two batches for one step, split after each row in turn."""
-    whole = _items(test)
-    for index, rows in enumerate(whole):
+    steps = _items(test)
+    for index, rows in enumerate(steps):
         for size in range(1, len(rows)):
-            parts = [[each] for each in whole]
+            parts = [[step_rows] for step_rows in steps]
             parts[index] = [rows[:size], rows[size:]]
-            step = f" of step {index + 1}" if len(whole) > 1 else ""
+            step = f" of step {index + 1}" if len(steps) > 1 else ""
             yield f"split after row {size}{step}", _batches(parts)
 
 
 def _items(test: UnitTestCase) -> list[list[Item]]:
     """Return the rows of each step, in order."""
-    return [[(given.relation, row) for given in step.given for row in given.rows] for step in test.steps]
+    return [
+        [(step_input.relation, row) for step_input in step.inputs for row in step_input.rows]
+        for step in test.steps
+    ]
 
 
 def _halves(rows: list[Item]) -> list[list[Item]]:

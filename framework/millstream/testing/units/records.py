@@ -19,7 +19,7 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.testing.units.convert import convert, convert_text
 from millstream.testing.units.relations import Relations
-from millstream.testing.units.schema_ids import known
+from millstream.testing.units.schema_ids import with_written_schema
 from millstream.testing.units.values import DELETED, GivenRow, UnitTestCase
 from millstream.types import BINARY, STRING, Array, Field, Map, Row, Type
 
@@ -42,7 +42,7 @@ class RecordEncoder:
         except UnfitError as error:
             message = f"a row of {relation.partition('.')[2]} can't be encoded: {error}"
             remedy = "give the bytes of the record instead: `_value: …`"
-            raise MillstreamError(self.test.problem("MS651", message, remedy)) from None
+            raise MillstreamError(self.test.diagnostic("MS651", message, remedy)) from None
 
     def _record(self, relation: str, topic: str, row: GivenRow) -> dict[str, Any]:
         partition = row.metadata.get("_partition", 0)
@@ -76,9 +76,9 @@ class RecordEncoder:
         fields = topic.fields if topic else catalog.models[relation].columns
         nullable = {column.name: column.nullable for column in fields}
         # A column that the test leaves out, and that can't be NULL, is left out of the value as well.
-        given = {n: v for n, v in row.values.items() if n in nullable and (v is not None or nullable[n])}
+        values = {n: v for n, v in row.values.items() if n in nullable and (v is not None or nullable[n])}
         typed = [Field(column.name, column.type) for column in fields]
-        return format_of(self._encoding(relation)).local.encode(_finite(given), typed)
+        return format_of(self._encoding(relation)).local.encode(_finite(values), typed)
 
     def _encoding(self, relation: str) -> Encoding:
         catalog = self.relations.catalog
@@ -94,9 +94,9 @@ def _finite(value: Any) -> Any:
         case float() if not math.isfinite(value):
             return text_of(value)
         case dict():
-            return {name: _finite(each) for name, each in value.items()}
+            return {name: _finite(inner) for name, inner in value.items()}
         case list():
-            return [_finite(each) for each in value]
+            return [_finite(inner) for inner in value]
         case _:
             return value
 
@@ -118,7 +118,7 @@ def arrow_value(value: Any, type_: Type) -> Any:
         case Map() if isinstance(value, Mapping):
             return list(value.items())
         case Array(element=element) if isinstance(value, list):
-            return [arrow_value(each, element) for each in value]
+            return [arrow_value(inner, element) for inner in value]
         case Row() if isinstance(value, Mapping):
             return {field.name: arrow_value(value.get(field.name), field.type) for field in type_.fields}
         case _:
@@ -133,9 +133,9 @@ def decode_record(
     if record["value"] is None:
         others = {DELETED: True} if deletes else {column.name: None for column in columns}
         return others | _keys(record["key"], keys, sink, zone)
-    format_ = format_of(known(sink.format))
-    own = [column.name for column in columns if column.name not in sink.key_only]
-    in_value = format_.value_columns(own, sink.keys)
+    format_ = format_of(with_written_schema(sink.format))
+    names = [column.name for column in columns if column.name not in sink.key_only]
+    in_value = format_.value_columns(names, sink.keys)
     fields = [Field(column.name, column.type) for column in columns if column.name in in_value]
     row = format_.local.decode(record["value"], fields)
     row = {in_value[0]: row} if format_.single else row
@@ -147,7 +147,7 @@ def decode_record(
 
 def sent_headers(record: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the headers that a model gives a record, without those that Millstream adds."""
-    headers = {each["key"]: each["value"] for each in record.get("headers") or ()}
+    headers = {header["key"]: header["value"] for header in record.get("headers") or ()}
     return {
         name: None if value is None else value.decode(errors="replace")
         for name, value in headers.items()
@@ -158,13 +158,13 @@ def sent_headers(record: Mapping[str, Any]) -> dict[str, str | None]:
 def _keys(key: bytes | None, keys: Sequence[Column], sink: SinkOutput, zone: ZoneInfo) -> dict[str, Any]:
     if key is None:
         return dict.fromkeys(column.name for column in keys)
-    encoding = sink.key_format and known(sink.key_format)
-    found = written_key(encoding, [Field(column.name, column.type) for column in keys])
-    if found.encoding.name == KEY.name and found.type != BINARY:
+    encoding = sink.key_format and with_written_schema(sink.key_format)
+    key_format = written_key(encoding, [Field(column.name, column.type) for column in keys])
+    if key_format.encoding.name == KEY.name and key_format.type != BINARY:
         (column,) = keys
         return {column.name: convert_text(key.decode(), column.type, zone)}
-    whole = found.decode(key)
-    values = {keys[0].name: whole} if found.type == keys[0].type else whole
+    decoded = key_format.decode(key)
+    values = {keys[0].name: decoded} if key_format.type == keys[0].type else decoded
     return {column.name: convert_json(values.get(column.name), column.type, zone) for column in keys}
 
 
@@ -180,9 +180,9 @@ def _bytes(value: Any, type_: Type) -> Any:
         case _ if type_ == STRING and value is not None:
             return str(value)
         case Array(element=element) if isinstance(value, list):
-            return [_bytes(each, element) for each in value]
+            return [_bytes(inner, element) for inner in value]
         case Map(value=held) if isinstance(value, Mapping):
-            return {key: _bytes(each, held) for key, each in value.items()}
+            return {key: _bytes(inner, held) for key, inner in value.items()}
         case Row() if isinstance(value, Mapping):
             return {n: _bytes(v, f.type) if (f := type_.field(n)) else v for n, v in value.items()}
         case _:

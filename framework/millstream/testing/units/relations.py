@@ -30,7 +30,7 @@ class Relation(Struct, frozen=True):
     def column(self, name: str) -> str | None:
         """Return a column by its name in any case."""
         folded = name.lower()
-        return next((each for each in self.columns if each.lower() == folded), None)
+        return next((column for column in self.columns if column.lower() == folded), None)
 
 
 class Relations:
@@ -53,7 +53,7 @@ class Relations:
             return Relation(id_, _typed(versions.columns), metadata=(DELETED,))
         if topic is not None:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
-            derived = {name: ", ".join(sorted(each.columns)) for name, each in topic.derived}
+            derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in topic.derived}
             return Relation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
         if id_ in self.catalog.models:
             metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()

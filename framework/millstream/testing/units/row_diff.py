@@ -87,23 +87,26 @@ def _match_rows(expected: Sequence[Row], actual: Sequence[Row]) -> dict[int, int
 
     A row that names few columns fits several actual rows.
     """
-    fits = [[i for i, row in enumerate(actual) if not wrong_columns(each, row)] for each in expected]
+    fits = [
+        [i for i, row in enumerate(actual) if not wrong_columns(expected_row, row)]
+        for expected_row in expected
+    ]
     return {index: candidate for candidate, index in largest_matching(fits).items()}
 
 
 def _pair_rows(missing: list[ExpectedRow], extra: list[dict[str, Any]], keys: Sequence[str]) -> list[RowPair]:
     """Pair rows that are likely meant to be the same: with equal keys, or with most columns equal."""
     left = list(extra)
-    found: list[RowPair] = []
+    pairs: list[RowPair] = []
     for row in missing:
-        near = max(left, key=lambda each: _similarity(row.values, each, keys), default=None)
+        near = max(left, key=lambda candidate: _similarity(row.values, candidate, keys), default=None)
         if near is not None and _similarity(row.values, near, keys) > 0:
             left.remove(near)
             wrong = wrong_columns(row.values, near)
-            found.append(RowPair(row.values, near, wrong, row.location, row.cells.get(wrong[0])))
+            pairs.append(RowPair(row.values, near, wrong, row.location, row.cells.get(wrong[0])))
         else:
-            found.append(RowPair(row.values, None, (), row.location))
-    return [*found, *(RowPair(None, row) for row in left)]
+            pairs.append(RowPair(row.values, None, (), row.location))
+    return [*pairs, *(RowPair(None, row) for row in left)]
 
 
 def _similarity(expected: Row, actual: Row, keys: Sequence[str]) -> float:

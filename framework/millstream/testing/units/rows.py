@@ -40,11 +40,11 @@ class RowReader:
         self._unknown: set[tuple[str, str]] = set()
         """Columns that relations do not have, each reported at its first row."""
 
-    def problem(self, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False) -> None:
-        self.problems.append(self.files.problem(self.unit, path, code, message, remedy, key=key))
+    def report(self, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False) -> None:
+        self.problems.append(self.files.diagnostic(self.unit, path, code, message, remedy, key=key))
 
-    def given(self, body: Any, relation: Relation, path: NodePath) -> tuple[GivenRow, ...]:
-        return self._rows(body, path, relation, self._given)
+    def given_rows(self, body: Any, relation: Relation, path: NodePath) -> tuple[GivenRow, ...]:
+        return self._rows(body, path, relation, self._given_row)
 
     def expected(self, body: Any, relation: Relation, path: NodePath) -> tuple[ExpectedRow, ...]:
         return self._rows(body, path, relation, self._expected)
@@ -54,17 +54,17 @@ class RowReader:
     def _rows(
         self, body: Any, path: NodePath, relation: Relation, read: Callable[..., Row | None]
     ) -> tuple[Row, ...]:
-        rows = [read(values, where, relation, texts) for values, where, texts in self._listed(body, path)]
+        rows = [read(values, where, relation, texts) for values, where, texts in self._row_bodies(body, path)]
         return tuple(row for row in rows if row is not None)
 
-    def _listed(self, body: Any, path: NodePath) -> Iterator[tuple[Mapping[str, Any], NodePath, bool]]:
+    def _row_bodies(self, body: Any, path: NodePath) -> Iterator[tuple[Mapping[str, Any], NodePath, bool]]:
         """Yield each row with its path, and whether its values are CSV texts."""
         if isinstance(body, Mapping):
             if fixture := body.get("fixture"):
                 yield from self._csv_file(str(fixture), (*path, "fixture"))
                 return
             if "rows" not in body:
-                self.problem(path, "MS655", "rows are missing", "add `rows:`, or `rows: []` for no rows")
+                self.report(path, "MS655", "rows are missing", "add `rows:`, or `rows: []` for no rows")
                 return
             body, path = body["rows"], (*path, "rows")
         if isinstance(body, str):
@@ -74,51 +74,51 @@ class RowReader:
                 if isinstance(row, Mapping):
                     yield row, (*path, index), False
                 else:
-                    self.problem((*path, index), "MS655", "a row must be a mapping", "write {column: value}")
+                    self.report((*path, index), "MS655", "a row must be a mapping", "write {column: value}")
         elif body is not None:
             message = "rows must be a list of mappings, or CSV"
-            self.problem(path, "MS655", message, "write [{column: value}]")
+            self.report(path, "MS655", message, "write [{column: value}]")
 
     def _csv_file(self, name: str, path: NodePath) -> Iterator[tuple[Mapping[str, Any], NodePath, bool]]:
         if (file := fixture_file(self.files.root, name)) is not None:
             yield from self._csv(file.read_text(encoding="utf-8-sig"), path)
             return
-        existing = sorted(each.stem for each in Path(self.files.root, FIXTURES).glob("*.csv"))
+        existing = sorted(fixture_path.stem for fixture_path in Path(self.files.root, FIXTURES).glob("*.csv"))
         remedy = did_you_mean(name, existing, f"create {FIXTURES}/{name.removesuffix('.csv')}.csv")
-        self.problem(path, "MS655", f"there is no CSV file '{name}'", remedy)
+        self.report(path, "MS655", f"there is no CSV file '{name}'", remedy)
 
     def _csv(self, text: str, path: NodePath) -> Iterator[tuple[Mapping[str, Any], NodePath, bool]]:
         try:
             rows = [row for row in csv.reader(text.strip().splitlines(), strict=True) if row]
         except csv.Error as error:
-            self.problem(path, "MS655", f"invalid CSV: {error}", "fix the CSV")
+            self.report(path, "MS655", f"invalid CSV: {error}", "fix the CSV")
             return
         if not rows:
-            self.problem(path, "MS655", "the CSV has no header", "start with a line of column names")
+            self.report(path, "MS655", "the CSV has no header", "start with a line of column names")
             return
         header = [name.strip() for name in rows[0]]
         for number, row in enumerate(rows[1:], start=1):
             if len(row) != len(header):
                 message = f"row {number} has {len(row)} fields, but the header has {len(header)} columns"
-                self.problem(path, "MS655", message, "write a field for each column")
+                self.report(path, "MS655", message, "write a field for each column")
                 continue
             yield {n: v.strip() or None for n, v in zip(header, row, strict=True)}, path, True
 
     # -- single rows
 
-    def _given(
+    def _given_row(
         self, row: Mapping[str, Any], path: NodePath, relation: Relation, texts: bool
     ) -> GivenRow | None:
         values, metadata, good = {}, {}, True
         for name, value in row.items():
             if name in relation.metadata:
-                found = self._metadata(name, value, (*path, name), texts=texts)
-                good, metadata[name] = good and found is not _WRONG, found
+                converted = self._metadata(name, value, (*path, name), texts=texts)
+                good, metadata[name] = good and converted is not _WRONG, converted
                 continue
             # An encoder knows best what a field is that a struct in a record lacks.
-            column, found = self._value(name, value, path, relation, texts=texts, partial=True)
-            good = good and found is not _WRONG
-            values[column] = found
+            column, converted = self._value(name, value, path, relation, texts=texts, partial=True)
+            good = good and converted is not _WRONG
+            values[column] = converted
         return GivenRow(values, metadata) if good else None
 
     def _expected(
@@ -134,39 +134,39 @@ class RowReader:
                 values[HEADERS] = self._expected_headers(value, (*path, name))
                 good = good and values[HEADERS] is not _WRONG
                 continue
-            column, found = self._value(name, value, path, relation, texts=texts)
-            good = good and found is not _WRONG
-            values[column] = found
+            column, converted = self._value(name, value, path, relation, texts=texts)
+            good = good and converted is not _WRONG
+            values[column] = converted
         if not row:
-            self.problem(path, "MS655", "this row names no column", "write {column: value}")
+            self.report(path, "MS655", "this row names no column", "write {column: value}")
         return ExpectedRow(values, self._location(path), {} if texts else cells) if good and row else None
 
     def _expected_headers(self, value: Any, path: NodePath) -> Any:
         if isinstance(value, Mapping):
             return {str(name): None if text is None else str(text) for name, text in value.items()}
-        self.problem(path, "MS651", f"'{HEADERS}' can't be {value!r}", "write {name: value}")
+        self.report(path, "MS651", f"'{HEADERS}' can't be {value!r}", "write {name: value}")
         return _WRONG
 
     def _location(self, path: NodePath) -> Location:
         return self.files.location(self.unit, path)
 
     def _column(self, name: str, path: NodePath, relation: Relation) -> str | None:
-        found = relation.column(name)
-        if found is not None:
-            return found
+        column = relation.column(name)
+        if column is not None:
+            return column
         if (relation.id, name) in self._unknown:
             return None
         self._unknown.add((relation.id, name))
         shown = relation.id.partition(".")[2]
-        derived = {each.lower(): inputs for each, inputs in relation.derived.items()}
+        derived = {derived_column.lower(): inputs for derived_column, inputs in relation.derived.items()}
         if (inputs := derived.get(name.lower())) is not None:
             message = f"'{name}' of {shown} is computed when a record is decoded"
             remedy = f"give the columns it depends on: {inputs}" if inputs else "leave it out"
         else:
             message = f"{shown} has no column '{name}'"
-            known = [*relation.columns, *relation.metadata, *relation.sent]
-            remedy = did_you_mean(name, known, f"columns: {', '.join(known[:8])}")
-        self.problem((*path, name), "MS650", message, remedy, key=True)
+            columns = [*relation.columns, *relation.metadata, *relation.sent]
+            remedy = did_you_mean(name, columns, f"columns: {', '.join(columns[:8])}")
+        self.report((*path, name), "MS650", message, remedy, key=True)
         return None
 
     def _value(
@@ -189,7 +189,7 @@ class RowReader:
                 return column, convert_text(value, type_, self.zone)
             return column, convert(value, type_, self.zone, partial=partial)
         except WrongValueError as error:
-            self.problem((*path, name, *error.path), "MS651", f"column '{column}': {error}", error.remedy)
+            self.report((*path, name, *error.path), "MS651", f"column '{column}': {error}", error.remedy)
             return column, _WRONG
 
     def _metadata(self, name: str, value: Any, path: NodePath, *, texts: bool) -> Any:
@@ -202,14 +202,14 @@ class RowReader:
                 case "_partition":
                     return int(value)
                 case "_headers" if isinstance(value, Mapping):
-                    return [{"key": key, "value": to_bytes(_text(each))} for key, each in value.items()]
+                    return [{"key": key, "value": to_bytes(_text(text))} for key, text in value.items()]
                 case _ if name == DELETED and (isinstance(value, bool) or texts):
                     return str(value).lower() == "true"
         except (WrongValueError, ValueError, TypeError) as error:
-            self.problem(path, "MS651", f"'{name}': {error}", getattr(error, "remedy", "write a valid value"))
+            self.report(path, "MS651", f"'{name}': {error}", getattr(error, "remedy", "write a valid value"))
             return _WRONG
         remedy = "write true or false" if name == DELETED else "write {name: value}"
-        self.problem(path, "MS651", f"'{name}' can't be {value!r}", remedy)
+        self.report(path, "MS651", f"'{name}' can't be {value!r}", remedy)
         return _WRONG
 
 

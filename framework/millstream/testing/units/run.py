@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-class Outcome(Struct, frozen=True):
+class ComputedRows(Struct, frozen=True):
     columns: tuple[Column, ...]
     steps: tuple[tuple[Row, ...], ...]
     """The output of each step; for an upsert relation, the newest row of each key."""
@@ -59,7 +59,7 @@ def run_unit_test(
     batches: Sequence[Batch],
     *,
     each_step: bool = True,
-) -> Outcome:
+) -> ComputedRows:
     """Run the tested model over micro-batches; without `each_step`, only the final rows are exact."""
     from millstream.runner.samples.trial import Stored, as_batch, as_stream
 
@@ -72,9 +72,9 @@ def run_unit_test(
         output, late, expired = run.rows(streamed, scheduled), streamed.late, streamed.expired
     else:
         output, late, expired = [], 0, 0
-        kept: Stored = {}
+        stored: Stored = {}
         for index, batch in enumerate(batches):
-            single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log, kept)
+            single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log, stored)
             output += run.rows(single, [batch])
     dead_letters = [row for _, row in output if row.get(_DEAD_LETTER)]
     if _has_dead_letters(test):
@@ -82,7 +82,7 @@ def run_unit_test(
     rows = [(step, row) for step, row in output if not row.get(_DEAD_LETTER)]
     if plan.output.materialization.at_rest:
         rows = list(stored_changes(rows, plan.output))
-    return Outcome(
+    return ComputedRows(
         plan.output.columns,
         tuple(_newest([row for s, row in rows if s == i], plan) for i in range(len(test.steps))),
         tuple(row for row in _newest([row for _, row in rows], plan) if not row.get(DELETED)),
@@ -97,7 +97,10 @@ _DEAD_LETTER = "_letter"
 
 def _has_dead_letters(test: UnitTestCase) -> bool:
     return test.dead_letters is not None or any(
-        "_value" in row.metadata for step in test.steps for given in step.given for row in given.rows
+        "_value" in row.metadata
+        for step in test.steps
+        for step_input in step.inputs
+        for row in step_input.rows
     )
 
 
@@ -113,25 +116,27 @@ class UnitTestRun:
     @property
     def looks_up_later_rows(self) -> bool:
         """Whether a step after the first one has rows of a relation that is looked up."""
-        read = {each.relation for each in self.plan.query.reads}
+        read = {static_read.relation for static_read in self.plan.query.reads}
         return any(
-            given.rows and given.relation in read for step in self.test.steps[1:] for given in step.given
+            step_input.rows and step_input.relation in read
+            for step in self.test.steps[1:]
+            for step_input in step.inputs
         )
 
     def streamed_trial(self, batches: Sequence[Batch]) -> Trial:
         """Return a trial of all batches; lookups of each see the rows up to the end of its step."""
-        read = {each.relation for each in self.plan.query.reads}
+        read = {static_read.relation for static_read in self.plan.query.reads}
         later = {}
         for index, batch in enumerate(batches):
             new = index > 0 and batch.step != batches[index - 1].step
-            step = [each for each in batches if each.step == batch.step]
-            if new and any(each.rows.get(relation) for each in step for relation in read):
-                seen = [each for each in batches if each.step <= batch.step]
+            step = [other for other in batches if other.step == batch.step]
+            if new and any(other.rows.get(relation) for other in step for relation in read):
+                seen = [other for other in batches if other.step <= batch.step]
                 later[index] = self._all_at_rest(self.plan.query, seen)
-        first = [each for each in batches if each.step == batches[0].step]
+        first = [other for other in batches if other.step == batches[0].step]
         return structs.replace(self.trial(batches, first), later=later)
 
-    def trial(self, batches: Sequence[Batch], known: Sequence[Batch], other: Query | None = None) -> Trial:
+    def trial(self, batches: Sequence[Batch], visible: Sequence[Batch], other: Query | None = None) -> Trial:
         """Return a trial of the batches; lookups see the rows of `known`.
 
         It runs the query of the tested model, or another one over the same inputs.
@@ -144,8 +149,8 @@ class UnitTestRun:
             project=self.context.project,
             query=query,
             feeds=() if query.maintaining else self._feeds(query, batches),
-            at_rest=self._all_at_rest(query, known),
-            earlier=self._all_at_rest(query, known[: -len(batches)]) if query.maintaining else (),
+            at_rest=self._all_at_rest(query, visible),
+            earlier=self._all_at_rest(query, visible[: -len(batches)]) if query.maintaining else (),
             settings=state_settings(query, self.context.relations.catalog),
             reached=tuple(batch.reached for batch in batches),
         )
@@ -157,23 +162,25 @@ class UnitTestRun:
         for source in query.sources:
             rows = [batch.rows.get(source.relation, ()) for batch in batches]
             if source.topic:
-                records = [self.encoder.records(source.relation, source.topic, each) for each in rows]
+                records = [
+                    self.encoder.records(source.relation, source.topic, batch_rows) for batch_rows in rows
+                ]
                 feeds.append(Feed(source.view, RECORDS, tuple(records)))
             else:
                 stored = self.context.relations.stored(source.relation)
                 assert stored is not None
                 columns, _ = stored
-                arrow = [arrow_rows(each, columns, deletes=True) for each in rows]
+                arrow = [arrow_rows(batch_rows, columns, deletes=True) for batch_rows in rows]
                 feeds.append(Feed(source.view, f"{ddl(columns)}, {DELETED} boolean", tuple(arrow)))
         return tuple(feeds)
 
-    def _all_at_rest(self, query: Query, known: Sequence[Batch]) -> tuple[AtRest, ...]:
-        return tuple(self._at_rest(read.view, read.relation, known) for read in query.reads)
+    def _all_at_rest(self, query: Query, visible: Sequence[Batch]) -> tuple[AtRest, ...]:
+        return tuple(self._at_rest(read.view, read.relation, visible) for read in query.reads)
 
-    def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
+    def _at_rest(self, view: str, relation: str, visible: Sequence[Batch]) -> AtRest:
         from millstream.runner.samples.trial import OwnSeed, Reference, Rows, ddl
 
-        rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
+        rows = tuple(row for batch in visible for row in batch.rows.get(relation, ()))
         kind, _, name = relation.partition(".")
         if kind == "seed" and relation not in self.test.relations:
             return OwnSeed(view, name)
@@ -194,12 +201,12 @@ class UnitTestRun:
     def rows(self, result: TrialResult, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
         """Return the rows of the output, each with its step."""
         rows: list[tuple[int, Row]] = []
-        for each in result.made:
-            step = batches[each.batch].step
-            if each.kind == "records":
-                rows += [(step, self._decoded(record)) for record in each.rows]
-            elif each.output == self.test.model:
-                rows += [(step, self._typed(row)) for row in each.rows]
+        for output_rows in result.made:
+            step = batches[output_rows.batch].step
+            if output_rows.kind == "records":
+                rows += [(step, self._decoded(record)) for record in output_rows.rows]
+            elif output_rows.output == self.test.model:
+                rows += [(step, self._typed(row)) for row in output_rows.rows]
         return rows
 
     def _decoded(self, record: Row) -> Row:
@@ -212,32 +219,32 @@ class UnitTestRun:
         return _dead_letter(record)
 
     def _typed(self, row: Row) -> Row:
-        known = {column.name: column.type for column in self.plan.output.columns}
-        return {n: convert(v, known[n], self.context.zone) if n in known else v for n, v in row.items()}
+        types = {column.name: column.type for column in self.plan.output.columns}
+        return {n: convert(v, types[n], self.context.zone) if n in types else v for n, v in row.items()}
 
     def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
         from millstream.runner.samples.trial import Trial, as_batch
 
-        found: list[Row] = []
+        dead_letters: list[Row] = []
         for query in self.plan.dead_letters:
             trial = Trial(self.context.project, query, self._feeds(query, batches))
             tried = as_batch(self.context.spark(), trial, self.context.log)
-            topics = {each.topic for each in query.outputs if isinstance(each, DeadLetters)}
-            rows = [row for made in tried.made for row in made.rows if row["topic"] in topics]
-            found += map(_dead_letter, rows)
-        return found
+            topics = {output.topic for output in query.outputs if isinstance(output, DeadLetters)}
+            rows = [row for output_rows in tried.made for row in output_rows.rows if row["topic"] in topics]
+            dead_letters += map(_dead_letter, rows)
+        return dead_letters
 
 
 def _newest_given(rows: Iterable[GivenRow], keys: Sequence[str]) -> tuple[GivenRow, ...]:
     """Return the newest row of each key that is not deleted, as a table holds them."""
-    found: dict[str, GivenRow] = {}
+    newest: dict[str, GivenRow] = {}
     for row in rows:
-        found[repr([row.values.get(key) for key in keys])] = row
-    return tuple(row for row in found.values() if not row.metadata.get(DELETED))
+        newest[repr([row.values.get(key) for key in keys])] = row
+    return tuple(row for row in newest.values() if not row.metadata.get(DELETED))
 
 
 def _dead_letter(record: Row) -> Row:
-    headers = {each["key"]: each["value"] for each in record.get("headers") or ()}
+    headers = {header["key"]: header["value"] for header in record.get("headers") or ()}
     reason = headers.get("millstream.reason")
     return {
         "key": record["key"],

@@ -24,7 +24,7 @@ class Batch(Struct, frozen=True):
 
 def batch_per_step(test: UnitTestCase) -> tuple[Batch, ...]:
     return tuple(
-        Batch(index, {given.relation: given.rows for given in step.given}, last=True)
+        Batch(index, {step_input.relation: step_input.rows for step_input in step.inputs}, last=True)
         for index, step in enumerate(test.steps)
     )
 
@@ -40,12 +40,12 @@ def schedule(
     """
     scheduled: list[Batch] = []
     for batch in batches:
-        at = test.steps[batch.step].at if batch.last else None
+        event_time = test.steps[batch.step].event_time if batch.last else None
         if any(batch.rows.values()) or not scheduled:
             scheduled.append(batch)
-        if at is not None:
-            scheduled[-1] = replace(scheduled[-1], reached=int(at.timestamp() * 1000) - plan.delay)
+        if event_time is not None:
+            scheduled[-1] = replace(scheduled[-1], reached=int(event_time.timestamp() * 1000) - plan.delay)
         emits_closed = plan.closes and batch.last and (each_step or batch is batches[-1])
-        if emits_closed or at is not None:
+        if emits_closed or event_time is not None:
             scheduled.append(Batch(batch.step))
     return tuple(scheduled)

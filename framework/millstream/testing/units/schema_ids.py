@@ -9,28 +9,30 @@ from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog
 
 
-def known(encoding: Encoding) -> Encoding:
+def with_written_schema(encoding: Encoding) -> Encoding:
     """Return an encoding that can decode what it encodes: the id of a schema that is not pinned is 0."""
     language = format_of(encoding).schemas
     if encoding.framing == "plain" or language is None or not language.by_writer:
         return encoding
-    if any(each.id == encoding.schema_id for each in encoding.writers):
+    if any(writer.id == encoding.schema_id for writer in encoding.writers):
         return encoding
-    own = WriterSchema(encoding.schema_id, encoding.schema)
-    return replace(encoding, writers=(*encoding.writers, own))
+    written_schema = WriterSchema(encoding.schema_id, encoding.schema)
+    return replace(encoding, writers=(*encoding.writers, written_schema))
 
 
 def with_known_ids(catalog: Catalog) -> Catalog:
     """Return a catalog whose topics can decode the rows of unit tests."""
     topics = {
-        id_: replace(topic, format=known(topic.format), key_format=known(topic.key_format))
+        id_: replace(
+            topic, format=with_written_schema(topic.format), key_format=with_written_schema(topic.key_format)
+        )
         for id_, topic in catalog.topics.items()
     }
     return catalog if topics == catalog.topics else replace(catalog, topics=topics)
 
 
 def written_ids(catalog: Catalog) -> dict[str, int]:
-    """Return the ids by which sinks write in unit tests, by subject: `known` reads them."""
-    sinks = [each.materialization for each in catalog.models.values()]
+    """Return the ids by which sinks write in unit tests, by subject: `with_written_schema` reads them."""
+    sinks = [model.materialization for model in catalog.models.values()]
     encodings = [e for s in sinks if isinstance(s, Sink) for e in (s.encoding, s.key_encoding) if e]
-    return {each.subject: each.schema_id for each in encodings if each.subject}
+    return {encoding.subject: encoding.schema_id for encoding in encodings if encoding.subject}

@@ -25,7 +25,7 @@ class GivenRow(Struct, frozen=True):
     """`_key`, `_timestamp`, `_value` and so on."""
 
 
-class Given(Struct, frozen=True):
+class StepInput(Struct, frozen=True):
     relation: str
     """The id of its node."""
     rows: tuple[GivenRow, ...]
@@ -41,10 +41,10 @@ class ExpectedRow(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """Rows that arrive, the event time reached after them, and the expected rows."""
 
-    given: tuple[Given, ...]
+    inputs: tuple[StepInput, ...]
     expect: tuple[ExpectedRow, ...] | None = None
     """None: the rows are not compared."""
-    at: datetime | None = None
+    event_time: datetime | None = None
     location: Location | None = None
     """The location of `expect`."""
 
@@ -83,12 +83,12 @@ class UnitTestCase(Struct, frozen=True):
 
     @property
     def relations(self) -> frozenset[str]:
-        return frozenset(given.relation for step in self.steps for given in step.given)
+        return frozenset(step_input.relation for step in self.steps for step_input in step.inputs)
 
     @property
     def names_headers(self) -> bool:
         """Whether an expected row names the headers of its record."""
         return any(HEADERS in row.values for step in self.steps for row in step.expect or ())
 
-    def problem(self, code: str, message: str, remedy: str) -> Diagnostic:
+    def diagnostic(self, code: str, message: str, remedy: str) -> Diagnostic:
         return Diagnostic(code, f"unit test '{self.name}': {message}", self.location, remedy)

@@ -15,7 +15,7 @@ from millstream.testing.units.diff_table import diff_lines
 from millstream.testing.units.plan import UnitTestPlan, plan_unit_test
 from millstream.testing.units.rebatch import rebatch, split_once
 from millstream.testing.units.row_diff import RowDiff, diff_rows
-from millstream.testing.units.run import Outcome, Row, RunContext, keys_of, run_unit_test
+from millstream.testing.units.run import ComputedRows, Row, RunContext, keys_of, run_unit_test
 from millstream.testing.units.schedule import Batch, batch_per_step
 from millstream.testing.units.values import ExpectedRow, UnitTestCase
 from millstream.text import Location, Text
@@ -28,7 +28,7 @@ class Verdict(Struct, frozen=True):
     """Empty if the test passed."""
     lines: tuple[Line, ...] = ()
     """The rows that differ, for people."""
-    outcome: Outcome | None = None
+    computed: ComputedRows | None = None
     differences: tuple[tuple[int | None, RowDiff], ...] = ()
     """With the index of the step; None for the final rows."""
 
@@ -43,13 +43,13 @@ def judge(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestN
     if test.strict and not plan.stateful:
         model = test.model.partition(".")[2]
         message = f"'{model}' keeps no state, so micro-batches don't matter"
-        raise MillstreamError(test.problem("MS656", message, "remove strict"))
+        raise MillstreamError(test.diagnostic("MS656", message, "remove strict"))
     try:
         context.streaming_checks.check(test.model, plan)
-        outcome = run_unit_test(context, test, plan, batch_per_step(test))
+        computed = run_unit_test(context, test, plan, batch_per_step(test))
     except MillstreamError as error:
         return _error_verdict(test, error, Path(context.project.root))
-    comparison = _Comparison(context, test, nodes[test.model], plan, outcome)
+    comparison = _Comparison(context, test, nodes[test.model], plan, computed)
     if test.error is not None:
         return comparison.no_error()
     verdict = comparison.verdict()
@@ -60,7 +60,7 @@ def judge(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestN
 
 def _error_verdict(test: UnitTestCase, error: MillstreamError, root: Path) -> Verdict:
     """Return the verdict of a run that ended with an error, which may be the expected one."""
-    actual = "; ".join(each.message for each in error.diagnostics)
+    actual = "; ".join(diagnostic.message for diagnostic in error.diagnostics)
     if test.error is None:
         return Verdict(error.diagnostics, ())
     if test.error.lower() in actual.lower():
@@ -69,29 +69,29 @@ def _error_verdict(test: UnitTestCase, error: MillstreamError, root: Path) -> Ve
     location = test.error_location or test.location
     lines = (styled(f"    expected  {test.error}", "green"), styled(f"    actual    {actual}", "red"))
     remedy = "fix the model, or the expected error"
-    return Verdict((_problem(root, "MS658", message, location, remedy),), lines)
+    return Verdict((_diagnostic(root, "MS658", message, location, remedy),), lines)
 
 
 class _Comparison(Struct, frozen=True):
-    """Compares the outcome of a run with what its test expects."""
+    """Compares the rows of a run with what its test expects."""
 
     context: RunContext
     test: UnitTestCase
     node: ManifestNode
     plan: UnitTestPlan
-    outcome: Outcome
+    computed: ComputedRows
 
     @property
     def root(self) -> Path:
         return Path(self.context.project.root)
 
-    def problem(self, code: str, message: str, location: Location, remedy: str) -> Diagnostic:
-        return _problem(self.root, code, f"unit test '{self.test.name}': {message}", location, remedy)
+    def diagnostic(self, code: str, message: str, location: Location, remedy: str) -> Diagnostic:
+        return _diagnostic(self.root, code, f"unit test '{self.test.name}': {message}", location, remedy)
 
     def no_error(self) -> Verdict:
         location = self.test.error_location or self.test.location
-        message = f"expected an error, but got {_rows(len(self.outcome.final))}"
-        return Verdict((self.problem("MS658", message, location, "fix the model, or expect the rows"),))
+        message = f"expected an error, but got {_rows(len(self.computed.final))}"
+        return Verdict((self.diagnostic("MS658", message, location, "fix the model, or expect the rows"),))
 
     def verdict(self) -> Verdict:
         keys = keys_of(self.plan)
@@ -101,15 +101,15 @@ class _Comparison(Struct, frozen=True):
         for index, step in enumerate(self.test.steps):
             if step.expect is None:
                 continue
-            actual = self.outcome.steps[index] if self.test.stepped else self.outcome.final
-            found = diff_rows(step.expect, actual, keys)
-            if found is not None:
+            actual = self.computed.steps[index] if self.test.stepped else self.computed.final
+            diff = diff_rows(step.expect, actual, keys)
+            if diff is not None:
                 number = index if self.test.stepped else None
-                differences.append((number, found))
-                problems.append(self._rows_problem(found, step.location or self.test.location, number))
-                lines += self._lines(found, number)
+                differences.append((number, diff))
+                problems.append(self._rows_problem(diff, step.location or self.test.location, number))
+                lines += self._lines(diff, number)
         problems += self._dead_letters(lines)
-        return Verdict(tuple(problems), tuple(lines), self.outcome, tuple(differences))
+        return Verdict(tuple(problems), tuple(lines), self.computed, tuple(differences))
 
     def _rows_problem(self, diff: RowDiff, location: Location, step: int | None) -> Diagnostic:
         different = sum(p.expected is not None and p.actual is not None for p in diff.pairs)
@@ -123,7 +123,7 @@ class _Comparison(Struct, frozen=True):
         prefix = f"step {step + 1}: " if step is not None else ""
         first = next((pair.cell or pair.location for pair in diff.pairs if pair.location), None)
         remedy = "fix the model, or what the test expects"
-        return self.problem("MS658", f"{prefix}{summary}", first or location, remedy)
+        return self.diagnostic("MS658", f"{prefix}{summary}", first or location, remedy)
 
     def _lines(self, diff: RowDiff, step: int | None) -> list[Line]:
         lines = [styled(f"  step {step + 1}", "bold")] if step is not None else []
@@ -138,11 +138,11 @@ class _Comparison(Struct, frozen=True):
 
     def _dead_letters(self, lines: list[Line]) -> list[Diagnostic]:
         expected = self.test.dead_letters
-        if expected is None and not self.outcome.dead_letters:
+        if expected is None and not self.computed.dead_letters:
             return []
         actual: Sequence[Row] = [
             {name: value for name, value in row.items() if not name.startswith("_")}
-            for row in self.outcome.dead_letters
+            for row in self.computed.dead_letters
         ]
         diff = diff_rows(expected or (), actual)
         if diff is None:
@@ -151,12 +151,12 @@ class _Comparison(Struct, frozen=True):
         message = f"dead letters: expected {len(expected or ())}, got {len(actual)}"
         location = next((pair.location for pair in diff.pairs if pair.location), self.test.location)
         remedy = "fix the model or the rows, or set expect_dead_letters: [{value: …}]"
-        return [self.problem("MS658", message, location, remedy)]
+        return [self.diagnostic("MS658", message, location, remedy)]
 
     # -- the same rows in other micro-batches
 
     def strict(self) -> Verdict | None:
-        """Return a failure if other micro-batches of the same rows give another result."""
+        """Return a failure if other micro-batches of the same rows give other rows."""
         keys = self._record_keys()
         for how, batches in rebatch(self.test, keys):
             other = self._run(batches)
@@ -171,20 +171,20 @@ class _Comparison(Struct, frozen=True):
             return self._depends(how, other)
         return None
 
-    def _run(self, batches: Sequence[Batch]) -> Outcome | None:
+    def _run(self, batches: Sequence[Batch]) -> ComputedRows | None:
         """Run other batches; None if more rows are late in them, which a source would not cause."""
         try:
-            outcome = run_unit_test(self.context, self.test, self.plan, batches, each_step=False)
+            computed = run_unit_test(self.context, self.test, self.plan, batches, each_step=False)
         except MillstreamError:
-            return Outcome(self.outcome.columns, tuple(() for _ in self.test.steps), ())
-        return outcome if outcome.late <= self.outcome.late else None
+            return ComputedRows(self.computed.columns, tuple(() for _ in self.test.steps), ())
+        return computed if computed.late <= self.computed.late else None
 
-    def _diff(self, other: Outcome) -> RowDiff | None:
+    def _diff(self, other: ComputedRows) -> RowDiff | None:
         """Compare the final rows, because an upsert relation may emit more or fewer rows on the way."""
-        expected = [ExpectedRow(row, self.test.location) for row in self.outcome.final]
+        expected = [ExpectedRow(row, self.test.location) for row in self.computed.final]
         return diff_rows(expected, other.final, keys_of(self.plan))
 
-    def _depends(self, how: str, other: Outcome) -> Verdict:
+    def _depends(self, how: str, other: ComputedRows) -> Verdict:
         diff = self._diff(other)
         assert diff is not None
         message = f"the result depends on how rows are split into micro-batches: whole, or {how}"
@@ -195,8 +195,8 @@ class _Comparison(Struct, frozen=True):
             *diff_lines(diff),
             styled(f"    the model: {self.node.path}:1", "dim"),
         ]
-        problem = self.problem("MS659", message, self.test.location, remedy)
-        return Verdict((problem,), tuple(lines), self.outcome)
+        diagnostic = self.diagnostic("MS659", message, self.test.location, remedy)
+        return Verdict((diagnostic,), tuple(lines), self.computed)
 
     def _record_keys(self) -> dict[str, tuple[str, ...]]:
         keys: dict[str, tuple[str, ...]] = {}
@@ -214,7 +214,7 @@ def _rows(number: int) -> str:
     return f"{number} row{'' if number == 1 else 's'}"
 
 
-def _problem(root: Path, code: str, message: str, location: Location, remedy: str) -> Diagnostic:
+def _diagnostic(root: Path, code: str, message: str, location: Location, remedy: str) -> Diagnostic:
     return Diagnostic(code, message, location, remedy, _text(root, location.path).line(location.line))
 
 

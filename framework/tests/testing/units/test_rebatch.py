@@ -1,5 +1,5 @@
 from millstream.testing.units.rebatch import rebatch, split_once
-from millstream.testing.units.values import Given, GivenRow, Step, UnitTestCase
+from millstream.testing.units.values import GivenRow, Step, StepInput, UnitTestCase
 from millstream.text import Location
 
 PLACE = Location("t.yml", 1, 1)
@@ -13,7 +13,7 @@ def of(*steps):
         for key in keys:
             number += 1
             rows.append(GivenRow({"key": key, "n": number}, {}))
-        made.append(Step((Given("source.s.t", tuple(rows)),)))
+        made.append(Step((StepInput("source.s.t", tuple(rows)),)))
     return UnitTestCase("unit_test.m.t", "t", "model.m", PLACE, tuple(made))
 
 
