@@ -43,15 +43,15 @@ def aggregate(walk: Expressions, node: ast.Call, name: str, argument: ast.expr) 
 
 
 def _quantified(walk: Expressions, node: ast.Call, argument: ast.expr, *, stops_at: bool) -> Value:
-    found = walk.code.variable("boolean", literal(not stops_at))
+    holds = walk.code.variable("boolean", literal(not stops_at))
 
     def test(value: Value, leave: str) -> None:
         truth = walk.truth(value)
-        lines = [f"{found} = {literal(stops_at)};", leave]
+        lines = [f"{holds} = {literal(stops_at)};", leave]
         walk.code.write_block(f"if ({truth if stops_at else f'!({truth})'}) {{", lines)
 
     each_value(walk, node, argument, test)
-    return Value(found, BOOL)
+    return Value(holds, BOOL)
 
 
 def _sum(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
@@ -66,11 +66,11 @@ def _sum(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
                 nonlocal seen
                 if not value.only(NUMBERS | NONE):
                     raise ObstacleError(node, "`sum()` of anything but numbers")
-                found = walk.arithmetic(node, ast.Add(), total, value)
-                seen |= found.kinds
-                if found.only(total.kinds):
-                    given = java_type(found.kinds, wide=code.wide)
-                    code.write(f"{total.code} = {converted(found.code, given, java)};")
+                new_total = walk.arithmetic(node, ast.Add(), total, value)
+                seen |= new_total.kinds
+                if new_total.only(total.kinds):
+                    new_java = java_type(new_total.kinds, wide=code.wide)
+                    code.write(f"{total.code} = {converted(new_total.code, new_java, java)};")
 
             each_value(walk, node, argument, add)
         if seen <= kinds:
@@ -92,27 +92,31 @@ def _extreme(walk: Expressions, node: ast.Call, argument: ast.expr, name: str) -
         java = java_type(kinds, wide=code.wide)
         with code.block() as lines:
             best = Value(code.variable(java, _DEFAULTS.get(java, "null")), kinds)
-            found = code.variable("boolean", "false")
+            has_best = code.variable("boolean", "false")
 
-            def take(value: Value, _: str, best: Value = best, java: str = java, found: str = found) -> None:
+            def take(
+                value: Value, _: str, best: Value = best, java: str = java, has_best: str = has_best
+            ) -> None:
                 nonlocal seen
                 seen |= walk.scalar(node, value).kinds
-                taken = code.variable("boolean", f"!{found}")
+                taken = code.variable("boolean", f"!{has_best}")
                 with code.block() as comparison:
                     code.write(f"{taken} = {walk.compared(node, sign, value, best)};")
-                code.write_block(f"if ({found}) {{", comparison)
+                code.write_block(f"if ({has_best}) {{", comparison)
                 if value.only(best.kinds):
-                    given = converted(value.code, java_type(value.kinds, wide=code.wide), java)
-                    code.write_block(f"if ({taken}) {{", [f"{best.code} = {given};", f"{found} = true;"])
+                    candidate = converted(value.code, java_type(value.kinds, wide=code.wide), java)
+                    code.write_block(
+                        f"if ({taken}) {{", [f"{best.code} = {candidate};", f"{has_best} = true;"]
+                    )
 
             each_value(walk, node, argument, take)
         if (seen or NONE) == kinds:
             break
         kinds = seen
     code.lines += lines
-    code.at(node.lineno)
+    code.record_line(node.lineno)
     error = ", ".join(map(literal, messages.of_empty(name)))
-    code.write(f"if (!{found}) throw new PythonError({error});")
+    code.write(f"if (!{has_best}) throw new PythonError({error});")
     return best
 
 

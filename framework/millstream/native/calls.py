@@ -38,7 +38,9 @@ _OF_NUMBERS = frozenset(
 
 
 def call(walk: Expressions, node: ast.Call) -> Value:
-    if any(isinstance(each, ast.Starred) for each in node.args) or any(k.arg is None for k in node.keywords):
+    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+        k.arg is None for k in node.keywords
+    ):
         raise ObstacleError(node, "`*` or `**` in a call")
     match node.func:
         case ast.Name(id=name) if walk.code.read(name) is None and name not in walk.local_names:
@@ -48,14 +50,14 @@ def call(walk: Expressions, node: ast.Call) -> Value:
             struct = struct_class(walk.names, name)
             if struct is not None:
                 return walk.program.construct(walk, node, struct)
-    known = walk.known(node.func)
-    if known.startswith(("builtins.", "math.")):
-        return _known(walk, node, known)
+    qualified_name = walk.qualified_name(node.func)
+    if qualified_name.startswith(("builtins.", "math.")):
+        return _builtin_call(walk, node, qualified_name)
     match node.func:
         case ast.Attribute(value=receiver, attr=name):
-            found = walk.collection(receiver)
-            if found is not None:
-                return _method_of_constant(walk, node, found, name)
+            constant = walk.collection(receiver)
+            if constant is not None:
+                return _method_of_constant(walk, node, constant, name)
             value = walk.any_value(receiver)
             if value.is_time:
                 return time_method(walk, node, value, name)
@@ -63,7 +65,7 @@ def call(walk: Expressions, node: ast.Call) -> Value:
     raise ObstacleError(node, f"a call of `{ast.unparse(node.func)[:40]}`")
 
 
-def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
+def _builtin_call(walk: Expressions, node: ast.Call, name: str) -> Value:
     if node.keywords and name != "builtins.sorted":
         raise ObstacleError(node, f"named arguments of `{ast.unparse(node.func)}`")
     arguments = node.args
@@ -73,7 +75,9 @@ def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
         case "builtins.len", 1:
             return _length(walk, node, arguments[0])
         case "builtins.min" | "builtins.max", count if count > 1:
-            return _extreme(walk, node, [walk.value(each) for each in arguments], least=name.endswith("min"))
+            return _extreme(
+                walk, node, [walk.value(argument) for argument in arguments], least=name.endswith("min")
+            )
         case "builtins.round", 2:
             return _rounded(walk, node, walk.value(arguments[0]), arguments[1])
         case "builtins.bool", 1:
@@ -86,21 +90,21 @@ def _known(walk: Expressions, node: ast.Call, name: str) -> Value:
 def _of_one(walk: Expressions, node: ast.Call, name: str, value: Value) -> Value:
     if name in _OF_NUMBERS:
         value = walk.present(node, value, *messages.of_none(name))
-    walk.code.at(node.lineno)
+    walk.code.record_line(node.lineno)
     match name:
         case "builtins.str":
             return walk.code.temporary(STR, text_of(walk, value))
         case "builtins.abs":
             return _absolute(walk, value)
         case "builtins.float" | "math.fabs" if _is_number(value):
-            found = walk.double(value)
-            return walk.code.temporary(FLOAT, f"Math.abs({found})" if name == "math.fabs" else found)
+            number = walk.double(value)
+            return walk.code.temporary(FLOAT, f"Math.abs({number})" if name == "math.fabs" else number)
         case "builtins.int" | "math.trunc" if _is_number(value):
-            return _whole(walk, value, "truncate")
+            return _to_integer(walk, value, "truncate")
         case "builtins.round" if _is_number(value):
-            return _whole(walk, value, "round")
+            return _to_integer(walk, value, "round")
         case "math.floor" | "math.ceil" if _is_number(value):
-            return _whole(walk, value, name.partition(".")[2])
+            return _to_integer(walk, value, name.partition(".")[2])
         case "math.isnan" if _is_number(value):
             return walk.code.temporary(BOOL, f"Double.isNaN({walk.double(value)})")
         case "math.isinf" if _is_number(value):
@@ -119,11 +123,11 @@ def _absolute(walk: Expressions, value: Value) -> Value:
         return walk.code.temporary(FLOAT, f"Math.abs({value.code})")
     if value.kinds in {INT, BOOL} and not walk.code.wide:
         return walk.code.temporary(INT, f"PythonNumbers.absolute({walk.long(value)})")
-    kinds = frozenset("int" if each == "bool" else each for each in value.kinds & NUMBERS) or NONE
+    kinds = frozenset("int" if kind == "bool" else kind for kind in value.kinds & NUMBERS) or NONE
     return walk.code.temporary(kinds, f"PythonValues.absolute({walk.code.boxed(value)})", "Object")
 
 
-def _whole(walk: Expressions, value: Value, name: str) -> Value:
+def _to_integer(walk: Expressions, value: Value, name: str) -> Value:
     if walk.code.wide:
         return walk.code.temporary(INT, f"PythonValues.{name}({walk.code.boxed(value)})")
     match java_type(value.kinds, wide=False):
@@ -136,9 +140,9 @@ def _whole(walk: Expressions, value: Value, name: str) -> Value:
 
 
 def _length(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
-    found = walk.collection(argument)
-    if found is not None:
-        return walk.value(ast.copy_location(ast.Constant(len(found.value)), node))
+    constant = walk.collection(argument)
+    if constant is not None:
+        return walk.value(ast.copy_location(ast.Constant(len(constant.value)), node))
     text = walk.present(node, walk.any_value(argument), *messages.of_none("builtins.len"))
     if text.is_list:
         return walk.code.integer(f"(long) ((java.util.List) {text.code}).size()")
@@ -149,19 +153,19 @@ def _length(walk: Expressions, node: ast.Call, argument: ast.expr) -> Value:
 
 def _extreme(walk: Expressions, node: ast.Call, values: list[Value], *, least: bool) -> Value:
     """Translate `min` and `max`: a later value is taken only if it is less, or greater."""
-    found, *rest = values
+    best, *rest = values
     for value in rest:
-        walk.code.at(node.lineno)
-        taken = walk.compared(node, ast.Lt() if least else ast.Gt(), value, found)
-        kinds = found.kinds | value.kinds
+        walk.code.record_line(node.lineno)
+        taken = walk.compared(node, ast.Lt() if least else ast.Gt(), value, best)
+        kinds = best.kinds | value.kinds
         java = java_type(kinds, wide=walk.code.wide)
         if java == "Object":
             # Without the casts, Java would make both of them floats.
-            first, second = (f"(Object) {walk.code.boxed(each)}" for each in (value, found))
+            first, second = (f"(Object) {walk.code.boxed(operand)}" for operand in (value, best))
         else:
-            first, second = value.code, found.code
-        found = walk.code.temporary(kinds, f"({taken} ? {first} : {second})")
-    return found
+            first, second = value.code, best.code
+        best = walk.code.temporary(kinds, f"({taken} ? {first} : {second})")
+    return best
 
 
 def _rounded(walk: Expressions, node: ast.Call, value: Value, digits: ast.expr) -> Value:
@@ -175,21 +179,21 @@ def _rounded(walk: Expressions, node: ast.Call, value: Value, digits: ast.expr) 
         case _:
             raise ObstacleError(digits, "`round()` to anything but a constant number of digits")
     value = walk.present(node, value, *messages.of_none("digits"))
-    walk.code.at(node.lineno)
+    walk.code.record_line(node.lineno)
     if value.kinds == FLOAT:
         return walk.code.temporary(FLOAT, f"PythonNumbers.round({value.code}, {count})")
     if not value.only(NUMBERS):
         raise ObstacleError(node, "`round()` of something that may not be a number")
-    kinds = frozenset("int" if each == "bool" else each for each in value.kinds)
+    kinds = frozenset("int" if kind == "bool" else kind for kind in value.kinds)
     return walk.code.temporary(kinds, f"PythonValues.round({walk.code.boxed(value)}, {count})", "Object")
 
 
-def _method_of_constant(walk: Expressions, node: ast.Call, found: Constant, name: str) -> Value:
-    if not isinstance(found.value, dict) or name != "get" or node.keywords or len(node.args) not in {1, 2}:
+def _method_of_constant(walk: Expressions, node: ast.Call, constant: Constant, name: str) -> Value:
+    if not isinstance(constant.value, dict) or name != "get" or node.keywords or len(node.args) not in {1, 2}:
         raise ObstacleError(node, f"`.{name}()` of a constant collection")
-    key, *default = (walk.value(each) for each in node.args)
+    key, *default = (walk.value(argument) for argument in node.args)
     otherwise = default[0] if default else NULL
-    kinds = otherwise.kinds | union(map(kind_of, found.value.values()))
-    field = walk.program.field(found)
+    kinds = otherwise.kinds | union(map(kind_of, constant.value.values()))
+    field = walk.program.field(constant)
     code = f"PythonValues.get({field}, {walk.code.boxed(key)}, {walk.code.boxed(otherwise)})"
     return walk.code.temporary(kinds, code, "Object")

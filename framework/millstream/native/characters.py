@@ -44,29 +44,33 @@ def _table(change: Callable[[str], str]) -> str:
 @cache
 def unprintable() -> str:
     """Return the ranges of characters that `repr()` escapes."""
-    return _ranges(not each for each in map(str.isprintable, _characters()))
+    return _ranges(not printable for printable in map(str.isprintable, _characters()))
 
 
 @cache
 def cased() -> str:
     """Return the ranges of characters after which a sigma is a final one."""
-    return _ranges(each.islower() or each.isupper() or each.istitle() for each in _characters())
+    return _ranges(
+        character.islower() or character.isupper() or character.istitle() for character in _characters()
+    )
 
 
 @cache
 def ignored() -> str:
     """Return the ranges of characters that are skipped to find out whether a sigma is a final one."""
     flags = bytearray(len(_characters()))
-    skipped = [at for at, each in enumerate(_characters()) if category(each) not in _NEVER_IGNORED]
-    tried = [_characters()[at] for at in skipped]
-    for at, letter, digit in zip(skipped, _finals("A", tried), _finals("1", tried), strict=True):
-        flags[at] = letter and not digit
+    skipped = [
+        index for index, character in enumerate(_characters()) if category(character) not in _NEVER_IGNORED
+    ]
+    tried = [_characters()[index] for index in skipped]
+    for index, letter, digit in zip(skipped, _finals("A", tried), _finals("1", tried), strict=True):
+        flags[index] = letter and not digit
     return _ranges(flags)
 
 
 def _finals(first: str, tried: Iterable[str]) -> list[bool]:
     """Say for each character whether a sigma after it is a final one, if `first` is before both."""
-    lines = "".join(f"{first}{_other(each)}{_SIGMA}\n" for each in tried)
+    lines = "".join(f"{first}{_other(character)}{_SIGMA}\n" for character in tried)
     return [line.endswith(_FINAL) for line in lines.lower().split("\n")[:-1]]
 
 

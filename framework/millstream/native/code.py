@@ -20,16 +20,16 @@ class Local(Struct, frozen=True):
     """That variable, if Python's can't change."""
 
 
-Known = Mapping[str, Local]
+Locals = Mapping[str, Local]
 """The variables that are certainly bound at a place, by name."""
 
 
 class Code:
-    """Lines of Java. `known` is None where the code can't be reached."""
+    """Lines of Java. `locals` is None where the code can't be reached."""
 
-    def __init__(self, known: Known, *, wide: bool) -> None:
+    def __init__(self, locals_: Locals, *, wide: bool) -> None:
         self.wide = wide
-        self.known: Known | None = known
+        self.locals: Locals | None = locals_
         self.lines: list[str] = []
         self._declared: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
@@ -39,19 +39,19 @@ class Code:
     def write(self, line: str) -> None:
         self.lines.append(line)
 
-    def at(self, line: int) -> None:
+    def record_line(self, line: int) -> None:
         """Record the line of Python that an error of the next line of Java has."""
         if line != self._line:
             self.write(f"line = {line};")
             self._line = line
 
-    def temporary(self, kinds: Kinds, code: str, given: str = "") -> Value:
-        """Evaluate an expression now; it has the type of `given` in Java, by default the natural one."""
+    def temporary(self, kinds: Kinds, code: str, java: str = "") -> Value:
+        """Evaluate an expression now; it has the type `java` in Java, by default the natural one."""
         natural = java_type(kinds, wide=self.wide)
-        if given == "Object" and "int" in kinds and not self.wide:
+        if java == "Object" and "int" in kinds and not self.wide:
             code = f"PythonValues.narrow({code})"
         name = self._next()
-        self.write(f"final {natural} {name} = {converted(code, given or natural, natural)};")
+        self.write(f"final {natural} {name} = {converted(code, java or natural, natural)};")
         return Value(name, kinds)
 
     def integer(self, code: str) -> Value:
@@ -83,7 +83,7 @@ class Code:
             yield f"{java} {slot} = {defaults.get(java, 'null')};"
 
     def read(self, name: str) -> Value | None:
-        local = (self.known or {}).get(name)
+        local = (self.locals or {}).get(name)
         if local is None:
             return None
         natural = java_type(local.kinds, wide=self.wide)
@@ -98,33 +98,33 @@ class Code:
         self.know(name, Local(java, value.kinds))
 
     def know(self, name: str, local: Local) -> None:
-        self.known = {**(self.known or {}), name: local}
+        self.locals = {**(self.locals or {}), name: local}
 
-    def joined(self, states: Sequence[Known | None]) -> Known | None:
+    def joined(self, states: Sequence[Locals | None]) -> Locals | None:
         """Return what is known where several paths come together."""
-        reached = [each for each in states if each is not None]
+        reached = [state for state in states if state is not None]
         if not reached:
             return None
         names = set(reached[0]).intersection(*reached[1:])
-        found: dict[str, Local] = {}
+        merged: dict[str, Local] = {}
         for name in sorted(names):
-            kinds = union(each[name].kinds for each in reached)
-            types = {each[name].type for each in reached}
+            kinds = union(state[name].kinds for state in reached)
+            types = {state[name].type for state in reached}
             same = types.pop() if len(types) == 1 else java_type(kinds, wide=self.wide)
-            found[name] = Local(same, kinds)
-        return found
+            merged[name] = Local(same, kinds)
+        return merged
 
-    def convert(self, wanted: Known | None) -> None:
+    def convert(self, target: Locals | None) -> None:
         """Move variables to where the code that follows expects them."""
-        if self.known is None or wanted is None:
+        if self.locals is None or target is None:
             return
-        for name, local in wanted.items():
-            here = self.known[name]
+        for name, local in target.items():
+            here = self.locals[name]
             provisional = "Object" not in {here.type, local.type}  # the loop is written again
             if here.type != local.type and not provisional:
                 code = converted(self.slot(name, here.type), here.type, local.type)
                 self.write(f"{self.slot(name, local.type)} = {code};")
-        self.known = wanted
+        self.locals = target
 
     @contextmanager
     def block(self) -> Iterator[list[str]]:

@@ -34,19 +34,19 @@ class Names:
 
     def function(self, name: str) -> ast.FunctionDef | None:
         match self._touching.get(name):
-            case [ast.FunctionDef(name=found) as node] if found == name:
+            case [ast.FunctionDef(name=defined) as node] if defined == name:
                 return node
             case _:
                 return None
 
     def class_(self, name: str) -> ast.ClassDef | None:
         match self._touching.get(name):
-            case [ast.ClassDef(name=found) as node] if found == name:
+            case [ast.ClassDef(name=defined) as node] if defined == name:
                 return node
             case _:
                 return None
 
-    def known(self, node: ast.expr) -> str:
+    def qualified_name(self, node: ast.expr) -> str:
         """Return the qualified name of a builtin or of a part of `math`, such as `builtins.min`."""
         match node:
             case ast.Name(id=name) if name not in self._touching:
@@ -59,18 +59,18 @@ class Names:
 
     def constant(self, node: ast.expr) -> Any:
         """Return the value of a constant; a collection is a `Constant`."""
-        found = self._value(node, 0)
-        if isinstance(found, list | tuple | set | frozenset):
-            parts = list(found)
-        elif isinstance(found, dict):
-            parts = [*found.keys(), *found.values()]
+        constant = self._value(node, 0)
+        if isinstance(constant, list | tuple | set | frozenset):
+            parts = list(constant)
+        elif isinstance(constant, dict):
+            parts = [*constant.keys(), *constant.values()]
         else:
-            if not is_translatable(found):
+            if not is_translatable(constant):
                 raise ObstacleError(node, "a constant that needs more than 64 bits, or a very long text")
-            return found
+            return constant
         if not all(map(is_translatable, parts)):
             raise ObstacleError(node, "a constant collection of other values than numbers and texts")
-        return Constant(found)
+        return Constant(constant)
 
     def _value(self, node: ast.expr, depth: int) -> Any:
         if depth > 50:
@@ -93,23 +93,25 @@ class Names:
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op, right=right):
                 return _calculated(node, op, self._number(left, below), self._number(right, below))
             case ast.Call(func=ast.Name(id=name) as called, args=arguments, keywords=[]) if (
-                name in _COLLECTIONS and self.known(called) == f"builtins.{name}" and len(arguments) <= 1
+                name in _COLLECTIONS
+                and self.qualified_name(called) == f"builtins.{name}"
+                and len(arguments) <= 1
             ):
-                return _COLLECTIONS[name](*(self._value(each, below) for each in arguments))
+                return _COLLECTIONS[name](*(self._value(argument, below) for argument in arguments))
             case ast.Name(id=name):
-                found = self._value(self._assigned(node, name), below)
-                if isinstance(found, list | set | dict) and name in self._shared:
+                constant = self._value(self._assigned(node, name), below)
+                if isinstance(constant, list | set | dict) and name in self._shared:
                     raise ObstacleError(node, f"`{name}`, which other code of this file might change")
-                return found
-            case ast.Attribute() if self.known(node).startswith("math."):
+                return constant
+            case ast.Attribute() if self.qualified_name(node).startswith("math."):
                 return _of_math(node)
         raise ObstacleError(node, f"`{ast.unparse(node)[:60]}`")
 
     def _number(self, node: ast.expr, depth: int) -> Any:
-        found = self._value(node, depth)
-        if isinstance(found, bool) or not isinstance(found, int | float) or abs(found) > _LARGEST:
+        number = self._value(node, depth)
+        if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > _LARGEST:
             raise ObstacleError(node, f"the constant `{ast.unparse(node)[:60]}`")
-        return found
+        return number
 
     def _assigned(self, node: ast.expr, name: str) -> ast.expr:
         match self._touching.get(name):
@@ -122,7 +124,7 @@ class Names:
 
 
 def _running(module: Module) -> Iterator[ast.AST]:
-    return (node for each in module.body if not is_main_guard(each) for node in ast.walk(each))
+    return (node for statement in module.body if not is_main_guard(statement) for node in ast.walk(statement))
 
 
 def _changes_any_name(node: ast.AST) -> bool:
@@ -139,12 +141,12 @@ def _changes_any_name(node: ast.AST) -> bool:
 
 def _fields(statement: ast.stmt) -> set[str]:
     """Return the fields of a class without methods: they are no names of the module."""
-    if not isinstance(statement, ast.ClassDef) or any(isinstance(each, Def) for each in statement.body):
+    if not isinstance(statement, ast.ClassDef) or any(isinstance(member, Def) for member in statement.body):
         return set()
     return {
-        each.target.id
-        for each in statement.body
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+        member.target.id
+        for member in statement.body
+        if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name)
     }
 
 
@@ -166,8 +168,8 @@ def _of_math(node: ast.Attribute) -> float:
 
     if node.attr not in {"pi", "e", "tau", "inf", "nan"}:
         raise ObstacleError(node, f"`{ast.unparse(node)}`")
-    found: float = getattr(math, node.attr)
-    return found
+    constant: float = getattr(math, node.attr)
+    return constant
 
 
 _READERS = frozenset(("get", "items", "keys", "values", "copy", "index", "count"))
@@ -176,7 +178,7 @@ _BUILTIN_READERS = frozenset(("len", "sorted", "min", "max", "sum", "any", "all"
 
 def _possibly_changed(body: list[ast.stmt]) -> set[str]:
     """Return the names that are read in places where their values get other names, or are passed on."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo: list[ast.AST] = list(body)
     while todo:
         node = todo.pop()
@@ -195,7 +197,7 @@ def _possibly_changed(body: list[ast.stmt]) -> set[str]:
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.Name):
                 if isinstance(part.ctx, ast.Load) and part not in safe:
-                    found.add(part.id)
+                    names.add(part.id)
             else:
                 todo.append(part)
-    return found
+    return names

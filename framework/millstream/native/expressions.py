@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from millstream.native import messages
-from millstream.native.code import Code, Known, Local
+from millstream.native.code import Code, Local, Locals
 from millstream.native.constants import Names
 from millstream.native.structs import StructClass
 from millstream.native.values import (
@@ -87,7 +87,7 @@ class Expressions(ABC):
                 return self._scalar(node, value)
             case ast.Name(id=name):
                 return self.code.read(name) or self._global(node)
-            case ast.Attribute() if self.known(node):
+            case ast.Attribute() if self.qualified_name(node):
                 return self._global(node)
             case ast.BinOp(left=left, op=op, right=right):
                 a = self.value(left)
@@ -101,7 +101,7 @@ class Expressions(ABC):
             case ast.BoolOp(op=op, values=values):
                 return self._either(values, stops_at=isinstance(op, ast.Or))
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self._choice(test, body, orelse)
+                return self._conditional(test, body, orelse)
         return self.other(node)
 
     @abstractmethod
@@ -118,52 +118,56 @@ class Expressions(ABC):
         return Value(code, kinds)
 
     def _global(self, node: ast.expr) -> Value:
-        found = self.constant(node)
-        if isinstance(found, Constant):
+        constant = self.constant(node)
+        if isinstance(constant, Constant):
             raise ObstacleError(node, f"the collection `{ast.unparse(node)[:40]}` as a value")
-        return self._scalar(node, found)
+        return self._scalar(node, constant)
 
     def default(self, node: ast.expr) -> Value:
         """Return the default of a parameter, which knows the names of the module only."""
-        found = self.names.constant(node)
-        if isinstance(found, Constant):
+        constant = self.names.constant(node)
+        if isinstance(constant, Constant):
             raise ObstacleError(node, "a collection as a default")
-        return self._scalar(node, found)
+        return self._scalar(node, constant)
 
     def constant(self, node: ast.expr) -> Any:
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name) and each.id in self.local_names:
-                what = "which may be unbound here" if each is node else "which is not a constant"
-                raise ObstacleError(node, f"`{each.id}`, {what}")
+        for descendant in ast.walk(node):
+            if isinstance(descendant, ast.Name) and descendant.id in self.local_names:
+                what = "which may be unbound here" if descendant is node else "which is not a constant"
+                raise ObstacleError(node, f"`{descendant.id}`, {what}")
         return self.names.constant(node)
 
-    def known(self, node: ast.expr) -> str:
+    def qualified_name(self, node: ast.expr) -> str:
         """Return the qualified name of a builtin or of a part of `math`, unless a local variable hides it."""
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
-        return "" if isinstance(root, ast.Name) and root.id in self.local_names else self.names.known(node)
+        return (
+            ""
+            if isinstance(root, ast.Name) and root.id in self.local_names
+            else self.names.qualified_name(node)
+        )
 
     def collection(self, node: ast.expr) -> Constant | None:
         """Return a constant collection, if the expression is one."""
-        if isinstance(node, ast.Name) and (self.code.known or {}).get(node.id) is not None:
+        if isinstance(node, ast.Name) and (self.code.locals or {}).get(node.id) is not None:
             return None
         match node:
             case ast.Tuple() | ast.List() | ast.Set() | ast.Dict() | ast.Name() | ast.Call():
                 pass
             case _:
                 return None
-        if isinstance(node, ast.Call) and not self.known(node.func).startswith("builtins."):
+        if isinstance(node, ast.Call) and not self.qualified_name(node.func).startswith("builtins."):
             return None
         if isinstance(node, ast.Name) and node.id in self.local_names:
             return None
         try:
-            found = self.constant(node)
+            constant = self.constant(node)
         except ObstacleError:
             if isinstance(node, ast.Name):
                 raise
             return None
-        return found if isinstance(found, Constant) else None
+        return constant if isinstance(constant, Constant) else None
 
     # Conditions
 
@@ -172,16 +176,16 @@ class Expressions(ABC):
         match node:
             case ast.BoolOp(op=op, values=values):
                 stops_at = isinstance(op, ast.Or)
-                found = self.code.variable("boolean", self.condition(values[0]))
-                known = self.code.known
+                holds = self.code.variable("boolean", self.condition(values[0]))
+                before = self.code.locals
                 self.narrow(values[0], truth=not stops_at)
-                for each in values[1:]:
+                for value in values[1:]:
                     with self.code.block() as lines:
-                        self.code.write(f"{found} = {self.condition(each)};")
-                    self.code.write_block(f"if ({'!' if stops_at else ''}{found}) {{", lines)
-                    self.narrow(each, truth=not stops_at)
-                self.code.known = known
-                return found
+                        self.code.write(f"{holds} = {self.condition(value)};")
+                    self.code.write_block(f"if ({'!' if stops_at else ''}{holds}) {{", lines)
+                    self.narrow(value, truth=not stops_at)
+                self.code.locals = before
+                return holds
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self.condition(operand)
                 return "false" if inner == "true" else "true" if inner == "false" else f"!{inner}"
@@ -207,7 +211,7 @@ class Expressions(ABC):
                 return f"PythonValues.truth({code})"
 
     def narrow(self, test: ast.expr, *, truth: bool) -> None:
-        self.code.known = narrowed(self.code.known, test, truth=truth)
+        self.code.locals = narrowed(self.code.locals, test, truth=truth)
 
     def _comparison(
         self, node: ast.Compare, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr]
@@ -215,8 +219,8 @@ class Expressions(ABC):
         if isinstance(ops[0], ast.In | ast.NotIn):
             if len(ops) > 1:
                 raise ObstacleError(node, "a chain of comparisons with `in`")
-            found = self._within(node, self.value(left), comparators[0])
-            return f"!{found}" if isinstance(ops[0], ast.NotIn) else found
+            contained = self._within(node, self.value(left), comparators[0])
+            return f"!{contained}" if isinstance(ops[0], ast.NotIn) else contained
         return self._chain(node, self.any_value(left), ops, comparators)
 
     def _chain(self, node: ast.Compare, a: Value, ops: list[ast.cmpop], comparators: list[ast.expr]) -> str:
@@ -226,26 +230,26 @@ class Expressions(ABC):
         first = self.compared(node, ops[0], a, b)
         if len(ops) == 1:
             return first
-        found = self.code.variable("boolean", first)
+        holds = self.code.variable("boolean", first)
         with self.code.block() as lines:
-            self.code.write(f"{found} = {self._chain(node, b, ops[1:], comparators[1:])};")
-        self.code.write_block(f"if ({found}) {{", lines)
-        return found
+            self.code.write(f"{holds} = {self._chain(node, b, ops[1:], comparators[1:])};")
+        self.code.write_block(f"if ({holds}) {{", lines)
+        return holds
 
     def compared(self, node: ast.expr, op: ast.cmpop, a: Value, b: Value) -> str:
         """Return a Java boolean for one comparison."""
-        self.code.at(node.lineno)
+        self.code.record_line(node.lineno)
         match op:
             case ast.Is() | ast.IsNot():
-                found = self._identical(node, a, b)
-                return f"!{found}" if isinstance(op, ast.IsNot) else found
+                equal = self._identical(node, a, b)
+                return f"!{equal}" if isinstance(op, ast.IsNot) else equal
             case _ if not (a.is_scalar and b.is_scalar) and not Value("", a.kinds | b.kinds).is_time:
                 raise ObstacleError(
                     node, f"`{ast.unparse(node)[:40]}`, a comparison of other values than numbers and texts"
                 )
             case ast.Eq() | ast.NotEq():
-                found = self._equal(a, b)
-                return self._boolean(f"!{found}" if isinstance(op, ast.NotEq) else found)
+                equal = self._equal(a, b)
+                return self._boolean(f"!{equal}" if isinstance(op, ast.NotEq) else equal)
             case _ if type(op) in _ORDER:
                 return self._boolean(self._ordered(*_ORDER[type(op)], a, b))
         raise ObstacleError(node, f"the comparison `{ast.unparse(node)[:40]}`")
@@ -284,9 +288,9 @@ class Expressions(ABC):
         return f"PythonValues.{name}({self.code.boxed(a)}, {self.code.boxed(b)})"
 
     def _within(self, node: ast.Compare, value: Value, container: ast.expr) -> str:
-        found = self.collection(container)
-        if found is not None:
-            field = self.program.field(found)
+        constant = self.collection(container)
+        if constant is not None:
+            field = self.program.field(constant)
             return self._boolean(f"PythonValues.contains({field}, {self.code.boxed(value)})")
         if isinstance(container, ast.Tuple):
             container = ast.copy_location(ast.List(container.elts, ast.Load()), container)
@@ -299,13 +303,13 @@ class Expressions(ABC):
             raise ObstacleError(node, "`in` of something that is not a list, a constant collection or a text")
         return self._boolean(f"{text.code}.contains({value.code})")
 
-    def _in_list(self, node: ast.expr, found: Value, value: Value) -> str:
-        kinds = elements_of(found)
+    def _in_list(self, node: ast.expr, elements: Value, value: Value) -> str:
+        kinds = elements_of(elements)
         # Python finds the same NaN, but no equal one.
         if not Value("", kinds).is_scalar or "float" in kinds & value.kinds:
             raise ObstacleError(node, "`in` of a list of structs, lists or floats")
         return self._boolean(
-            f"PythonValues.contains((java.util.List) {found.code}, {self.code.boxed(value)})"
+            f"PythonValues.contains((java.util.List) {elements.code}, {self.code.boxed(value)})"
         )
 
     # Values by conditions
@@ -316,24 +320,26 @@ class Expressions(ABC):
         left = self.any_value(first)
         if not rest:
             return left
-        known = self.code.known
+        before = self.code.locals
         test = self.truth(left)
         with self.code.block() as lines:
             self.narrow(first, truth=not stops_at)
             right = self._either(rest, stops_at=stops_at)
-            self.code.known = known
-        kept = left.kinds - (NONE if stops_at else frozenset())
-        return self._chosen(test if stops_at else f"!{test}", (left, kept, []), (right, right.kinds, lines))
+            self.code.locals = before
+        left_kinds = left.kinds - (NONE if stops_at else frozenset())
+        return self._chosen(
+            test if stops_at else f"!{test}", (left, left_kinds, []), (right, right.kinds, lines)
+        )
 
-    def _choice(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
+    def _conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
         condition = self.condition(test)
-        known = self.code.known
+        before = self.code.locals
         branches = []
         for node, truth in ((body, True), (orelse, False)):
             with self.code.block() as lines:
                 self.narrow(test, truth=truth)
                 value = self.any_value(node)
-                self.code.known = known
+                self.code.locals = before
             branches.append((value, value.kinds, lines))
         return self._chosen(condition, *branches)
 
@@ -368,39 +374,39 @@ class Expressions(ABC):
         texts = "str" in a.kinds or "str" in b.kinds
         if (name == "multiply" and texts) or (name == "modulo" and "str" in a.kinds):
             raise ObstacleError(node, f"`{'*' if name == 'multiply' else '%'}` of a text")
-        self.code.at(node.lineno)
-        known = messages.divisions(name)
+        self.code.record_line(node.lineno)
+        errors = messages.divisions(name)
         if len(a.kinds) == len(b.kinds) == 1 and a.kinds | b.kinds <= NUMBERS:
             if FLOAT in {a.kinds, b.kinds}:
-                return self._of_floats(name, a, b, known)
+                return self._of_floats(name, a, b, errors)
             if not self.code.wide:
-                told = f", {literal(known[0])}" if known else ""
-                found = f"PythonNumbers.{name}({self.long(a)}, {self.long(b)}{told})"
-                return self.code.temporary(FLOAT if name == "divide" else INT, found)
+                error_arguments = f", {literal(errors[0])}" if errors else ""
+                code = f"PythonNumbers.{name}({self.long(a)}, {self.long(b)}{error_arguments})"
+                return self.code.temporary(FLOAT if name == "divide" else INT, code)
         if a.kinds == b.kinds == STR and name == "add":
             return self.code.temporary(STR, f"{a.code}.concat({b.code})")
-        told = "".join(f", {literal(each)}" for each in known)
-        found = f"PythonValues.{name}({self.code.boxed(a)}, {self.code.boxed(b)}{told})"
-        return self.code.temporary(_result(name, a.kinds, b.kinds), found, "Object")
+        error_arguments = "".join(f", {literal(error)}" for error in errors)
+        code = f"PythonValues.{name}({self.code.boxed(a)}, {self.code.boxed(b)}{error_arguments})"
+        return self.code.temporary(_result(name, a.kinds, b.kinds), code, "Object")
 
-    def _of_floats(self, name: str, a: Value, b: Value, known: tuple[str, ...]) -> Value:
+    def _of_floats(self, name: str, a: Value, b: Value, errors: tuple[str, ...]) -> Value:
         left, right = self.double(a), self.double(b)
         if name in _OF_FLOATS:
             return self.code.temporary(FLOAT, f"{left} {_OF_FLOATS[name]} {right}")
-        return self.code.temporary(FLOAT, f"PythonNumbers.{name}({left}, {right}, {literal(known[1])})")
+        return self.code.temporary(FLOAT, f"PythonNumbers.{name}({left}, {right}, {literal(errors[1])})")
 
     def _unary(self, node: ast.expr, op: ast.unaryop, value: Value) -> Value:
         names: Mapping[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "positive"}
         name = names.get(type(op))
         if name is None:
             raise ObstacleError(node, f"the operator of `{ast.unparse(node)[:40]}`")
-        self.code.at(node.lineno)
+        self.code.record_line(node.lineno)
         if value.kinds == FLOAT:
             return self.code.temporary(FLOAT, f"-{value.code}") if name == "negate" else value
         if value.kinds in {INT, BOOL} and not self.code.wide:
             code = f"PythonNumbers.negate({self.long(value)})" if name == "negate" else self.long(value)
             return self.code.temporary(INT, code)
-        kinds = frozenset("int" if each == "bool" else each for each in value.kinds & NUMBERS) or NONE
+        kinds = frozenset("int" if kind == "bool" else kind for kind in value.kinds & NUMBERS) or NONE
         return self.code.temporary(kinds, f"PythonValues.{name}({self.code.boxed(value)})", "Object")
 
     # What raises for None
@@ -409,7 +415,7 @@ class Expressions(ABC):
         """Raise an error if a value is None; return it as one that is not."""
         if "NoneType" not in value.kinds or value.kinds == NONE:
             return value
-        self.code.at(node.lineno)
+        self.code.record_line(node.lineno)
         self.code.write(
             f"if ({value.code} == null) throw new PythonError({literal(error)}, {literal(message)});"
         )
@@ -417,53 +423,55 @@ class Expressions(ABC):
 
     def both_present(self, node: ast.expr, sign: str, a: Value, b: Value) -> tuple[Value, Value]:
         """Raise an error if an operand of an augmented assignment is None."""
-        tests = [f"{each.code} == null" for each in (a, b) if "NoneType" in each.kinds]
+        tests = [f"{operand.code} == null" for operand in (a, b) if "NoneType" in operand.kinds]
         if not tests or NONE in {a.kinds, b.kinds}:
             return a, b
-        self.code.at(node.lineno)
+        self.code.record_line(node.lineno)
         operands = f"{self.code.boxed(a)}, {self.code.boxed(b)}"
         error = f"PythonValues.unsupported({literal(sign)}, {operands})"
         self.code.write(f"if ({' || '.join(tests)}) throw {error};")
-        found = [
-            self.code.temporary(each.kinds - NONE, each.code, "Object") if "NoneType" in each.kinds else each
-            for each in (a, b)
+        present = [
+            self.code.temporary(operand.kinds - NONE, operand.code, "Object")
+            if "NoneType" in operand.kinds
+            else operand
+            for operand in (a, b)
         ]
-        return found[0], found[1]
+        return present[0], present[1]
 
 
 def _result(name: str, left: Kinds, right: Kinds) -> Kinds:
     """Return the kinds of an arithmetic result; of None, if it always raises."""
-    found: set[str] = set()
+    kinds: set[str] = set()
     for a in left:
         for b in right:
             if {a, b} <= NUMBERS:
-                found.add("float" if name == "divide" or "float" in {a, b} else "int")
+                kinds.add("float" if name == "divide" or "float" in {a, b} else "int")
             elif a == b == "str" and name == "add":
-                found.add("str")
-    return frozenset(found) or NONE
+                kinds.add("str")
+    return frozenset(kinds) or NONE
 
 
-def narrowed(known: Known | None, test: ast.expr, *, truth: bool) -> Known | None:
+def narrowed(locals_: Locals | None, test: ast.expr, *, truth: bool) -> Locals | None:
     """Return what is known of variables where a condition holds, or does not."""
-    if known is None:
+    if locals_ is None:
         return None
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return narrowed(known, operand, truth=not truth)
+            return narrowed(locals_, operand, truth=not truth)
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == truth:
-            for each in values:
-                known = narrowed(known, each, truth=truth)
-            return known
+            for value in values:
+                locals_ = narrowed(locals_, value, truth=truth)
+            return locals_
         case ast.Name(id=name) if truth:
-            return _without_none(known, name)
+            return _without_none(locals_, name)
         case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=None)]):
             if isinstance(op, ast.IsNot) if truth else isinstance(op, ast.Is):
-                return _without_none(known, name)
-    return known
+                return _without_none(locals_, name)
+    return locals_
 
 
-def _without_none(known: Known, name: str) -> Known:
-    local = known.get(name)
+def _without_none(locals_: Locals, name: str) -> Locals:
+    local = locals_.get(name)
     if local is None or local.kinds <= NONE:
-        return known
-    return {**known, name: Local(local.type, local.kinds - NONE, local.slot)}
+        return locals_
+    return {**locals_, name: Local(local.type, local.kinds - NONE, local.slot)}

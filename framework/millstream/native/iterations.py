@@ -45,7 +45,7 @@ def iteration(walk: Expressions, node: ast.stmt | ast.expr, iterated: ast.expr) 
     of_range = _range_call(walk, iterated)
     if of_range is not None:
         return _range(walk, of_range)
-    value = listed(walk, node, iterated)
+    value = evaluate_list(walk, node, iterated)
     source = walk.code.variable("java.util.List", f"(java.util.List) {value.code}")
     index = walk.code.variable("int", "0")
 
@@ -57,17 +57,17 @@ def iteration(walk: Expressions, node: ast.stmt | ast.expr, iterated: ast.expr) 
     return Iteration(f"{index} >= {source}.size()", advance)
 
 
-def listed(
+def evaluate_list(
     walk: Expressions, node: ast.stmt | ast.expr, iterated: ast.expr, error: tuple[str, str] | None = None
 ) -> Value:
     """Evaluate a list, or a text as the list of its characters; `error` is raised for None."""
-    found = walk.collection(iterated)
-    if isinstance(found, Constant) and not isinstance(found.value, set | frozenset):
-        parts = tuple(found.value)
+    constant = walk.collection(iterated)
+    if isinstance(constant, Constant) and not isinstance(constant.value, set | frozenset):
+        parts = tuple(constant.value)
         return Value(walk.program.field(Constant(parts)), list_of(union(map(kind_of, parts))))
     if isinstance(iterated, ast.Tuple):
         iterated = ast.copy_location(ast.List(iterated.elts, ast.Load()), iterated)
-    value = walk.any_value(iterated) if found is None else None
+    value = walk.any_value(iterated) if constant is None else None
     if value is None or not (value.is_list or value.kinds - NONE == STR):
         raise ObstacleError(iterated, f"a loop over `{ast.unparse(iterated)[:40]}`")
     value = walk.present(node, value, *(error or messages.of_none("iter")))
@@ -77,7 +77,7 @@ def listed(
 
 
 def _range_call(walk: Expressions, node: ast.expr) -> ast.Call | None:
-    return node if isinstance(node, ast.Call) and walk.known(node.func) == "builtins.range" else None
+    return node if isinstance(node, ast.Call) and walk.qualified_name(node.func) == "builtins.range" else None
 
 
 def _range(walk: Expressions, node: ast.Call) -> Iteration:
@@ -85,15 +85,15 @@ def _range(walk: Expressions, node: ast.Call) -> Iteration:
     if node.keywords or not 1 <= len(bounds) <= 3:
         raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`")
     if len(bounds) == 3:
-        found = walk.constant(bounds[2])
-        if not isinstance(found, int) or isinstance(found, bool) or found == 0:
+        constant_step = walk.constant(bounds[2])
+        if not isinstance(constant_step, int) or isinstance(constant_step, bool) or constant_step == 0:
             raise ObstacleError(node, "a `range()` whose step is not a constant")
-        step = found
-    values = [walk.value(each) for each in bounds[:2]]
-    values = [walk.present(node, each, *messages.of_none("range")) for each in values]
-    if not all(each.kinds in {INT, BOOL} for each in values):
+        step = constant_step
+    values = [walk.value(bound) for bound in bounds[:2]]
+    values = [walk.present(node, value, *messages.of_none("range")) for value in values]
+    if not all(value.kinds in {INT, BOOL} for value in values):
         raise ObstacleError(node, "a `range()` of anything but integers")
-    start, stop = ["0L", *(_bound(walk, each) for each in values)][-2:]
+    start, stop = ["0L", *(_bound(walk, value) for value in values)][-2:]
     counter = walk.code.variable("long", start)
     end = walk.code.variable("long", stop)
 
@@ -129,7 +129,7 @@ def comprehension(walk: Expressions, node: ast.GeneratorExp | ast.ListComp, use:
             pass
         case _:
             raise ObstacleError(node, "a comprehension with several `for`, or several variables")
-    before = walk.code.known
+    before = walk.code.locals
 
     def use_element(value: Value, leave: str) -> None:
         code = walk.code
@@ -138,7 +138,7 @@ def comprehension(walk: Expressions, node: ast.GeneratorExp | ast.ListComp, use:
             code.write(f"if (!({walk.condition(test)})) continue;")
             walk.narrow(test, truth=True)
         use(walk.any_value(node.elt), leave)
-        code.known = before
+        code.locals = before
 
     _loop(walk, loop_over(walk, node, iterated), use_element)
 
@@ -156,7 +156,7 @@ def list_value(
     """Evaluate all values, as `list()` does; `error` is raised for None."""
     if isinstance(iterated, ast.GeneratorExp) or _range_call(walk, iterated):
         return _collected(walk, lambda use: each_value(walk, node, iterated, use))
-    return listed(walk, node, iterated, error)
+    return evaluate_list(walk, node, iterated, error)
 
 
 def list_comprehension(walk: Expressions, node: ast.ListComp) -> Value:
@@ -164,12 +164,12 @@ def list_comprehension(walk: Expressions, node: ast.ListComp) -> Value:
 
 
 def _collected(walk: Expressions, loop: Callable[[Use], None]) -> Value:
-    found = walk.code.variable("java.util.List", "new java.util.ArrayList()")
+    elements = walk.code.variable("java.util.List", "new java.util.ArrayList()")
     kinds: list[Kinds] = []
 
     def add(value: Value, _: str) -> None:
         kinds.append(value.kinds)
-        walk.code.write(f"{found}.add({walk.code.boxed(value)});")
+        walk.code.write(f"{elements}.add({walk.code.boxed(value)});")
 
     loop(add)
-    return Value(found, list_of(union(kinds)))
+    return Value(elements, list_of(union(kinds)))

@@ -19,7 +19,7 @@ _OF_NONE: Mapping[str, Callable[[Any], Any]] = {
     "in": lambda none: "a" in none, "in str": "a".__contains__,
     "index of str": lambda none: "a"[none], "index of tuple": lambda none: (1,)[none],
     "index of list": lambda none: [1][none],
-    **{f"math.{each.__name__}": each for each in (
+    **{f"math.{function.__name__}": function for function in (
         math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.fabs
     )},
 }  # fmt: skip
@@ -44,7 +44,7 @@ def of_empty(name: str) -> tuple[str, str]:
 @cache
 def of_none_argument(method: str, index: int, count: int) -> tuple[str, str]:
     """Return the same for an argument of a method of str, of which the others are texts."""
-    arguments = [None if each == index else "a" for each in range(count)]
+    arguments = [None if position == index else "a" for position in range(count)]
     return _type_error(lambda: getattr("a", method)(*arguments))
 
 

@@ -22,16 +22,16 @@ def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str,
     by_file: dict[str, set[str]] = defaultdict(set)
     for name, (path, _) in functions.items():
         by_file[path].add(name)
-    found: dict[str, Obstacle] = {}
+    obstacles: dict[str, Obstacle] = {}
     for path, names in by_file.items():
         text = (root / path).read_text(encoding="utf-8")
-        read = {each.name: each for each in read_functions(Text(path, text))[0]}
-        for each in with_imports(read, root)[0].values():
-            if each.name in names:
-                translated = translate(replace(each, runs=functions[each.name][1]), text)
+        read = {function.name: function for function in read_functions(Text(path, text))[0]}
+        for function in with_imports(read, root)[0].values():
+            if function.name in names:
+                translated = translate(replace(function, runs=functions[function.name][1]), text)
                 if isinstance(translated, Obstacle):
-                    found[each.name] = translated
-    return found
+                    obstacles[function.name] = translated
+    return obstacles
 
 
 def not_native(root: Path, functions: Iterable[Function]) -> Iterator[Diagnostic]:

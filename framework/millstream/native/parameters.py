@@ -60,4 +60,4 @@ def signature(hint: Hint) -> str:
         case types.DATE | types.TIMESTAMP:
             return hint.python
         case scalar:
-            return next(str(each) for each in _KINDS[scalar])
+            return next(str(kind) for kind in _KINDS[scalar])

@@ -74,37 +74,37 @@ class Program:
     def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
         names = _parameters(called)
         defaults = dict(zip(reversed(names), reversed(called.args.defaults), strict=False))
-        given = self._arguments(walk, node, names, defaults)
-        kinds = tuple(value.kinds for value in given)
+        values = self._arguments(walk, node, names, defaults)
+        kinds = tuple(value.kinds for value in values)
         method, returned = self.method(called, kinds, wide=walk.code.wide)
-        walk.code.at(node.lineno)
-        arguments = ", ".join(value.code for value in given)
+        walk.code.record_line(node.lineno)
+        arguments = ", ".join(value.code for value in values)
         return walk.code.temporary(returned, f"{method}({arguments})")
 
     def construct(self, walk: Expressions, node: ast.Call, struct: StructClass) -> Value:
         if struct.family == "typed dict" and node.args:
             raise ObstacleError(node, f"an argument of `{struct.name}` without a name")
-        given = self._arguments(walk, node, struct.fields, struct.defaults)
-        values = dict(zip(struct.fields, given, strict=True))
-        return struct_value(walk, struct.kind({name: each.kinds for name, each in values.items()}), values)
+        arguments = self._arguments(walk, node, struct.fields, struct.defaults)
+        values = dict(zip(struct.fields, arguments, strict=True))
+        return struct_value(walk, struct.kind({name: value.kinds for name, value in values.items()}), values)
 
     def _arguments(
         self, walk: Expressions, node: ast.Call, names: list[str], defaults: Mapping[str, ast.expr]
     ) -> list[Value]:
         called = f"`{ast.unparse(node.func)}`"
-        given = {name: walk.any_value(each) for name, each in zip(names, node.args, strict=False)}
+        arguments = {name: walk.any_value(argument) for name, argument in zip(names, node.args, strict=False)}
         if len(node.args) > len(names):
             raise ObstacleError(node, f"too many arguments of {called}")
         for keyword in node.keywords:
-            if keyword.arg not in names or keyword.arg in given:
+            if keyword.arg not in names or keyword.arg in arguments:
                 raise ObstacleError(node, f"the argument `{keyword.arg}` of {called}")
-            given[str(keyword.arg)] = walk.any_value(keyword.value)
+            arguments[str(keyword.arg)] = walk.any_value(keyword.value)
         for name in names:
-            if name not in given:
+            if name not in arguments:
                 if name not in defaults:
                     raise ObstacleError(node, f"a missing argument of {called}")
-                given[name] = walk.default(defaults[name])
-        return [given[name] for name in names]
+                arguments[name] = walk.default(defaults[name])
+        return [arguments[name] for name in names]
 
     def method(self, function: ast.FunctionDef, kinds: tuple[Kinds, ...], *, wide: bool) -> tuple[str, Kinds]:
         key = (function.name, kinds, wide)
@@ -127,14 +127,15 @@ class Program:
         names = _parameters(function)
         returned: Kinds = frozenset()
         while True:  # until the kinds of the result are known
-            known = {
-                name: Local(java_type(each, wide=wide), each) for name, each in zip(names, kinds, strict=True)
+            locals_ = {
+                name: Local(java_type(parameter_kinds, wide=wide), parameter_kinds)
+                for name, parameter_kinds in zip(names, kinds, strict=True)
             }
-            code = Code(known, wide=wide)
+            code = Code(locals_, wide=wide)
             walk = Walk(self, code, frozenset(names) | assigned_names(function))
             statements = Statements(walk, returned)
             statements.body(function.body)
-            if code.known is not None:
+            if code.locals is not None:
                 statements.give_back(Value("null", frozenset(("NoneType",))))
             if statements.returned <= returned:
                 break
@@ -142,22 +143,26 @@ class Program:
         if len(code.lines) > _MOST_LINES:
             raise ObstacleError(function, "a very long function")
         name = f"{function.name}_{len(self.methods) + len(self._path)}_{len(self.sources)}"
-        parameters = ", ".join(f"{known[each].type} {code.slot(each, known[each].type)}" for each in names)
-        self.sources.append(_written(name, java_type(returned, wide=wide), parameters, code, names, known))
+        parameters = ", ".join(
+            f"{locals_[name].type} {code.slot(name, locals_[name].type)}" for name in names
+        )
+        self.sources.append(_written(name, java_type(returned, wide=wide), parameters, code, names, locals_))
         return name, returned
 
 
 def _written(
-    name: str, returned: str, parameters: str, code: Code, names: list[str], known: Mapping[str, Local]
+    name: str, returned: str, parameters: str, code: Code, names: list[str], locals_: Mapping[str, Local]
 ) -> str:
-    given = {code.slot(each, known[each].type) for each in names}
-    declared = [each for each in code.declarations() if each.split()[1] not in given]
+    parameter_slots = {code.slot(name, locals_[name].type) for name in names}
+    declared = [
+        declaration for declaration in code.declarations() if declaration.split()[1] not in parameter_slots
+    ]
     lines = [
         f"static {returned} {name}({parameters}) {{",
         "  int line = 0;",
-        *(f"  {each}" for each in declared),
+        *(f"  {declaration}" for declaration in declared),
         "  try {",
-        *(f"    {each}" for each in code.lines),
+        *(f"    {line}" for line in code.lines),
         "  } catch (PythonError error) {",
         "    throw error.at(line);",
         "  }",
@@ -168,7 +173,7 @@ def _written(
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
-    return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    return [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
 
 
 def _check(function: ast.FunctionDef) -> None:

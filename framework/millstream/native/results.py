@@ -25,15 +25,15 @@ _SCALARS = (types.BOOLEAN, types.STRING, types.FLOAT, types.DOUBLE, *types.INTEG
 
 def fit(program: Program, node: ast.AST, hint: Hint, kinds: Kinds) -> str:
     """Return the Java expression of the check that `runner/python/fitting.py` does."""
-    others = frozenset(each for each in kinds if not isinstance(each, str))
-    structs = [each for each in others if isinstance(each, StructKind)]
-    lists = [each for each in others if isinstance(each, ListKind)]
+    others = frozenset(kind for kind in kinds if not isinstance(kind, str))
+    structs = [kind for kind in others if isinstance(kind, StructKind)]
+    lists = [kind for kind in others if isinstance(kind, ListKind)]
     optional = literal(hint.nullable)
     program.shows_texts |= "str" in kinds and hint.type != types.STRING
     if hint.type in _SCALARS and others <= _TIMES.get(hint.type, frozenset()):
         return f"Fit.scalar({literal(str(hint.type))}, {optional})"
     if isinstance(hint.type, types.Array) and hint.parts and others == frozenset(lists):
-        element = fit(program, node, hint.parts[0], union(each.elements for each in lists))
+        element = fit(program, node, hint.parts[0], union(kind.elements for kind in lists))
         return f"Fit.list({optional}, {element})"
     struct = struct_class(program.names, hint.python)
     fields = sorted(struct.fields) if struct is not None else []
@@ -41,9 +41,10 @@ def fit(program: Program, node: ast.AST, hint: Hint, kinds: Kinds) -> str:
         isinstance(e, StructKind) and fields == [f for f, _ in e.fields] for e in others
     ):
         raise ObstacleError(node, f"a result of type {hint.type}")
-    given = {name: union(dict(each.fields)[name] for each in structs) for name in struct.fields}
+    field_kinds = {name: union(dict(kind.fields)[name] for kind in structs) for name in struct.fields}
     parts = [
-        fit(program, node, part, given[name]) for name, part in zip(struct.fields, hint.parts, strict=True)
+        fit(program, node, part, field_kinds[name])
+        for name, part in zip(struct.fields, hint.parts, strict=True)
     ]
     names = ", ".join(map(literal, struct.fields))
     return f"Fit.struct({optional}, new String[] {{{names}}}, new Fit[] {{{', '.join(parts)}}})"

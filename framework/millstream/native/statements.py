@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from millstream.native.code import Known
+from millstream.native.code import Locals
 from millstream.native.expressions import Expressions, narrowed
 from millstream.native.iterations import loop_over
 from millstream.native.texts import text_of
@@ -37,10 +37,10 @@ _SIGNS: Mapping[type[ast.operator], str] = {
 
 
 class _Loop(Struct, eq=False):
-    head: Known
-    exit: Known | None
-    continued: list[Known]
-    left: list[Known]
+    head: Locals
+    exit: Locals | None
+    continued: list[Locals]
+    left: list[Locals]
 
 
 def assigned_names(function: ast.FunctionDef) -> frozenset[str]:
@@ -64,7 +64,7 @@ class Statements:
 
     def body(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
-            if self.code.known is None:
+            if self.code.locals is None:
                 return  # it can't be reached
             self._statement(statement)
 
@@ -91,12 +91,12 @@ class Statements:
                 self._while(test, body)
             case ast.Break():
                 loop = self._loops[-1]
-                loop.left.append(self.code.known or {})
+                loop.left.append(self.code.locals or {})
                 self.code.convert(loop.exit)
                 self._leave("break")
             case ast.Continue():
                 loop = self._loops[-1]
-                loop.continued.append(self.code.known or {})
+                loop.continued.append(self.code.locals or {})
                 self.code.convert(loop.head)
                 self._leave("continue")
             case ast.Raise(exc=ast.expr() as error, cause=None):
@@ -119,56 +119,56 @@ class Statements:
     def give_back(self, value: Value) -> None:
         self.returned |= value.kinds
         wide = self.code.wide
-        wanted = java_type(self.returns | value.kinds, wide=wide)
-        code = converted(value.code, java_type(value.kinds, wide=wide), wanted)
+        java = java_type(self.returns | value.kinds, wide=wide)
+        code = converted(value.code, java_type(value.kinds, wide=wide), java)
         self._leave(f"return {code}")
 
     def _leave(self, statement: str) -> None:
         # Java refuses code that can't be reached, so it must not see that.
         self.code.write(f"if (T) {statement};")
-        self.code.known = None
+        self.code.locals = None
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         condition = self.walk.condition(test)
-        before = self.code.known
-        ends: list[Known | None] = []
+        before = self.code.locals
+        ends: list[Locals | None] = []
         blocks: list[list[str]] = []
         for statements, truth in ((body, True), (orelse, False)):
             with self.code.block() as lines:
-                self.code.known = narrowed(before, test, truth=truth)
+                self.code.locals = narrowed(before, test, truth=truth)
                 self.body(statements)
-            ends.append(self.code.known)
+            ends.append(self.code.locals)
             blocks.append(lines)
         joined = self.code.joined(ends)
         for end, lines in zip(ends, blocks, strict=True):
             with self.code.block() as moves:
-                self.code.known = end
+                self.code.locals = end
                 self.code.convert(joined)
             lines.extend(moves)
         self.code.write_choice(condition, *blocks)
-        self.code.known = joined
+        self.code.locals = joined
 
     # Loops
 
     def _loop(self, top: Callable[[], None], body: list[ast.stmt]) -> None:
         """Write a loop; `top` writes what decides whether it goes on, and calls `_end` if it does not."""
-        before = self.code.known
+        before = self.code.locals
         assert before is not None
-        head: Known = before
-        exit_: Known | None = None
+        head: Locals = before
+        exit_: Locals | None = None
         for _ in range(_MOST_ROUNDS):
             loop = _Loop(head, exit_, [], [])
             with self.code.block() as entry:
-                self.code.known = before
+                self.code.locals = before
                 self.code.convert(head)
             with self.code.block() as lines:
-                self.code.known = head
+                self.code.locals = head
                 self._loops.append(loop)
                 top()
                 self.body(body)
-                if self.code.known is not None:
-                    loop.continued.append(self.code.known)
-                    self.code.convert(_within(self.code.known, head))
+                if self.code.locals is not None:
+                    loop.continued.append(self.code.locals)
+                    self.code.convert(_within(self.code.locals, head))
                 self._loops.pop()
             new_head = self.code.joined([before, *loop.continued]) or {}
             new_exit = self.code.joined(loop.left)
@@ -179,27 +179,27 @@ class Statements:
             raise ObstacleError(body[0], "a loop whose variables become other structs in each round")
         self.code.lines += entry
         self.code.write_block("while (T) {", lines)
-        self.code.known = exit_
+        self.code.locals = exit_
 
     def _end(self, condition: str) -> None:
         """Leave the loop if a condition holds."""
         loop = self._loops[-1]
-        here = self.code.known
+        here = self.code.locals
         loop.left.append(here or {})
         with self.code.block() as lines:
             self.code.convert(_within(here, loop.exit))
             self.code.write("if (T) break;")
         self.code.write_block(f"if ({condition}) {{", lines)
-        self.code.known = here
+        self.code.locals = here
 
     def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
         def top() -> None:
             condition = self.walk.condition(test)
-            before = self.code.known
-            self.code.known = narrowed(before, test, truth=False)
+            before = self.code.locals
+            self.code.locals = narrowed(before, test, truth=False)
             if condition != "true":
                 self._end(f"!({condition})")
-            self.code.known = narrowed(before, test, truth=True)
+            self.code.locals = narrowed(before, test, truth=True)
 
         self._loop(top, body)
 
@@ -218,16 +218,16 @@ class Statements:
         match error:
             case ast.Call(func=called, args=[message], keywords=[]):
                 value = self.walk.value(message)
-                told = self.code.temporary(STR, self._text(value)).code
+                text = self.code.temporary(STR, self._text(value)).code
             case ast.Call(func=called, args=[], keywords=[]) | (ast.Name() as called):
-                told = '""'
+                text = '""'
             case _:
                 raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
-        name = self.walk.known(called).removeprefix("builtins.")
+        name = self.walk.qualified_name(called).removeprefix("builtins.")
         if name not in _ERRORS:
             raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
-        self.code.at(node.lineno)
-        self._leave(f"throw new PythonError({literal(name)}, {told})")
+        self.code.record_line(node.lineno)
+        self._leave(f"throw new PythonError({literal(name)}, {text})")
 
     def _text(self, value: Value) -> str:
         return text_of(self.walk, value)
@@ -238,11 +238,11 @@ class Statements:
         self._if(test, [], [ast.copy_location(raised, node)])
 
 
-def _within(known: Known | None, wanted: Known | None) -> Known | None:
-    """Return the part of `wanted` that is known; the loop is written again until that is all of it."""
-    if known is None or wanted is None:
+def _within(locals_: Locals | None, expected: Locals | None) -> Locals | None:
+    """Return the part of `expected` that is bound; the loop is written again until that is all of it."""
+    if locals_ is None or expected is None:
         return None
-    return {name: local for name, local in wanted.items() if name in known}
+    return {name: local for name, local in expected.items() if name in locals_}
 
 
 def _described(node: ast.stmt) -> str:

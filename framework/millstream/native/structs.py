@@ -63,16 +63,18 @@ def struct_class(names: Names, name: str) -> StructClass | None:
 
 def _family(names: Names, node: ast.ClassDef) -> Family:
     match node:
-        case ast.ClassDef(decorator_list=[], bases=[base], keywords=[]) if names.known(base) in _BASES:
-            return _BASES[names.known(base)]
+        case ast.ClassDef(decorator_list=[], bases=[base], keywords=[]) if (
+            names.qualified_name(base) in _BASES
+        ):
+            return _BASES[names.qualified_name(base)]
         case ast.ClassDef(decorator_list=[decorator], bases=[], keywords=[]):
             called = decorator
             match decorator:
                 case ast.Call(func=function, args=[], keywords=keywords) if all(
-                    each.arg in _HARMLESS for each in keywords
+                    keyword.arg in _HARMLESS for keyword in keywords
                 ):
                     called = function
-            if names.known(called) == "dataclasses.dataclass":
+            if names.qualified_name(called) == "dataclasses.dataclass":
                 return "dataclass"
     raise ObstacleError(
         node, f"the class `{node.name}`, which is not a plain dataclass, NamedTuple or TypedDict"

@@ -28,10 +28,10 @@ _STRIPS = {"strip": (True, True), "lstrip": (True, False), "rstrip": (False, Tru
 
 
 def joined_text(walk: Expressions, parts: list[ast.expr]) -> Value:
-    found = [_part(walk, part) for part in parts]
-    if not found:
+    pieces = [_part(walk, part) for part in parts]
+    if not pieces:
         return Value('""', STR)
-    return walk.code.temporary(STR, " + ".join(found) if len(found) > 1 else found[0])
+    return walk.code.temporary(STR, " + ".join(pieces) if len(pieces) > 1 else pieces[0])
 
 
 def _part(walk: Expressions, part: ast.expr) -> str:
@@ -83,7 +83,7 @@ def method(walk: Expressions, node: ast.Call, receiver: Value, name: str) -> Val
             return _ends(walk, node, text, "startsWith" if name == "startswith" else "endsWith")
         case "strip" | "lstrip" | "rstrip":
             stripped = _stripped(walk, node)
-            left, right = (literal(each) for each in _STRIPS[name])
+            left, right = (literal(is_stripped) for is_stripped in _STRIPS[name])
             return walk.code.temporary(STR, f"PythonTexts.strip({text}, {stripped}, {left}, {right})")
         case "removeprefix":
             (part,) = _texts(walk, node, exactly=1)
@@ -116,7 +116,7 @@ def _joined(walk: Expressions, node: ast.Call, text: str, argument: ast.expr) ->
     parts = list_value(walk, node, argument, messages.of_none_argument("join", 0, 1))
     if not elements_of(parts) <= STR | NONE:
         raise ObstacleError(node, "`.join()` of anything but texts")
-    walk.code.at(node.lineno)
+    walk.code.record_line(node.lineno)
     return walk.code.temporary(STR, f"PythonTexts.join({text}, (java.util.List) {parts.code})")
 
 
@@ -139,11 +139,13 @@ def _split(walk: Expressions, node: ast.Call, text: str) -> Value:
 
 
 def _ends(walk: Expressions, node: ast.Call, text: str, java: str) -> Value:
-    found = walk.collection(node.args[0]) if len(node.args) == 1 and not node.keywords else None
-    if isinstance(found, Constant):
-        if not isinstance(found.value, tuple) or not all(isinstance(each, str) for each in found.value):
+    constant = walk.collection(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+    if isinstance(constant, Constant):
+        if not isinstance(constant.value, tuple) or not all(
+            isinstance(affix, str) for affix in constant.value
+        ):
             raise ObstacleError(node, "several prefixes or suffixes that are not a constant tuple of texts")
-        tests = [f"{text}.{java}({literal(each)})" for each in found.value]
+        tests = [f"{text}.{java}({literal(affix)})" for affix in constant.value]
         return walk.code.temporary(BOOL, " || ".join(tests) or "false")
     (part,) = _texts(walk, node, exactly=1)
     return walk.code.temporary(BOOL, f"{text}.{java}({part})")
@@ -156,10 +158,14 @@ def _stripped(walk: Expressions, node: ast.Call) -> str:
         raise ObstacleError(node, f"the arguments of `{ast.unparse(node)[:40]}`")
     if not node.args:
         return spaces
-    given = walk.value(node.args[0])
-    if not given.only(STR | NONE):
+    argument = walk.value(node.args[0])
+    if not argument.only(STR | NONE):
         raise ObstacleError(node, f"an argument of `{ast.unparse(node)[:40]}` that may not be a text")
-    return given.code if given.kinds == STR else f"({given.code} == null ? {spaces} : (String) {given.code})"
+    return (
+        argument.code
+        if argument.kinds == STR
+        else f"({argument.code} == null ? {spaces} : (String) {argument.code})"
+    )
 
 
 def _texts(walk: Expressions, node: ast.Call, *, exactly: int) -> list[str]:
@@ -167,11 +173,11 @@ def _texts(walk: Expressions, node: ast.Call, *, exactly: int) -> list[str]:
     if node.keywords or count != exactly:
         raise ObstacleError(node, f"the arguments of `{ast.unparse(node)[:40]}`")
     assert isinstance(node.func, ast.Attribute)
-    given = [walk.value(each) for each in node.args]
+    arguments = [walk.value(argument) for argument in node.args]
     values = [
-        walk.present(node, each, *messages.of_none_argument(node.func.attr, index, count))
-        for index, each in enumerate(given)
+        walk.present(node, value, *messages.of_none_argument(node.func.attr, index, count))
+        for index, value in enumerate(arguments)
     ]
-    if not all(each.kinds == STR for each in values):
+    if not all(value.kinds == STR for value in values):
         raise ObstacleError(node, f"an argument of `{ast.unparse(node)[:40]}` that may not be a text")
-    return [each.code for each in values]
+    return [value.code for value in values]

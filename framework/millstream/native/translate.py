@@ -64,8 +64,8 @@ def _translated(names: Names, function: Function) -> Translation:
         raise ObstacleError(
             node or ast.Pass(), "a function that is defined under a condition, or yields rows"
         )
-    annotations = [each.annotation for each in (*node.args.posonlyargs, *node.args.args)]
-    hints = [names.hints.read(each) for each in annotations if each is not None]
+    annotations = [argument.annotation for argument in (*node.args.posonlyargs, *node.args.args)]
+    hints = [names.hints.read(annotation) for annotation in annotations if annotation is not None]
     if not hints or len(hints) < len(annotations) or node.returns is None:
         raise ObstacleError(node, "a function without parameters, or without hints")
     kinds, with_none = (
@@ -74,18 +74,22 @@ def _translated(names: Names, function: Function) -> Translation:
     program = Program(names)
     # Most rows have no NULL, for which the code can be simpler.
     forms = [
-        (given, wide, *program.method(node, given, wide=wide))
-        for given, wide in ((kinds, False), (with_none, False), (with_none, True))
+        (argument_kinds, wide, *program.method(node, argument_kinds, wide=wide))
+        for argument_kinds, wide in ((kinds, False), (with_none, False), (with_none, True))
     ]
-    returned = union(each for *_, each in forms)
+    returned = union(result_kinds for *_, result_kinds in forms)
     check = fit(program, node, names.hints.read(node.returns), returned)
-    calls = [_call(name, given, found, wide=wide) for given, wide, name, found in forms]
+    calls = [
+        _call(name, argument_kinds, result_kinds, wide=wide)
+        for argument_kinds, wide, name, result_kinds in forms
+    ]
     return Translation(_class(program, kinds, calls, check), tuple(map(signature, hints)))
 
 
 def _call(name: str, kinds: tuple[Kinds, ...], returned: Kinds, *, wide: bool) -> str:
     arguments = (
-        converted(f"a[{index}]", "Object", java_type(each, wide=wide)) for index, each in enumerate(kinds)
+        converted(f"a[{index}]", "Object", java_type(argument_kinds, wide=wide))
+        for index, argument_kinds in enumerate(kinds)
     )
     return converted(f"{name}({', '.join(arguments)})", java_type(returned, wide=wide), "Object")
 
@@ -94,9 +98,9 @@ def _class(program: Program, kinds: tuple[Kinds, ...], calls: list[str], check: 
     present, any_value, wide = calls
     all_present = " && ".join(
         f"a[{index}] != null"
-        if java_type(each, wide=False) != "Object"
+        if java_type(argument_kinds, wide=False) != "Object"
         else f"PythonValues.isPresent(a[{index}])"
-        for index, each in enumerate(kinds)
+        for index, argument_kinds in enumerate(kinds)
     )
     unprintable = text_literal(characters.unprintable() if program.shows_texts else "")
     lines = [

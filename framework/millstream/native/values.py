@@ -88,12 +88,12 @@ class Value(Struct, frozen=True):
 
     @property
     def is_scalar(self) -> bool:
-        return all(isinstance(each, str) for each in self.kinds)
+        return all(isinstance(kind, str) for kind in self.kinds)
 
     @property
     def is_list(self) -> bool:
         """Whether it is a list, or None."""
-        lists = [each for each in self.kinds if isinstance(each, ListKind)]
+        lists = [kind for kind in self.kinds if isinstance(kind, ListKind)]
         return bool(lists) and self.kinds - NONE == frozenset(lists)
 
     @property
@@ -125,15 +125,15 @@ def java_type(kinds: Kinds, *, wide: bool) -> str:
 _BOXES = {"long": "Long", "double": "Double", "boolean": "Boolean"}
 
 
-def converted(code: str, given: str, wanted: str) -> str:
+def converted(code: str, java: str, target: str) -> str:
     """Return the expression of one type of Java as one of another, for the same value of Python."""
-    if given == wanted or code == "null":
+    if java == target or code == "null":
         return code
-    if given == "Object":
-        box = _BOXES.get(wanted)
-        return f"(({box}) {code}).{wanted}Value()" if box else f"(({wanted}) {code})"
-    assert wanted == "Object"
-    box = _BOXES.get(given)
+    if java == "Object":
+        box = _BOXES.get(target)
+        return f"(({box}) {code}).{target}Value()" if box else f"(({target}) {code})"
+    assert target == "Object"
+    box = _BOXES.get(java)
     return f"{box}.valueOf({code})" if box else code
 
 
@@ -147,7 +147,7 @@ def list_of(elements: Kinds) -> Kinds:
 
 def elements_of(value: Value) -> Kinds:
     """Return the kinds of a list's elements; of None, if it never has any."""
-    return union(each.elements for each in value.kinds if isinstance(each, ListKind)) or NONE
+    return union(kind.elements for kind in value.kinds if isinstance(kind, ListKind)) or NONE
 
 
 def union(kinds: Iterable[Kinds]) -> Kinds:
