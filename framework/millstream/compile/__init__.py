@@ -48,8 +48,8 @@ def compile_project(
     if use_cache:
         claim(root, settings.target_path)
         key = inputs_digest(root, settings, chosen, merged)
-        if not diagnostics and (known := read_compiled(root, folder, key, checked=check is not None)):
-            return _unchanged(root, settings, known)
+        if not diagnostics and (cached := read_compiled(root, folder, key, checked=check is not None)):
+            return _unchanged(root, settings, cached)
     # These import Jinja and sqlglot, which an unchanged project does not need.
     from millstream.compile.cache import Cache, read_cache, write_cache
     from millstream.compile.full import compile_all
@@ -64,13 +64,13 @@ def compile_project(
     return compiled
 
 
-def _unchanged(root: Path, settings: Settings, known: Compiled) -> Compiled:
-    nodes = known.manifest.nodes.values()
+def _unchanged(root: Path, settings: Settings, cached: Compiled) -> Compiled:
+    nodes = cached.manifest.nodes.values()
     if any(map(function_of, _formats(nodes))):
         from millstream.project.load import locate_functions
 
         locate_functions(root, settings)
-    return msgspec.structs.replace(known, from_cache=sum(each.kind == "model" for each in nodes))
+    return msgspec.structs.replace(cached, from_cache=sum(node.kind == "model" for node in nodes))
 
 
 def _formats(nodes: Iterable[ManifestNode]) -> Iterator[str]:

@@ -126,11 +126,11 @@ def labelled(
     A test has the name that YAML gives it, or one after what it tests.
     """
     name = relation.partition(".")[2].replace(".", "_")
-    found = [("", test) for test in tests] + [(c.name, test) for c in columns for test in c.tests]
+    pairs = [("", test) for test in tests] + [(c.name, test) for c in columns for test in c.tests]
     seen: dict[str, int] = {}
-    for column, test in found:
-        if given := test.arguments.get("name"):
-            yield str(given), column, test
+    for column, test in pairs:
+        if test_name := test.arguments.get("name"):
+            yield str(test_name), column, test
             continue
         label = "_".join(part for part in (test.name, name, column) if part)
         seen[label] = seen.get(label, 0) + 1
@@ -152,7 +152,7 @@ def _tests(
             name=label,
             path=test.location.path,
             fqn=(project.settings.name, *_folders_of(test.location.path), label),
-            tags=_listed(arguments.get("tags")),
+            tags=_tags(arguments.get("tags")),
             config={"severity": test.severity},
             depends_on=tuple(sorted(set(depends))),
             description=str(arguments.get("description") or ""),
@@ -167,7 +167,7 @@ def _tests(
         yield node, test.location
 
 
-def _listed(tags: object) -> tuple[str, ...]:
+def _tags(tags: object) -> tuple[str, ...]:
     return tuple(map(str, tags)) if isinstance(tags, list | tuple) else (str(tags),) if tags else ()
 
 
@@ -195,7 +195,7 @@ def other_nodes(project: Project) -> Iterable[ManifestNode]:
             fqn=(name, exposure.name),
             tags=exposure.tags,
             config={"type": exposure.kind},
-            depends_on=tuple(_relation(project, each) for each in exposure.depends_on),
+            depends_on=tuple(_relation(project, relation) for relation in exposure.depends_on),
             description=exposure.description,
             owner=exposure.owner,
             meta=exposure.meta | ({"url": exposure.url} if exposure.url else {}),

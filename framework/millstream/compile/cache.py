@@ -40,15 +40,15 @@ class Cache(Struct, frozen=True):
 class Memo(dict[str, bytes]):
     """Cached file contents; `used` has those that this compile needed, which are kept."""
 
-    def __init__(self, known: dict[str, bytes]) -> None:
-        super().__init__(known)
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(files)
         self.used: dict[str, bytes] = {}
 
     def get(self, key: str, default: Any = None) -> Any:
-        found = super().get(key, default)
-        if found is not None:
-            self.used[key] = found
-        return found
+        content = super().get(key, default)
+        if content is not None:
+            self.used[key] = content
+        return content
 
     def __setitem__(self, key: str, value: bytes) -> None:
         super().__setitem__(key, value)
@@ -56,8 +56,8 @@ class Memo(dict[str, bytes]):
 
 
 def read_cache(target: Path) -> Cache:
-    found = read_file(target / COMPILED, Cache)
-    return found if found and found.format == FORMAT else Cache()
+    cache = read_file(target / COMPILED, Cache)
+    return cache if cache and cache.format == FORMAT else Cache()
 
 
 def write_cache(target: Path, cache: Cache) -> None:

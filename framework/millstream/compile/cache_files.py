@@ -26,12 +26,12 @@ _CHECKSUM = 4
 """Bytes at the start of each file."""
 
 
-def read_file(path: Path, wanted: type[S]) -> S | None:
+def read_file(path: Path, type_: type[S]) -> S | None:
     """Return the decoded contents of a file; None if it can't be read."""
     try:
         with open_regular(path) as file:
             checksum, content = file.read(_CHECKSUM), file.readall()
-        return from_msgpack(content, wanted) if checksum == _checksum(content) else None
+        return from_msgpack(content, type_) if checksum == _checksum(content) else None
     except (OSError, msgspec.DecodeError, ValueError):
         return None
 
@@ -45,8 +45,8 @@ class _Files(Struct, frozen=True):
 
 def cached_files(target: Path) -> dict[str, bytes]:
     """Return the contents of YAML, Python and CSV files as the last compile read them, by path and digest."""
-    found = read_file(target / COMPILED, _Files)
-    return found.files if found and found.format == FORMAT else {}
+    cached = read_file(target / COMPILED, _Files)
+    return cached.files if cached and cached.format == FORMAT else {}
 
 
 def write_file(path: Path, value: Struct) -> None:

@@ -28,10 +28,10 @@ def problems_of_changes(models: Models, catalog: bytes) -> list[Diagnostic]:
     sending = [model for model in models.models.values() if model.config.get("emit") == "changes"]
     if not any(model.config.get("materialized") == Sink.word for model in sending):
         return []
-    known = msgspec.msgpack.decode(catalog, type=Catalog)
-    plan, _ = build_plan(known)
+    decoded = msgspec.msgpack.decode(catalog, type=Catalog)
+    plan, _ = build_plan(decoded)
     lines = Lines(Path(models.project.root))
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for output in plan.outputs:
         stored = output.materialization
         if not isinstance(stored, Sink) or not stored.changes:
@@ -39,11 +39,11 @@ def problems_of_changes(models: Models, catalog: bytes) -> list[Diagnostic]:
         model = models.models[output.model.removeprefix("model.")]
         for option, message, remedy in _misfits(stored):
             location = models.option_location(model, option, "emit")
-            found.append(lines.diagnostic(location, "MS689", message, remedy))
-        if (why := _unknown(output, known)) is not None:
+            diagnostics.append(lines.diagnostic(location, "MS689", message, remedy))
+        if (why := _unknown(output, decoded)) is not None:
             location = models.option_location(model, "emit")
-            found.append(lines.diagnostic(location, "MS688", *why))
-    return found
+            diagnostics.append(lines.diagnostic(location, "MS688", *why))
+    return diagnostics
 
 
 def _misfits(sink: Sink) -> Iterator[tuple[str, str, str]]:
@@ -74,11 +74,11 @@ def _unknown(output: Output, catalog: Catalog) -> tuple[str, str] | None:
                 table = node.relation.rpartition(".")[2]
                 what = f"'{table}' is stored in {store.title}, which has no change feed"
                 return f"{start}: {what}", f"give '{table}' {choices_with_change_feed()}"
-        reads = [each for e in node.expressions for each in e.reads]
-        if read := [each.rpartition(".")[2] for each in reads if not each.startswith("seed.")]:
+        reads = [relation for e in node.expressions for relation in e.reads]
+        if read := [relation.rpartition(".")[2] for relation in reads if not relation.startswith("seed.")]:
             what = f"it also reads '{read[0]}', which changes on its own"
             return f"{start}: {what}", f"join '{read[0]}' in a table, and select from that table"
-        if called := [each for e in node.expressions for each in e.functions]:
+        if called := [function for e in node.expressions for function in e.functions]:
             what = f"{called[0]}() may have given something else then"
             return f"{start}: {what}", f"call {called[0]}() in the table that it selects from"
         if not node.deterministic:

@@ -29,9 +29,9 @@ def row_checks(
     """Return the row checks of a model, and the errors in their SQL."""
     if properties is None or not materialization_of(relation.id, config).stored_as:
         return (), _not_stored(relation.id, properties)
-    found: list[Check] = []
+    checks: list[Check] = []
     problems: list[Diagnostic] = []
-    known = {column.name.lower() for column in relation.columns}
+    columns = {column.name.lower() for column in relation.columns}
     stored = materialization_of(relation.id, config)
     # When a version begins and ends depends on other rows.
     versions = {VALID_FROM, VALID_TO} if isinstance(stored, Table) and stored.versions else set[str]()
@@ -39,18 +39,23 @@ def row_checks(
         sql = failing_condition(test.name, column or None, test.arguments)
         if sql is None:
             problems += _more_than_a_row(test)
-        elif not column or column.lower() in known:  # an unknown column was reported before
+        elif not column or column.lower() in columns:  # an unknown column was reported before
             analysis = analyse(f"select {sql} as option from this", relation)  # noqa: S608 -- of the project
             problems += [
-                Diagnostic(each.code, f"data test '{label}': {each.message}", test.location, each.help)
-                for each in analysis.problems
+                Diagnostic(
+                    diagnostic.code,
+                    f"data test '{label}': {diagnostic.message}",
+                    test.location,
+                    diagnostic.help,
+                )
+                for diagnostic in analysis.problems
             ]
             wrong = only_expression(analysis)
             if wrong is not None and _of_one_row(wrong) and not wrong.folded & versions:
-                found.append(Check(label, _severity(test), wrong))
+                checks.append(Check(label, _severity(test), wrong))
             elif not analysis.problems:
                 problems += _more_than_a_row(test)
-    return tuple(found), problems
+    return tuple(checks), problems
 
 
 def unstored_tests(project: Project) -> list[Diagnostic]:
@@ -58,11 +63,11 @@ def unstored_tests(project: Project) -> list[Diagnostic]:
     described = [(f"source.{t.id}", t.columns, t.tests) for t in project.sources.values()]
     described += [(f"seed.{s.name}", s.columns, s.tests) for s in project.seeds.values()]
     return [
-        problem
+        diagnostic
         for id_, columns, tests in described
         for _, _, test in labelled(id_, columns, tests)
         if test.severity in _KEEPS_OUT
-        for problem in [_refused(test, f"'{id_.partition('.')[2]}' is not a stored model")]
+        for diagnostic in [_refused(test, f"'{id_.partition('.')[2]}' is not a stored model")]
     ]
 
 

@@ -11,21 +11,23 @@ from millstream.manifest import ManifestColumn, ManifestNode
 
 def inherit_descriptions(nodes: Iterable[ManifestNode]) -> Iterator[ManifestNode]:
     """Yield the nodes with inherited descriptions; each must come after those that it reads."""
-    known: dict[tuple[str, str], str] = {}
+    descriptions: dict[tuple[str, str], str] = {}
     for node in nodes:
         columns = tuple(
-            replace(column, description=found)
-            if not column.description and (found := _inherited(column, known))
+            replace(column, description=inherited)
+            if not column.description and (inherited := _inherited(column, descriptions))
             else column
             for column in node.columns
         )
-        known |= {(node.id, column.name.lower()): column.description for column in columns}
+        descriptions |= {(node.id, column.name.lower()): column.description for column in columns}
         yield node if columns == node.columns else replace(node, columns=columns)
 
 
-def _inherited(column: ManifestColumn, known: dict[tuple[str, str], str]) -> str:
+def _inherited(column: ManifestColumn, descriptions: dict[tuple[str, str], str]) -> str:
     """Return the common description of a column's origins; empty for a computed column."""
     if any(origin.kind != "direct" for origin in column.influences):
         return ""
-    found = {known.get((origin.relation, origin.column.lower()), "") for origin in column.influences}
-    return found.pop() if len(found) == 1 else ""
+    inherited = {
+        descriptions.get((origin.relation, origin.column.lower()), "") for origin in column.influences
+    }
+    return inherited.pop() if len(inherited) == 1 else ""

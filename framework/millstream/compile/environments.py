@@ -63,8 +63,8 @@ def _names(
     dead_letters = environment.named(stored.dead_letter_topic(model))
     match stored:
         case Sink() if not deferred:
-            found = {"topic": environment.named(stored.topic), "dead_letters": dead_letters}
-            return found | _subjects(stored, environment)
+            names = {"topic": environment.named(stored.topic), "dead_letters": dead_letters}
+            return names | _subjects(stored, environment)
         case Sink() | Table():
             return {"dead_letters": dead_letters}
         case _:
@@ -73,15 +73,15 @@ def _names(
 
 def _subjects(sink: Sink, environment: Environment) -> dict[str, Any]:
     """Return the subjects of a sink: its own, unless it only uses what the registry has for production."""
-    found: dict[str, Any] = {}
+    subjects: dict[str, Any] = {}
     pairs = (
         ("subject", sink.value_subject, sink.pinned_subject),
         ("key_subject", sink.subject_of_key, sink.pinned_subject_of_key),
     )
     for option, written, pinned in pairs:
         if pinned or written:
-            found[option] = pinned or environment.named(written)
-    return found
+            subjects[option] = pinned or environment.named(written)
+    return subjects
 
 
 def _too_long(nodes: Iterable[ManifestNode]) -> Iterator[Diagnostic]:

@@ -37,13 +37,16 @@ class ErrorReach:
     def reaches_columns(self, references: Iterable[Reference]) -> bool:
         """Whether an input has unknown columns because of an error elsewhere."""
         return any(
-            each.id in self._without_columns or (each.id.startswith("source.") and self._is_open(each.id))
-            for each in references
+            reference.id in self._without_columns
+            or (reference.id.startswith("source.") and self._is_open(reference.id))
+            for reference in references
         )
 
     def reaches_types(self, references: Iterable[Reference]) -> bool:
         """Whether types of an input may be unknown because of an error elsewhere."""
-        return any(each.id in self._without_types or self._is_open(each.id) for each in references)
+        return any(
+            reference.id in self._without_types or self._is_open(reference.id) for reference in references
+        )
 
     def _is_open(self, id_: str) -> bool:
         relation = self._relations.get(id_)
@@ -55,12 +58,12 @@ _OF_COLUMNS = frozenset(("MS402", "MS403", "MS407", "MS409", "MS411", "MS412", "
 
 
 def follows(
-    model: str, problem: Diagnostic, unordered: AbstractSet[str], unplanned: AbstractSet[str]
+    model: str, diagnostic: Diagnostic, unordered: AbstractSet[str], unplanned: AbstractSet[str]
 ) -> bool:
     """Whether an error or warning of a model may follow from a cycle, or from how a topic is declared."""
-    of_plan = problem.code.startswith("MS5") and problem.code != "MS501"
+    of_plan = diagnostic.code.startswith("MS5") and diagnostic.code != "MS501"
     if model in unordered:
-        return of_plan or problem.code in _OF_COLUMNS
+        return of_plan or diagnostic.code in _OF_COLUMNS
     return model in unplanned and of_plan
 
 
@@ -69,14 +72,16 @@ def misdeclared_topics(project: Project, problems: Iterable[Diagnostic]) -> set[
     lines: dict[str, list[tuple[int, str]]] = {}
     for topic in project.sources.values():
         lines.setdefault(topic.location.path, []).append((topic.location.line, f"source.{topic.id}"))
-    found: set[str] = set()
-    for problem in problems:
-        if problem.severity == "error" and problem.location is not None:
-            above = [one for one in lines.get(problem.location.path, ()) if one[0] <= problem.location.line]
+    topics: set[str] = set()
+    for diagnostic in problems:
+        if diagnostic.severity == "error" and diagnostic.location is not None:
+            above = [
+                one for one in lines.get(diagnostic.location.path, ()) if one[0] <= diagnostic.location.line
+            ]
             # Before the first topic stands what is of their source.
-            same_file = lines.get(problem.location.path, ())
-            found |= {max(above)[1]} if above else {id_ for _, id_ in same_file}
-    return found
+            same_file = lines.get(diagnostic.location.path, ())
+            topics |= {max(above)[1]} if above else {id_ for _, id_ in same_file}
+    return topics
 
 
 def readers_of(topics: AbstractSet[str], models: Iterable[Model], order: Iterable[str]) -> set[str]:

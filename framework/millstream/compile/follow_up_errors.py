@@ -40,17 +40,19 @@ _MISSING_COLUMN = re.compile(r"column '([^']+)' does not exist")
 def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
     """Return the YAML, Python and CSV files that could not be read completely."""
     return frozenset(
-        found.location.path
-        for found in diagnostics
-        if found.location and _is_cause(found, found.location.path)
+        diagnostic.location.path
+        for diagnostic in diagnostics
+        if diagnostic.location and _is_cause(diagnostic, diagnostic.location.path)
     )
 
 
-def _is_cause(found: Diagnostic, path: str) -> bool:
-    if found.severity != "error" or path == "profiles.yml":
+def _is_cause(diagnostic: Diagnostic, path: str) -> bool:
+    if diagnostic.severity != "error" or path == "profiles.yml":
         return False
     suffix = PurePath(_intended(path)).suffix
-    return found.code in _CAUSES.get(suffix, ()) or (suffix == ".py" and found.code.startswith("MS3"))
+    return diagnostic.code in _CAUSES.get(suffix, ()) or (
+        suffix == ".py" and diagnostic.code.startswith("MS3")
+    )
 
 
 def _intended(path: str) -> str:
@@ -69,9 +71,13 @@ def without_followups(
     `macros` are the paths of the macro files, and `calls` has those that each model calls, by its path.
     `lost` are the macros of files that could not be run.
     """
-    found = list(diagnostics)
-    broken = broken_files(found)
-    wrong = [(each.code, each.location.path) for each in found if each.severity == "error" and each.location]
+    reported = list(diagnostics)
+    broken = broken_files(reported)
+    wrong = [
+        (diagnostic.code, diagnostic.location.path)
+        for diagnostic in reported
+        if diagnostic.severity == "error" and diagnostic.location
+    ]
     hidden = frozenset().union(*(_FOLLOWING[PurePath(_intended(path)).suffix] for path in broken))
     erring_macros = {path for _, path in wrong if path in macros}
     wrong_macros = {path for code, path in wrong if path in macros and code != "MS202"}
@@ -99,56 +105,67 @@ def without_followups(
     no_schema = bool(unread_schemas) or any(code in _NO_SCHEMA for code, _ in wrong)
     missing_columns = {
         name
-        for each in found
-        if each.code in _NO_COLUMN and each.location and each.location.path.endswith((".yml", ".yaml"))
-        for name in _MISSING_COLUMN.findall(each.message)
+        for diagnostic in reported
+        if diagnostic.code in _NO_COLUMN
+        and diagnostic.location
+        and diagnostic.location.path.endswith((".yml", ".yaml"))
+        for name in _MISSING_COLUMN.findall(diagnostic.message)
     }
 
-    def follows(each: Diagnostic) -> bool:
-        path = each.location.path if each.location else ""
+    def follows(diagnostic: Diagnostic) -> bool:
+        path = diagnostic.location.path if diagnostic.location else ""
         if path in broken or path in wrong_macros or (no_settings and path == SETTINGS):
             return False
-        if each.code in hidden:
+        if diagnostic.code in hidden:
             return True
         called = (calls or {}).get(path, ())
-        if each.code == "MS401" and not wrong_macros.isdisjoint(called):
+        if diagnostic.code == "MS401" and not wrong_macros.isdisjoint(called):
             return True  # what the macro's text leaves open shows where the model's text goes on
-        if each.code == "MS206" and not erring_macros.isdisjoint(called):
+        if diagnostic.code == "MS206" and not erring_macros.isdisjoint(called):
             return True  # the macro may have lost the parameter
-        if broken and each.code == "MS203" and "lookup_map" in each.line:
+        if broken and diagnostic.code == "MS203" and "lookup_map" in diagnostic.line:
             return True  # it may be a topic
-        if each.code == "MS202" and each.message.partition("' is undefined")[0].lstrip("'") in lost:
+        if (
+            diagnostic.code == "MS202"
+            and diagnostic.message.partition("' is undefined")[0].lstrip("'") in lost
+        ):
             return True
-        if each.code == "MS402" and any(f"'{name}'" in each.message for name in missing_columns):
+        if diagnostic.code == "MS402" and any(f"'{name}'" in diagnostic.message for name in missing_columns):
             return not path.endswith((".yml", ".yaml"))
-        if each.code in _NO_SCHEMA and any(name in f"{each.message}\n{each.line}" for name in unread_schemas):
+        if diagnostic.code in _NO_SCHEMA and any(
+            name in f"{diagnostic.message}\n{diagnostic.line}" for name in unread_schemas
+        ):
             return True
-        if each.code == "MS124" and "unknown" in each.message and no_schema:
+        if diagnostic.code == "MS124" and "unknown" in diagnostic.message and no_schema:
             return True
-        if (broken or no_settings) and each.code.startswith("MS5") and each.severity == "error":
+        if (broken or no_settings) and diagnostic.code.startswith("MS5") and diagnostic.severity == "error":
             return True  # planned without the options, keys and columns that could not be read
-        if each.code not in _NO_SUCH_RELATION:
+        if diagnostic.code not in _NO_SUCH_RELATION:
             return False
         # A file such as `orders.old.sql` or `2orders.sql` was `orders.sql` before.
-        missing = [name.lower() for name in _MISSING_RELATION.findall(each.message)]
-        return any(f"'{name}'" in each.message for name in not_loaded) or any(
+        missing = [name.lower() for name in _MISSING_RELATION.findall(diagnostic.message)]
+        return any(f"'{name}'" in diagnostic.message for name in not_loaded) or any(
             name in stem for name in missing for stem in misnamed
         )
 
-    return _once([each for each in found if not follows(each)], macros)
+    return _once([diagnostic for diagnostic in reported if not follows(diagnostic)], macros)
 
 
-def _once(found: list[Diagnostic], macros: Collection[str]) -> list[Diagnostic]:
+def _once(diagnostics: list[Diagnostic], macros: Collection[str]) -> list[Diagnostic]:
     """Keep the first of equal errors of a macro, with the number of the other calls."""
     calls: dict[tuple[object, ...], list[Diagnostic]] = {}
-    for each in found:
-        place = each.location if each.location and each.location.path in macros else id(each)
-        calls.setdefault((each.code, each.message, place), []).append(each)
+    for diagnostic in diagnostics:
+        origin = (
+            diagnostic.location
+            if diagnostic.location and diagnostic.location.path in macros
+            else id(diagnostic)
+        )
+        calls.setdefault((diagnostic.code, diagnostic.message, origin), []).append(diagnostic)
     return [_with_count(same[0], len(same) - 1) for same in calls.values()]
 
 
-def _with_count(found: Diagnostic, others: int) -> Diagnostic:
+def _with_count(diagnostic: Diagnostic, others: int) -> Diagnostic:
     if not others:
-        return found
+        return diagnostic
     note = Note(f"and from {others} other {'call' if others == 1 else 'calls'}")
-    return msgspec.structs.replace(found, notes=(*found.notes, note))
+    return msgspec.structs.replace(diagnostic, notes=(*diagnostic.notes, note))

@@ -55,21 +55,31 @@ def compile_all(
     tests, more, tests_sql = sql_tests(models)
     diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
     diagnostics += not_native(root, project.functions.values())
-    found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
+    all_diagnostics = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     of_models = [
-        (model.id, each) for model in models.models.values() for each in (*model.diagnostics, *model.warnings)
+        (model.id, diagnostic)
+        for model in models.models.values()
+        for diagnostic in (*model.diagnostics, *model.warnings)
     ]
-    found += [each for _, each in of_models]
+    all_diagnostics += [diagnostic for _, diagnostic in of_models]
     macros = {file.path for file in project.macros}
     behind = models.renderer.library.paths_behind
-    calls = {each.file.path: behind(each.uses.names) for each in models.models.values() if each.diagnostics}
+    calls = {
+        model.file.path: behind(model.uses.names) for model in models.models.values() if model.diagnostics
+    }
     unplanned = readers_of(misdeclared_topics(project, problems), models.models.values(), order)
-    following = {id(each) for model, each in of_models if follows(model, each, unordered, unplanned)}
-    causes = [each for each in found if id(each) not in following]
+    following = {
+        id(diagnostic) for model, diagnostic in of_models if follows(model, diagnostic, unordered, unplanned)
+    }
+    causes = [diagnostic for diagnostic in all_diagnostics if id(diagnostic) not in following]
     shown = without_followups(causes, macros, calls, models.renderer.lost_macros)
-    catalog = b"" if any(each.severity == "error" for each in found) else models.catalog(order)
+    catalog = (
+        b""
+        if any(diagnostic.severity == "error" for diagnostic in all_diagnostics)
+        else models.catalog(order)
+    )
     if catalog and (more := problems_of_changes(models, catalog)):
-        found, shown, catalog = [*found, *more], [*shown, *more], b""
+        all_diagnostics, shown, catalog = [*all_diagnostics, *more], [*shown, *more], b""
     compiled = Compiled(
         _manifest(models, order, tests),
         tuple(sorted(dict.fromkeys(shown), key=_by_cause(models, order))),
@@ -79,7 +89,7 @@ def compile_all(
         *_errors_by_model(models, shown),
         tests_sql,
     )
-    if check is not None and not any(each.severity == "error" for each in found):
+    if check is not None and not any(diagnostic.severity == "error" for diagnostic in all_diagnostics):
         more = list(check(project, compiled))
         compiled = msgspec.structs.replace(compiled, diagnostics=(*compiled.diagnostics, *more))
     for model in models.models.values():
@@ -90,14 +100,16 @@ def compile_all(
 
 def _errors_by_model(models: Models, shown: Iterable[Diagnostic]) -> tuple[frozenset[str], bool]:
     """Return the models with errors, and whether there are errors that are not those of single models."""
-    found = {
-        model.id: {(each.code, each.location) for each in model.diagnostics}
+    by_model = {
+        model.id: {(diagnostic.code, diagnostic.location) for diagnostic in model.diagnostics}
         for model in models.models.values()
         if model.diagnostics
     }
-    of_models = frozenset().union(*found.values())
-    elsewhere = (each for each in shown if each.severity == "error")
-    return frozenset(found), any((each.code, each.location) not in of_models for each in elsewhere)
+    of_models = frozenset().union(*by_model.values())
+    elsewhere = (diagnostic for diagnostic in shown if diagnostic.severity == "error")
+    return frozenset(by_model), any(
+        (diagnostic.code, diagnostic.location) not in of_models for diagnostic in elsewhere
+    )
 
 
 def _by_cause(models: Models, order: list[str]) -> Callable[[Diagnostic], Any]:
@@ -108,10 +120,10 @@ def _by_cause(models: Models, order: list[str]) -> Callable[[Diagnostic], Any]:
         if id_.startswith("model.")
     }
 
-    def position(found: Diagnostic) -> Any:
-        path = found.location.path if found.location else ""
-        described = found.code in {"MS402", "MS117"} and path not in paths
-        return (2 if described else path in paths), paths.get(path, 0), found.order, found.message
+    def position(diagnostic: Diagnostic) -> Any:
+        path = diagnostic.location.path if diagnostic.location else ""
+        described = diagnostic.code in {"MS402", "MS117"} and path not in paths
+        return (2 if described else path in paths), paths.get(path, 0), diagnostic.order, diagnostic.message
 
     return position
 
@@ -142,7 +154,7 @@ def _order(models: Models) -> tuple[list[str], list[Diagnostic], frozenset[str]]
     problems = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
     if not problems:
         return list(build_graph(nodes).order), [], frozenset()
-    problems = [_with_line(models, problem) for problem in problems]
+    problems = [_with_line(models, cycle) for cycle in problems]
     order, unordered = _order_despite_cycles(nodes)
     return order, problems, unordered
 
@@ -161,32 +173,32 @@ def _order_despite_cycles(nodes: dict[str, Node]) -> tuple[list[str], frozenset[
     return list(done), stuck
 
 
-def _with_line(models: Models, problem: Diagnostic) -> Diagnostic:
-    if problem.location is None or problem.location.path not in models.renderer.texts:
-        return problem
+def _with_line(models: Models, diagnostic: Diagnostic) -> Diagnostic:
+    if diagnostic.location is None or diagnostic.location.path not in models.renderer.texts:
+        return diagnostic
     return msgspec.structs.replace(
-        problem, line=models.renderer.texts[problem.location.path].line(problem.location.line)
+        diagnostic, line=models.renderer.texts[diagnostic.location.path].line(diagnostic.location.line)
     )
 
 
 def _manifest(models: Models, order: list[str], tests: list[ManifestNode]) -> Manifest:
     project: Project = models.project
-    found: list[ManifestNode] = [
+    nodes: list[ManifestNode] = [
         source_node(project, topic, models.relations[f"source.{topic.id}"])
         for topic in project.sources.values()
     ]
-    found += [
+    nodes += [
         seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()
     ]
     analyzed = {model.id: model.node for model in models.models.values()}
-    found += [node for id_ in order if (node := analyzed.get(id_))]
-    found = [*inherit_descriptions(found), *other_nodes(project), *tests]
+    nodes += [node for id_ in order if (node := analyzed.get(id_))]
+    nodes = [*inherit_descriptions(nodes), *other_nodes(project), *tests]
     return Manifest(
         schema_version=SCHEMA_VERSION,
         millstream_version=__version__,
         project=project.settings.name,
         target=project.target.name,
-        nodes={node.id: node for node in sorted(found, key=lambda node: node.id)},
+        nodes={node.id: node for node in sorted(nodes, key=lambda node: node.id)},
         functions={name: manifest_function(project.functions[name]) for name in sorted(project.functions)},
         selectors=project.selectors,
     )

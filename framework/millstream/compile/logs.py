@@ -29,8 +29,11 @@ def logged_rows(
     if wrong:
         return None, wrong
     condition = analyse(f"select {log.when or 'true'} as option from this", relation)  # noqa: S608 -- of the project
-    at = log.when_location or log.location
-    wrong = [Diagnostic(each.code, f"log: {each.message}", at, each.help) for each in condition.problems]
+    location = log.when_location or log.location
+    wrong = [
+        Diagnostic(diagnostic.code, f"log: {diagnostic.message}", location, diagnostic.help)
+        for diagnostic in condition.problems
+    ]
     if wrong:
         return None, wrong
     when = only_expression(condition)
@@ -39,10 +42,12 @@ def logged_rows(
             "log: its condition can fail on a row, or needs more than the row, and must not stop a query"
         )
         remedy = "use the model's columns, try_cast, try_divide; compute the rest in the model"
-        return None, [Diagnostic("MS672", message, at, remedy)]
+        return None, [Diagnostic("MS672", message, location, remedy)]
     if when.type not in {BOOLEAN, UNKNOWN}:
         message = f"log: `when` is not a condition: it is of the type {when.type}"
-        return None, [Diagnostic("MS672", message, at, "compare it with something, such as `value > 10`")]
+        return None, [
+            Diagnostic("MS672", message, location, "compare it with something, such as `value > 10`")
+        ]
     text = only_expression(analyse(_text(log, relation), relation))
     assert text is not None, "a condition and columns that are known"
     return LoggedRows(RowLog(log.level, log.sample, log.per_minute), text), []
@@ -54,18 +59,18 @@ def _wrong(log: ModelLog, config: Mapping[str, Any], relation: InputRelation) ->
         remedy = "write log: below a sink or a table that reads it"
         yield Diagnostic("MS670", message, log.location, remedy)
         return
-    known = {column.name.lower(): column.name for column in relation.columns}
+    columns = {column.name.lower(): column.name for column in relation.columns}
     for name in log.columns:
-        if name.lower() not in known:
-            remedy = did_you_mean(name, list(known.values()), f"it has {', '.join(known.values())}")
+        if name.lower() not in columns:
+            remedy = did_you_mean(name, list(columns.values()), f"it has {', '.join(columns.values())}")
             message = f"log: '{name}' is not a column of its model"
             yield Diagnostic("MS671", message, log.columns_location or log.location, remedy)
 
 
 def _text(log: ModelLog, relation: InputRelation) -> str:
     """Return SQL for the text that is logged of a row: NULL if it is not logged."""
-    known = {column.name.lower(): column.name for column in relation.columns}
-    names = [known[name.lower()] for name in log.columns] or list(known.values())
+    columns = {column.name.lower(): column.name for column in relation.columns}
+    names = [columns[name.lower()] for name in log.columns] or list(columns.values())
     fields = ", ".join(f"{literal(name)}, {quoted(name)}" for name in names)
     shown = f"to_json(named_struct({fields}), map('ignoreNullFields', 'false'))"
     return f"select if({log.when or 'true'}, {shown}, null) as option from this"  # noqa: S608 -- of the project

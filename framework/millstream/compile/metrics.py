@@ -41,7 +41,7 @@ def meterings(
     analyse: Callable[[str, InputRelation], Analysis],
 ) -> tuple[tuple[Metering, ...], list[Diagnostic]]:
     """Return the metrics of a model with a type, and the errors in their SQL."""
-    found: list[Metering] = []
+    metered: list[Metering] = []
     problems: list[Diagnostic] = []
     for metric in metrics:
         wrong = list(_wrong(metric, config, relation))
@@ -49,11 +49,14 @@ def meterings(
             number = _number(metric)
             assert number is not None
             analysis = analyse(_text(metric, number), relation)
-            wrong = [_at(metric, each.code, each.message, each.help) for each in analysis.problems]
+            wrong = [
+                _diagnostic(metric, diagnostic.code, diagnostic.message, diagnostic.help)
+                for diagnostic in analysis.problems
+            ]
             text = only_expression(analysis)
             if text is not None and (text.raises or not text.deterministic or text.reads or text.functions):
                 wrong.append(
-                    _at(
+                    _diagnostic(
                         metric,
                         "MS547",
                         "its SQL can fail on a row, or needs more than the row, and must not stop a query",
@@ -61,37 +64,41 @@ def meterings(
                     )
                 )
             elif text is not None:
-                found.append(Metering(_meter(metric, number), text))
+                metered.append(Metering(_meter(metric, number), text))
         problems += wrong
-    return tuple(found), problems
+    return tuple(metered), problems
 
 
 def _wrong(metric: Metric, config: Mapping[str, Any], relation: InputRelation) -> Iterator[Diagnostic]:
     if not materialization_of(relation.id, config).stored_as:
         remedy = "remove type:, or name a sink or a table that reads it"
-        yield _at(metric, "MS547", "its model is a view, whose rows no query stores", remedy)
+        yield _diagnostic(metric, "MS547", "its model is a view, whose rows no query stores", remedy)
     columns = {column.name.lower(): column.name for column in relation.columns}
     for name in metric.dimensions:
         if name.lower() not in columns:
             remedy = did_you_mean(name, list(columns.values()), "list columns of the model")
-            yield _at(metric, "MS547", f"dimension '{name}' is not a column of its model", remedy)
+            yield _diagnostic(metric, "MS547", f"dimension '{name}' is not a column of its model", remedy)
         elif not _NAME.fullmatch(name) or name in RESERVED or name.startswith("__"):
             remedy = "rename the column in the model: labels have letters, digits and _"
-            yield _at(metric, "MS547", f"'{name}' can't be a label of Prometheus", remedy)
+            yield _diagnostic(metric, "MS547", f"'{name}' can't be a label of Prometheus", remedy)
     if not _NAME.fullmatch(metric.name):
         remedy = "use letters, digits and _"
-        yield _at(metric, "MS547", f"'{metric.name}' can't be the name of a metric in Prometheus", remedy)
+        yield _diagnostic(
+            metric, "MS547", f"'{metric.name}' can't be the name of a metric in Prometheus", remedy
+        )
     has_buckets = metric.type in {"histogram", "timer"}
     if metric.buckets and not has_buckets:
-        yield _at(metric, "MS547", f"a {metric.type} has no buckets", "remove them, or use type: histogram")
+        yield _diagnostic(
+            metric, "MS547", f"a {metric.type} has no buckets", "remove them, or use type: histogram"
+        )
     if metric.type == "histogram" and not metric.buckets:
-        yield _at(metric, "MS547", "a histogram needs buckets", "add buckets, such as [1, 10, 100]")
+        yield _diagnostic(metric, "MS547", "a histogram needs buckets", "add buckets, such as [1, 10, 100]")
     if list(metric.buckets) != sorted({*metric.buckets}):
-        yield _at(metric, "MS547", "buckets are not in ascending order", "sort them, each once")
+        yield _diagnostic(metric, "MS547", "buckets are not in ascending order", "sort them, each once")
     if _number(metric) is None:
         allowed = ", ".join(f"{name}(…)" for name in (_AGGREGATES if metric.type == "gauge" else _SUMS))
         message = f"the expression of a {metric.type} is one of {allowed}"
-        yield _at(metric, "MS547", message, "write one of them, over a row's columns")
+        yield _diagnostic(metric, "MS547", message, "write one of them, over a row's columns")
 
 
 def _number(metric: Metric) -> _Number | None:
@@ -142,5 +149,5 @@ def _meter(metric: Metric, number: _Number) -> Meter:
     )
 
 
-def _at(metric: Metric, code: str, message: str, remedy: str) -> Diagnostic:
+def _diagnostic(metric: Metric, code: str, message: str, remedy: str) -> Diagnostic:
     return Diagnostic(code, f"metric '{metric.name}': {message}", metric.location, remedy)

@@ -52,13 +52,13 @@ _SCHEMA_OPTIONS = ("schema", "format", "framing", "key_schema", "key_format", "k
 
 
 class Models:
-    """Compiles a project's models; `known` are the entries of the last compile."""
+    """Compiles a project's models; `cached` are the entries of the last compile."""
 
     def __init__(
-        self, project: Project, known: Mapping[str, Entry], progress: Progress, broken: frozenset[str]
+        self, project: Project, cached: Mapping[str, Entry], progress: Progress, broken: frozenset[str]
     ) -> None:
         self.project = project
-        self.known = known
+        self.cached = cached
         self.progress = progress
         self.renderer = Renderer(project)
         self.relations = input_relations(project, broken)
@@ -100,12 +100,12 @@ class Models:
             for reference in model.references:
                 if reference.id in disabled:
                     model.entry = None
-                    place = self.option_location(disabled[reference.id], "enabled")
-                    model.diagnostics.append(_disabled(reference, place))
+                    location = self.option_location(disabled[reference.id], "enabled")
+                    model.diagnostics.append(_disabled(reference, location))
 
     def _model(self, file: SqlFile) -> Model:
         base, _ = self._config(file, {})
-        entry = self.known.get(file.name)
+        entry = self.cached.get(file.name)
         if (
             entry
             and entry.rendered_from == self._rendered_from(file, base, entry.uses)
@@ -213,10 +213,10 @@ class Models:
         if analysis.query is None:
             return
         if model.diagnostics:
-            if all(each.code == "MS414" for each in model.diagnostics):
+            if all(diagnostic.code == "MS414" for diagnostic in model.diagnostics):
                 refused = self.planning.refused(model, analysis.query)
                 # Rejected constructs are reported even without known columns.
-                reported = [self._plan_diagnostic(model, each) for each in refused]
+                reported = [self._plan_diagnostic(model, refusal) for refusal in refused]
                 model.diagnostics = reported or model.diagnostics
             return
         problems = unknown_names(model.config, relation) or [
@@ -226,7 +226,7 @@ class Models:
         extras, more = option_expressions(model.config, relation, self._analysed_option)
         timed = self._timed_query(model, analysis, relation) if any(map(is_time_problem, more)) else None
         if timed is not None:
-            more = [*(each for each in more if not is_time_problem(each)), *timed[1]]
+            more = [*(plan_problem for plan_problem in more if not is_time_problem(plan_problem)), *timed[1]]
         problems += more
         properties = self.project.properties.get(model.file.name)
         checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
@@ -239,29 +239,31 @@ class Models:
             spec, model.traits, problems = self.planning.check(
                 model, analysis.query, extras, checks, metrics, log, self._own_options(model)
             )
-            if timed is not None and not any(not each.warning for each in problems):
+            if timed is not None and not any(not plan_problem.warning for plan_problem in problems):
                 spec = msgspec.structs.replace(spec, query=timed[0])
             model.spec = msgspec.msgpack.encode(spec)
-        found = [(each.warning, self._plan_diagnostic(model, each)) for each in problems]
-        model.diagnostics += [each for warning, each in found if not warning]
-        model.warnings = [each for warning, each in found if warning]
+        located = [
+            (plan_problem.warning, self._plan_diagnostic(model, plan_problem)) for plan_problem in problems
+        ]
+        model.diagnostics += [diagnostic for warning, diagnostic in located if not warning]
+        model.warnings = [diagnostic for warning, diagnostic in located if warning]
 
     def _timed_query(
         self, model: Model, analysis: Analysis, relation: InputRelation
     ) -> tuple[Query, list[PlanProblem]] | None:
         """Return the query of a sink with the time of its records, if FROM has it, but not its rows."""
         assert analysis.query is not None
-        rendered, own = self._rendered_again(model), model.file.name
+        rendered, name = self._rendered_again(model), model.file.name
 
         def analyse(sql: str) -> Analysis:
-            return self.analysed(msgspec.structs.replace(rendered, sql=sql), own=own)
+            return self.analysed(msgspec.structs.replace(rendered, sql=sql), model_name=name)
 
         return query_with_time(rendered.sql, analysis.query, model.config["timestamp"], relation, analyse)
 
     def _metrics(self, model: Model) -> list[Metric]:
         """Return the metrics of a model that its query computes."""
-        own = (each for each in self.project.metrics if each.model_name == model.file.name)
-        return [each for each in own if each.type is not None]
+        metrics = (metric for metric in self.project.metrics if metric.model_name == model.file.name)
+        return [metric for metric in metrics if metric.type is not None]
 
     @cached_property
     def _pins(self) -> Pins:
@@ -274,23 +276,23 @@ class Models:
             return []
         pinned = sink_pins(stored, model.config, model.id, self._pins)
         if pinned.problems:
-            return [self._plan_diagnostic(model, each) for each in pinned.problems]
+            return [self._plan_diagnostic(model, plan_problem) for plan_problem in pinned.problems]
         if pinned.options:
             model.config |= pinned.options
             stored = materialization_of(model.file.name, model.config)
             assert isinstance(stored, Sink)
-        found, problems = sink_schema(stored, relation, self.project, self._pins, pinned.values)
-        if found is not None:
+        schema, problems = sink_schema(stored, relation, self.project, self._pins, pinned.values)
+        if schema is not None:
             model.config |= {
-                "value_schema": found.essence,
-                "message": found.message,
-                "derived_schema": found.text,
-                "key_only": key_only(stored, relation, found),
+                "value_schema": schema.essence,
+                "message": schema.message,
+                "derived_schema": schema.text,
+                "key_only": key_only(stored, relation, schema),
             }
         key, more = sink_key(stored, relation, self.project, self._pins, pinned.keys)
         model.config |= key
         problems += more
-        return [self._plan_diagnostic(model, each) for each in problems]
+        return [self._plan_diagnostic(model, plan_problem) for plan_problem in problems]
 
     def _own_options(self, model: Model) -> set[str]:
         """Return the options that a model itself sets: in its file, or in YAML."""
@@ -301,21 +303,29 @@ class Models:
     def _analysed_option(self, sql: str, relation: InputRelation) -> Analysis:
         return self._analyze(sql, lambda _: relation, list)
 
-    def _plan_diagnostic(self, model: Model, problem: PlanProblem) -> Diagnostic:
+    def _plan_diagnostic(self, model: Model, plan_problem: PlanProblem) -> Diagnostic:
         rendered = model.rendered
-        severity: Severity = "warning" if problem.warning else "error"
-        if not problem.option and rendered is not None and problem.stop > problem.start:
-            found = SqlDiagnostic(problem.code, problem.message, problem.start, problem.stop, problem.remedy)
-            return msgspec.structs.replace(self.diagnostic(rendered, found), severity=severity)
+        severity: Severity = "warning" if plan_problem.warning else "error"
+        if not plan_problem.option and rendered is not None and plan_problem.stop > plan_problem.start:
+            sql_diagnostic = SqlDiagnostic(
+                plan_problem.code,
+                plan_problem.message,
+                plan_problem.start,
+                plan_problem.stop,
+                plan_problem.remedy,
+            )
+            return msgspec.structs.replace(self.diagnostic(rendered, sql_diagnostic), severity=severity)
         properties = self.project.properties.get(model.file.name)
         location, line = None, ""
-        if rendered is not None and (option := rendered.options.get(problem.option)):
+        if rendered is not None and (option := rendered.options.get(plan_problem.option)):
             location, line = option.location, option.line
-        elif properties and problem.option in properties.config_locations:
-            location = properties.config_locations[problem.option]
-            line = properties.config_lines.get(problem.option, "")
+        elif properties and plan_problem.option in properties.config_locations:
+            location = properties.config_locations[plan_problem.option]
+            line = properties.config_lines.get(plan_problem.option, "")
         location = location or Location(model.file.path, 1, 1, 2)
-        return Diagnostic(problem.code, problem.message, location, problem.remedy, line, severity=severity)
+        return Diagnostic(
+            plan_problem.code, plan_problem.message, location, plan_problem.remedy, line, severity=severity
+        )
 
     def option_location(self, model: Model, *options: str) -> Location:
         """Return the location of the first of these options that a model itself sets, or its first line."""
@@ -342,46 +352,62 @@ class Models:
         if rendered.failed:
             return Analysis(open=True)
         stored = materialization_of(model.file.name, model.config)
-        analysis = self.analysed(rendered, own=model.file.name, text=isinstance(stored, Table))
-        model.diagnostics += [self.diagnostic(rendered, problem) for problem in analysis.problems]
+        analysis = self.analysed(rendered, model_name=model.file.name, text=isinstance(stored, Table))
+        model.diagnostics += [self.diagnostic(rendered, diagnostic) for diagnostic in analysis.problems]
         return analysis
 
-    def analysed(self, rendered: Rendered, *, own: str = "", text: bool = False) -> Analysis:
-        known = {reference.id for reference in rendered.references}
+    def analysed(self, rendered: Rendered, *, model_name: str = "", text: bool = False) -> Analysis:
+        referenced = {reference.id for reference in rendered.references}
 
         def find(parts: tuple[str, ...]) -> InputRelation | None:
-            found = self._lookup(parts)
+            relation = self._lookup(parts)
             # Without `ref`, as with `this`, the model has no edge in the graph, and no place in its order.
-            unplaced = found is not None and found.id.startswith("model.") and found.id not in known
-            return None if unplaced else found
+            unplaced = (
+                relation is not None and relation.id.startswith("model.") and relation.id not in referenced
+            )
+            return None if unplaced else relation
 
         return self._analyze(
-            rendered.sql, find, lambda: [*self.project.models, *self.project.seeds], own=own, text=text
+            rendered.sql,
+            find,
+            lambda: [*self.project.models, *self.project.seeds],
+            model_name=model_name,
+            text=text,
         )
 
     def _analyze(
-        self, sql: str, find: Find, names: Callable[[], list[str]], *, own: str = "", text: bool = False
+        self,
+        sql: str,
+        find: Find,
+        names: Callable[[], list[str]],
+        *,
+        model_name: str = "",
+        text: bool = False,
     ) -> Analysis:
         # Imports sqlglot, which an unchanged project does not need.
         from millstream.sql.analyze import analyze
 
-        return analyze(sql, find, names, self.project.functions, model=own, text=text)
+        return analyze(sql, find, names, self.project.functions, model=model_name, text=text)
 
-    def diagnostic(self, rendered: Rendered, problem: SqlDiagnostic) -> Diagnostic:
+    def diagnostic(self, rendered: Rendered, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
         location, line, notes = self.renderer.locate(
-            rendered, problem.start, problem.stop, problem.needle, problem.before
+            rendered, sql_diagnostic.start, sql_diagnostic.stop, sql_diagnostic.needle, sql_diagnostic.before
         )
-        if problem.code == "MS409":
+        if sql_diagnostic.code == "MS409":
             location, line, notes = self._at_call(location, line, notes)
-        for opened, closed in problem.opened:
-            found = self._written(rendered, opened)
-            if _in_argument(found) and (closed is None or not _in_argument(self._written(rendered, closed))):
-                location, line, notes = found  # an argument opens what it does not close
+        for opened, closed in sql_diagnostic.opened:
+            written = self._written(rendered, opened)
+            if _in_argument(written) and (
+                closed is None or not _in_argument(self._written(rendered, closed))
+            ):
+                location, line, notes = written  # an argument opens what it does not close
                 break
-        if problem.noticed is not None:
-            place, _, _ = self.renderer.locate(rendered, problem.noticed, problem.noticed + 1)
-            notes.append(Note("found here", place))
-        return Diagnostic(problem.code, problem.message, location, problem.help, line, tuple(notes))
+        if sql_diagnostic.noticed is not None:
+            noticed, _, _ = self.renderer.locate(rendered, sql_diagnostic.noticed, sql_diagnostic.noticed + 1)
+            notes.append(Note("found here", noticed))
+        return Diagnostic(
+            sql_diagnostic.code, sql_diagnostic.message, location, sql_diagnostic.help, line, tuple(notes)
+        )
 
     def _at_call(self, location: Location, line: str, notes: list[Note]) -> tuple[Location, str, list[Note]]:
         """Return where a macro is called: a column that has no name gets it there, not in the macro."""
@@ -391,9 +417,9 @@ class Models:
             return location, line, notes
         return calls[-1], self.renderer.texts[calls[-1].path].line(calls[-1].line), []
 
-    def _written(self, rendered: Rendered, at: int) -> tuple[Location, str, list[Note]]:
+    def _written(self, rendered: Rendered, offset: int) -> tuple[Location, str, list[Note]]:
         """Return where a sign was written."""
-        return self.renderer.locate(rendered, at, at + 1, rendered.sql[at])
+        return self.renderer.locate(rendered, offset, offset + 1, rendered.sql[offset])
 
     def _relation(self, model: Model, analysis: Analysis) -> InputRelation:
         """Return a model as its readers see it; YAML declares columns that its SQL does not determine."""
@@ -404,18 +430,18 @@ class Models:
         properties = self.project.properties.get(model.file.name)
         if properties and (analysis.open or analysis.opaque):
             for declared in properties.columns:
-                known = columns.get(declared.name.lower())
-                if declared.type and (known is None or known.type == UNKNOWN):
+                column = columns.get(declared.name.lower())
+                if declared.type and (column is None or column.type == UNKNOWN):
                     columns[declared.name.lower()] = RelationColumn(
                         declared.name, declared.type, declared.nullable
                     )
         if model.diagnostics:
             # Errors here are not reported again for all readers; types may be wrong because of them.
-            columns = {name: replace(each, type=UNKNOWN) for name, each in columns.items()}
+            columns = {name: replace(column, type=UNKNOWN) for name, column in columns.items()}
         stored = materialization_of(model.file.name, model.config)
         if isinstance(stored, Table) and stored.versions and not columns.keys() & {VALID_FROM, VALID_TO}:
-            made = with_versions(columns.values(), stored.unique_key)
-            columns = {each.name.lower(): each for each in made}
+            versioned = with_versions(columns.values(), stored.unique_key)
+            columns = {column.name.lower(): column for column in versioned}
         has_columns = properties is not None and bool(properties.columns)
         if model.diagnostics or (analysis.open and self._errors.reaches_columns(model.references)):
             self._errors.lose_columns(model.id)
@@ -514,8 +540,8 @@ def _in_argument(written: tuple[Location, str, list[Note]]) -> bool:
     return any(note.message == THROUGH for note in written[2])
 
 
-def _disabled(reference: Reference, place: Location) -> Diagnostic:
+def _disabled(reference: Reference, location: Location) -> Diagnostic:
     name = reference.id.removeprefix("model.")
     remedy = "enable it, or read another model"
-    note = Note("the disabled model", place)
+    note = Note("the disabled model", location)
     return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy, notes=(note,))

@@ -10,15 +10,15 @@ _ENDINGS = ("_where", "_at")
 
 def built_in_names(project: Project) -> list[Diagnostic]:
     """Find functions named like one of Spark, or like what queries call another function."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for function in project.functions.values():
         name, remedy = function.name, f"rename it, for example to my_{function.name}"
         if name in signatures():
             message = f"'{name}' is a function of Spark"
-            found.append(Diagnostic("MS318", message, function.location, remedy))
+            diagnostics.append(Diagnostic("MS318", message, function.location, remedy))
         for ending in _ENDINGS:
             other = name.removesuffix(ending)
             if other != name and other in project.functions:
                 message = f"queries use the name '{name}' to call '{other}'"
-                found.append(Diagnostic("MS319", message, function.location, remedy))
-    return found
+                diagnostics.append(Diagnostic("MS319", message, function.location, remedy))
+    return diagnostics

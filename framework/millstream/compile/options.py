@@ -41,22 +41,22 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
     """Find options that name unknown columns or rules."""
     if relation.open:
         return []
-    known = [c.name for c in relation.columns]
-    folded = {name.lower() for name in known}
-    found: list[PlanProblem] = []
+    columns = [c.name for c in relation.columns]
+    folded = {name.lower() for name in columns}
+    problems: list[PlanProblem] = []
     for option, name in _named(config):
         if name.lower() not in folded:
             fitting = [
                 c.name for c in relation.columns if option != "watermark" or c.type in (*_TIMES, UNKNOWN)
             ]
-            remedy = did_you_mean(name, fitting, f"name one of its columns: {', '.join(known[:8])}")
+            remedy = did_you_mean(name, fitting, f"name one of its columns: {', '.join(columns[:8])}")
             message = f"'{option}' names '{name}', which is not a column of this model"
-            found.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
-    found += [
+            problems.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
+    problems += [
         PlanProblem(relation.id, "MS520", f"unknown rule '{name}'", remedy, option="optimize")
         for name, remedy in (unknown_rules(config["optimize"]) if config.get("optimize") else ())
     ]
-    return found
+    return problems
 
 
 def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
@@ -70,12 +70,12 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
         time = next((c.name for c in relation.columns if c.type in _TIMES), "")
         remedy = f"set order_by='{time}'" if time else "select a timestamp column, and name it in order_by"
     else:
-        found = next((c for c in relation.columns if c.name.lower() == name.lower()), None)
-        if found is None or found.type in _TIMES:
+        column = next((c for c in relation.columns if c.name.lower() == name.lower()), None)
+        if column is None or column.type in _TIMES:
             return []
-        message = f"'retention' needs a time to order by, and '{name}' is {found.type}"
+        message = f"'retention' needs a time to order by, and '{name}' is {column.type}"
         converted = (
-            f"timestamp_millis({name})" if found.type in {BIGINT, INT} else f"cast({name} as timestamp)"
+            f"timestamp_millis({name})" if column.type in {BIGINT, INT} else f"cast({name} as timestamp)"
         )
         remedy = f"select {converted} as {name}_time, and set order_by='{name}_time'"
     return [PlanProblem(relation.id, "MS521", message, remedy, option="retention")]
@@ -87,24 +87,24 @@ def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[P
     if not isinstance(stored, Table) or not stored.versions:
         return []
     columns = {c.name.lower(): c for c in relation.columns}
-    found: list[tuple[str, str, str, str]] = []
+    wrong: list[tuple[str, str, str, str]] = []
     if stored.order_by and (time := columns.get(stored.order_by.lower())) and time.type != TIMESTAMP:
         name = stored.order_by
         message = f"'versions' needs a timestamp to order by, and '{name}' is {time.type}"
         number = time.type in {BIGINT, INT}
         converted = f"timestamp_millis({name})" if number else f"cast({name} as timestamp)"
         remedy = f"select {converted} as {name}_time, and set order_by='{name}_time'"
-        found.append(("MS681", message, remedy, "order_by"))
+        wrong.append(("MS681", message, remedy, "order_by"))
     for name in (VALID_FROM, VALID_TO):
         if name in columns and [c.name.lower() for c in relation.columns[-2:]] != [VALID_FROM, VALID_TO]:
             message = f"a table with 'versions' gets a column '{name}', and this model selects another one"
-            found.append(("MS682", message, f"give its column another name, such as {name}_1", "versions"))
+            wrong.append(("MS682", message, f"give its column another name, such as {name}_1", "versions"))
     for name in ("retention", "refresh"):
         if getattr(stored, name):
             message = f"'{name}' has no effect on a table that keeps versions"
-            kept = "'versions' says how long a version is kept" if name == "retention" else _IN_TWO
-            found.append(("MS683", message, f"remove it: {kept}", name))
-    return [PlanProblem(relation.id, code, why, remedy, option=at) for code, why, remedy, at in found]
+            explanation = "'versions' says how long a version is kept" if name == "retention" else _IN_TWO
+            wrong.append(("MS683", message, f"remove it: {explanation}", name))
+    return [PlanProblem(relation.id, code, why, remedy, option=option) for code, why, remedy, option in wrong]
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -131,7 +131,7 @@ def option_expressions(
     if (time := config.get("timestamp")) and time != PROCESSING_TIME:
         written.append((TIMESTAMP_OPTION, TIMESTAMP_OPTION, time))
     written += [("headers", f"headers.{name}", sql) for name, sql in _own_headers(config).items()]
-    found: list[tuple[str, Expression]] = []
+    expressions: list[tuple[str, Expression]] = []
     problems = _wrong_headers(config, relation)
     for option, name, sql in written:
         analysis = analyse(f"{_BEFORE}{sql} as option from this", relation)
@@ -143,8 +143,8 @@ def option_expressions(
             if option == TIMESTAMP_OPTION:
                 problems += untimely(relation, sql, expression)
                 expression = as_time(expression)
-            found.append((name, expression))
-    return tuple(found), problems
+            expressions.append((name, expression))
+    return tuple(expressions), problems
 
 
 def _own_headers(config: Mapping[str, Any]) -> dict[str, str]:
@@ -200,9 +200,14 @@ def only_expression(analysis: Analysis) -> Expression | None:
 
 
 def meaningless_state(
-    spec: ModelSpec, state: Mapping[str, Any], root: Node, steps: Sequence[StatefulStep], *, own: bool
+    spec: ModelSpec,
+    state: Mapping[str, Any],
+    root: Node,
+    steps: Sequence[StatefulStep],
+    *,
+    set_by_model: bool,
 ) -> list[PlanProblem]:
-    """Find options of `state` without effect; folder defaults (`own` is false) may fit only some models.
+    """Find options of `state` without effect; folder defaults (not `set_by_model`) may fit only some.
 
     `steps` are the model's own.
     """
@@ -210,20 +215,22 @@ def meaningless_state(
     keyed = any(isinstance(node, Stateful) for node in nodes)
     as_of = any(isinstance(node, TemporalJoin) for node in nodes)
     exact = any(isinstance(node, Dedupe) and node.exact_by for node in nodes)
-    found: list[tuple[str, str]] = []
+    messages: list[tuple[str, str]] = []
     if state.get("retention"):
         remedy = "remove it: a watermark's delay bounds windows, and 'retention' of a table bounds its rows"
-        found.append(("'state: {retention}' has no effect on windows", remedy))
+        messages.append(("'state: {retention}' has no effect on windows", remedy))
     if state.get("memory") and state.get("store") == "memory":
-        found.append(("'state: {memory}' only limits the store rocksdb", "remove one of them"))
-    ttl = state.get("ttl") if own else None
+        messages.append(("'state: {memory}' only limits the store rocksdb", "remove one of them"))
+    ttl = state.get("ttl") if set_by_model else None
     endless = list(without_end(spec, steps, ttl)) if ttl else []
     if ttl and not keyed and not endless and not any(isinstance(step.node, Join) for step in steps):
         message = "'state: {ttl}' is for Python functions with keyed state and joins, and this model has none"
         bounds = "a dedupe's 'within', a watermark's delay or a table's 'retention' bounds other state"
-        found.append((message, f"remove it: {bounds}"))
-    if own and state.get("store") == "memory" and (keyed or as_of or exact):
+        messages.append((message, f"remove it: {bounds}"))
+    if set_by_model and state.get("store") == "memory" and (keyed or as_of or exact):
         what = "Python functions" if keyed else "joins FOR SYSTEM_TIME AS OF" if as_of else "exact dedupes"
-        found.append((f"{what} only keep state in RocksDB", "remove store='memory'"))
-    problems = [("MS522", *each) for each in found] + ([] if keyed else endless) + [*wrong_time(state, steps)]
+        messages.append((f"{what} only keep state in RocksDB", "remove store='memory'"))
+    problems = (
+        [("MS522", *pair) for pair in messages] + ([] if keyed else endless) + [*wrong_time(state, steps)]
+    )
     return [PlanProblem(spec.id, code, message, remedy, option="state") for code, message, remedy in problems]

@@ -42,12 +42,12 @@ class Planning:
         self.catalog = base_catalog(project, relations, derived)
         self._row_fields = {
             name: frozenset(field.name.lower() for field in row.fields)
-            for name, each in project.functions.items()
-            if each.keyed and isinstance(row := each.parameters[1].type, Row)
+            for name, function in project.functions.items()
+            if function.keyed and isinstance(row := function.parameters[1].type, Row)
         }
         self.tables: set[str] = set()
         self.inlined: set[str] = set()
-        self.versioned: set[str] = {id_ for id_, each in self.catalog.topics.items() if each.versions}
+        self.versioned: set[str] = {id_ for id_, topic in self.catalog.topics.items() if topic.versions}
         """Relations with a row for each version of a row."""
         self.stores: dict[str, str] = {}
         """Of tables with a store of their own."""
@@ -64,20 +64,20 @@ class Planning:
         checks: tuple[Check, ...],
         metrics: tuple[Metering, ...],
         log: LoggedRows | None,
-        own: Container[str],
+        model_options: Container[str],
     ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
         """Return a model's entry in the catalog, its traits, and its errors.
 
-        `own` are the options that the model itself sets.
+        `model_options` are the options that the model itself sets.
         """
         spec = model_spec(
             model.file.name, model.config, query, self.relations[model.id], extras, checks, metrics, log
         )
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # its inputs have errors
-        known = KnownTraits()
+        traits = KnownTraits()
         around = Surroundings(
-            self._given,
+            self._input_node,
             self._can_rest,
             self.inlined.__contains__,
             self.catalog.keyed,
@@ -87,24 +87,26 @@ class Planning:
             self._versions,
             self._row_fields,
         )
-        found = build_model(spec, around, known)
-        problems = found.problems or unstorable(spec, declaration(self._store_of_table(spec)))
+        built = build_model(spec, around, traits)
+        problems = built.problems or unstorable(spec, declaration(self._store_of_table(spec)))
         if state := model.config.get("state"):
-            steps = () if problems else found.stateful_steps
-            problems = problems + meaningless_state(spec, state, found.root, steps, own="state" in own)
+            steps = () if problems else built.stateful_steps
+            problems = problems + meaningless_state(
+                spec, state, built.root, steps, set_by_model="state" in model_options
+            )
         if problems:
             return spec, None, problems
         accepted = model.config.get("unbounded_state") == "accept"
-        warnings = [] if accepted else unbounded_state(spec, found.stateful_steps)
+        warnings = [] if accepted else unbounded_state(spec, built.stateful_steps)
         warnings = [*warnings, *joins_of_all_versions(spec, self.versioned)]
-        return spec, traits_for_readers(spec, known.of(found.root)), warnings
+        return spec, traits_for_readers(spec, traits.of(built.root)), warnings
 
     def refused(self, model: Model, query: Query) -> list[PlanProblem]:
         """Return constructs that a stream does not support, for a model with unknown columns."""
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
-        around = Surroundings(self._given, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
+        around = Surroundings(self._input_node, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
         builder = ModelBuilder(spec, around, KnownTraits())
         check_forms(builder, query)
         return builder.problems
@@ -136,7 +138,7 @@ class Planning:
     def _versions(self, relation: str) -> VersionStream | None:
         return version_stream(self.catalog.topics.get(relation))
 
-    def _given(self, relation: str, at_rest: bool) -> Node:
+    def _input_node(self, relation: str, at_rest: bool) -> Node:
         if not at_rest or relation in self.catalog.seeds:
             return self._seen(relation, self._traits_of(relation))
         return self._seen(relation, Traits("static", looks_up=relation))
@@ -161,7 +163,7 @@ class Planning:
             keys=traits.keys,
             watermarks=traits.watermarks,
             below=traits.below,
-            spacings=tuple((each.column, each.gap, each.window) for each in traits.spacings),
+            spacings=tuple((spacing.column, spacing.gap, spacing.window) for spacing in traits.spacings),
             changes_by_itself=traits.changes_by_itself,
             looks_up=traits.looks_up,
             label=relation.rpartition(".")[2],

@@ -51,5 +51,5 @@ def query_with_time(
     ), problems
 
 
-def is_time_problem(problem: PlanProblem) -> bool:
-    return problem.option == TIMESTAMP_OPTION and problem.code != "MS521"
+def is_time_problem(plan_problem: PlanProblem) -> bool:
+    return plan_problem.option == TIMESTAMP_OPTION and plan_problem.code != "MS521"

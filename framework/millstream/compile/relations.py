@@ -46,8 +46,10 @@ def metadata_of(topic: Topic) -> tuple[RelationColumn, ...]:
 def with_versions(columns: Iterable[RelationColumn], keys: Collection[str]) -> tuple[RelationColumn, ...]:
     """Return the columns of a table that keeps versions; an empty one has only its key and its times."""
     folded = {key.lower() for key in keys}
-    found = (each if each.name.lower() in folded else replace(each, nullable=True) for each in columns)
-    return (*found, *(RelationColumn(column.name, column.type) for column in VERSION_COLUMNS))
+    versioned = (
+        column if column.name.lower() in folded else replace(column, nullable=True) for column in columns
+    )
+    return (*versioned, *(RelationColumn(column.name, column.type) for column in VERSION_COLUMNS))
 
 
 def seed_relation(seed: Seed, broken: frozenset[str] = frozenset()) -> InputRelation:
@@ -62,5 +64,5 @@ def _declared(column: Column) -> RelationColumn:
 
 def input_relations(project: Project, broken: frozenset[str]) -> dict[str, InputRelation]:
     """Return every source and seed by node id."""
-    found = {f"source.{topic.id}": topic_relation(topic, broken) for topic in project.sources.values()}
-    return found | {f"seed.{seed.name}": seed_relation(seed, broken) for seed in project.seeds.values()}
+    relations = {f"source.{topic.id}": topic_relation(topic, broken) for topic in project.sources.values()}
+    return relations | {f"seed.{seed.name}": seed_relation(seed, broken) for seed in project.seeds.values()}

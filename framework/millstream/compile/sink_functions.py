@@ -19,20 +19,20 @@ def encoded_by_function(
     sink: Sink, relation: InputRelation, project: Project
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     """Return the columns that a function encodes, or how those of the sink differ."""
-    found = sink_format(sink.encoding, None, project.functions)
-    if isinstance(found, Unusable):
-        return None, list(_unusable(found, relation, "format", "format_options"))
-    return found, list(_untaken(sink, relation, found))
+    schema = sink_format(sink.encoding, None, project.functions)
+    if isinstance(schema, Unusable):
+        return None, list(_unusable(schema, relation, "format", "format_options"))
+    return schema, list(_untaken(sink, relation, schema))
 
 
 def key_by_function(
     sink: Sink, key: Type, relation: InputRelation, project: Project
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     assert sink.key_encoding is not None
-    found = sink_format(sink.key_encoding, key, project.functions)
-    if isinstance(found, Unusable):
-        return None, list(_unusable(found, relation, "key_format", "key_format_options"))
-    return found, []
+    schema = sink_format(sink.key_encoding, key, project.functions)
+    if isinstance(schema, Unusable):
+        return None, list(_unusable(schema, relation, "key_format", "key_format_options"))
+    return schema, []
 
 
 def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterator[PlanProblem]:
@@ -44,28 +44,28 @@ def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterato
     columns = {column.name.lower(): column for column in relation.columns if not column.hidden}
     keys = {name.lower() for name in sink.key}
 
-    def problem(message: str, remedy: str) -> PlanProblem:
+    def mismatch(message: str, remedy: str) -> PlanProblem:
         return PlanProblem(relation.id, "MS124", message, remedy, option="format")
 
     for name, column in columns.items():
         field = fields.get(name)
         if field is None and name not in keys:
-            names = [each.name for each in schema.columns]
+            names = [field.name for field in schema.columns]
             hint = did_you_mean(column.name, names, "leave the column out, or add the field")
-            yield problem(f"{function} takes no field '{column.name}'", hint)
+            yield mismatch(f"{function} takes no field '{column.name}'", hint)
         elif field is not None and UNKNOWN != column.type != field.type:
             remedy = f"select cast({column.name} as {field.type}) as {column.name}"
-            yield problem(f"'{column.name}' is {column.type}, but {function} takes {field.type}", remedy)
+            yield mismatch(f"'{column.name}' is {column.type}, but {function} takes {field.type}", remedy)
         elif field is not None and column.nullable and not field.nullable:
             remedy = f"hint the field `… | None`, or select coalesce({column.name}, …) as {column.name}"
-            yield problem(f"'{column.name}' can be NULL, but {function} takes no None", remedy)
+            yield mismatch(f"'{column.name}' can be NULL, but {function} takes no None", remedy)
     for name, field in fields.items():
         if name not in columns:
-            yield problem(f"{function} takes '{field.name}', which is not a column", "select it")
+            yield mismatch(f"{function} takes '{field.name}', which is not a column", "select it")
 
 
-def _unusable(found: Unusable, relation: InputRelation, option: str, other: str) -> Iterator[PlanProblem]:
+def _unusable(unusable: Unusable, relation: InputRelation, option: str, other: str) -> Iterator[PlanProblem]:
     """Yield why a function can't be a format, unless that is reported in its file."""
-    if not found.reported:
-        option = other if found.other else option
-        yield PlanProblem(relation.id, CODE, found.message, found.remedy, option=option)
+    if not unusable.reported:
+        option = other if unusable.other else option
+        yield PlanProblem(relation.id, CODE, unusable.message, unusable.remedy, option=option)

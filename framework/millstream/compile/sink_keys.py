@@ -33,12 +33,12 @@ class _SinkKey(Struct, frozen=True):
     def type(self) -> Type:
         """The type of the whole key: that of its only column, or a struct of its columns."""
         match self.columns:
-            case [Field(type=given)]:
-                return given
+            case [Field(type=column_type)]:
+                return column_type
             case columns:
                 return Row(tuple(Field(column.name, column.type) for column in columns))
 
-    def problem(self, code: str, message: str, remedy: str, option: str) -> PlanProblem:
+    def diagnostic(self, code: str, message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(self.relation.id, code, message, remedy, option=option)
 
 
@@ -49,15 +49,15 @@ def sink_key(
 
     `pinned` is the schema of the registry, if its keys take that.
     """
-    known = {column.name.lower(): column for column in relation.columns if not column.hidden}
-    found = [known[name.lower()] for name in sink.key if name.lower() in known]
-    key = _SinkKey(sink, relation, tuple(Field(c.name, c.type, c.nullable) for c in found))
+    by_name = {column.name.lower(): column for column in relation.columns if not column.hidden}
+    columns = [by_name[name.lower()] for name in sink.key if name.lower() in by_name]
+    key = _SinkKey(sink, relation, tuple(Field(c.name, c.type, c.nullable) for c in columns))
     problems = list(_misplaced(key))
-    if problems or sink.key_encoding is None or len(found) != len(sink.key):
+    if problems or sink.key_encoding is None or len(columns) != len(sink.key):
         return {}, problems
     if any(column.type == UNKNOWN for column in key.columns):
         message = "the type of its key is unknown"
-        return {}, [key.problem("MS124", message, "cast the column to its type", "key_format")]
+        return {}, [key.diagnostic("MS124", message, "cast the column to its type", "key_format")]
     if function_of(sink.key_encoding.name) and not sink.key_schema:
         schema, problems = key_by_function(sink, key.type, relation, project)
         found_key = {"written_key_schema": schema.essence, "single_key": schema.single} if schema else {}
@@ -74,10 +74,10 @@ def sink_key(
         if sink.key_schema:
             message = f"schema '{sink.key_schema}' can't be used: {error}"
         remedy = "cast the column to another type, or choose another format"
-        return {}, [key.problem("MS123", message, remedy, option)]
+        return {}, [key.diagnostic("MS123", message, remedy, option)]
     encoding = sink.key_encoding if len(key.columns) > 1 else any_value(sink.key_encoding)
     if why := misfit(KeyFormat(encoding, key.type)):
-        return {}, [key.problem("MS124", why, "choose another format, or another key", "key_format")]
+        return {}, [key.diagnostic("MS124", why, "choose another format, or another key", "key_format")]
     return {"single_key": encoding.single}, []
 
 
@@ -87,19 +87,19 @@ def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
     if sink.key_format is None:
         for option in _OPTIONS:
             if getattr(sink, option) != getattr(Sink(sink.topic), option):
-                yield key.problem("MS121", f"'{option}' needs a key_format", "set key_format", option)
+                yield key.diagnostic("MS121", f"'{option}' needs a key_format", "set key_format", option)
         return
     if not sink.key:
-        yield key.problem("MS121", "'key_format' needs a key", "set key, or remove it", "key_format")
-    found = format_of(sink.key_format)
-    if sink.key_framing != "plain" and found.schemas is None:
+        yield key.diagnostic("MS121", "'key_format' needs a key", "set key, or remove it", "key_format")
+    format_ = format_of(sink.key_format)
+    if sink.key_framing != "plain" and format_.schemas is None:
         message = f"keys in {sink.key_format} have no schema, and no id of one"
-        yield key.problem("MS121", message, "remove it, or change key_format", "key_framing")
+        yield key.diagnostic("MS121", message, "remove it, or change key_format", "key_framing")
     if sink.key_subject and sink.key_framing == "plain" and not sink.pinned_subject_of_key:
         message = "'key_subject' needs key_framing: confluent"
-        yield key.problem("MS121", message, "set key_framing='confluent', or remove it", "key_subject")
-    for each in wrong_options(sink.key_format, sink.key_format_options):
-        yield key.problem("MS120", each.message, each.remedy, "key_format_options")
+        yield key.diagnostic("MS121", message, "set key_framing='confluent', or remove it", "key_subject")
+    for wrong in wrong_options(sink.key_format, sink.key_format_options):
+        yield key.diagnostic("MS120", wrong.message, wrong.remedy, "key_format_options")
 
 
 def _with_schema(
@@ -108,14 +108,14 @@ def _with_schema(
     sink = key.sink
     if language is None:
         message = f"keys in {sink.key_format} have no schema"
-        return {}, [key.problem("MS122", message, "remove it, or change key_format", "key_schema")]
+        return {}, [key.diagnostic("MS122", message, "remove it, or change key_format", "key_schema")]
     if sink.key_schema:
         texts = language.own(project.schemas)
         if sink.key_schema not in texts:
             example = f"write {language.name} into schemas/{sink.topic}_key{language.suffix}"
             hint = did_you_mean(sink.key_schema, texts, example)
             message = f"schema '{sink.key_schema}' does not exist"
-            return {}, [key.problem("MS122", message, hint, "key_schema")]
+            return {}, [key.diagnostic("MS122", message, hint, "key_schema")]
         files = SchemaFiles(sink.key_schema, texts, project.settings.schema_paths, sink.key_message, key=True)
         schema = language.read(files)
         problems = list(_differences(key, schema))
@@ -124,7 +124,7 @@ def _with_schema(
         if derived is None:
             message = f"a key in {sink.key_format} needs a schema"
             remedy = f"set key_schema='schemas/{sink.topic}_key{language.suffix}'"
-            return {}, [key.problem("MS108", message, remedy, "key_format")]
+            return {}, [key.diagnostic("MS108", message, remedy, "key_format")]
         files = language.derived(derived.text, key=True)
         schema, problems = derived, []
     subject = pins.get(sink.subject_of_key or f"{sink.topic}-key")
@@ -148,8 +148,8 @@ def _derived(key: _SinkKey, language: SchemaLanguage) -> ReadSchema | None:
     match key.type:
         case Row(fields=fields):
             return language.derive(fields, name) if language.derive else None
-        case given:
-            return language.derive_single(given, name) if language.derive_single else None
+        case type_:
+            return language.derive_single(type_, name) if language.derive_single else None
 
 
 def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanProblem]:
@@ -158,11 +158,11 @@ def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanProblem]:
     path = f"subject '{subject}'" if subject else key.sink.key_schema
     if key.type != schema.type:
         message = f"the key is {key.type}, but {schema.type} in {path}"
-        yield key.problem("MS124", message, "cast the columns, or change the schema", "key_schema")
+        yield key.diagnostic("MS124", message, "cast the columns, or change the schema", "key_schema")
         return
     nullable = {column.name for column in schema.columns if column.nullable}
     for column in key.columns if len(key.columns) > 1 else ():
         if column.nullable and column.name not in nullable:
             remedy = f"use coalesce({column.name}, …), or let the field be null in the schema"
             message = f"'{column.name}' can be NULL, but not in {path}"
-            yield key.problem("MS124", message, remedy, "key_schema")
+            yield key.diagnostic("MS124", message, remedy, "key_schema")

@@ -27,7 +27,7 @@ class SinkPins(Struct, frozen=True):
 
 def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> SinkPins:
     """Return the pinned schemas of a sink's values and keys, if it takes them from the registry."""
-    found: dict[str, ReadSchema] = {}
+    schemas: dict[str, ReadSchema] = {}
     options: dict[str, Any] = {}
     problems: list[PlanProblem] = []
     for part, subject, message in (
@@ -40,13 +40,13 @@ def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> Si
         use = RegistryUse(subject, Location("", 1, 1, 2), None, format_, message, key=bool(part))
         match pinned_schema(use, Encoding(), pins, _read):
             case PinnedSchema(schema, encoding):
-                found[part] = schema
+                schemas[part] = schema
                 options |= {f"{part}format": encoding.name, f"{part}schema_id": encoding.schema_id}
             case Unusable(code, text, remedy):
                 option = f"{part}format" if code == "MS126" and format_ else f"{part}schema"
                 remedy = _REMEDIES.get(code, remedy)
                 problems.append(PlanProblem(id_, code, text, remedy, option=option))
-    return SinkPins(found.get(""), found.get("key_"), options, tuple(problems))
+    return SinkPins(schemas.get(""), schemas.get("key_"), options, tuple(problems))
 
 
 def _read(language: SchemaLanguage, files: SchemaFiles) -> ReadSchema:

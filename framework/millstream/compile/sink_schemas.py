@@ -44,16 +44,16 @@ def sink_schema(
         return pinned, list(_differences(sink, relation, fields, pinned))
     try:
         if sink.schema:
-            found, problems = _from_file(sink, language, relation, fields, project)
-            return found, problems or list(_of_values(sink, language, found, relation, project, pins))
+            schema, problems = _from_file(sink, language, relation, fields, project)
+            return schema, problems or list(_of_values(sink, language, schema, relation, project, pins))
         if not language.required and sink.framing == "plain":
             return None, []
         if language.derive is None:
             message = f"a sink in {sink.format} needs a schema"
             remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
             return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
-        found = language.derive(fields, record_name(sink.topic))
-        return found, list(_of_values(sink, language, found, relation, project, pins))
+        schema = language.derive(fields, record_name(sink.topic))
+        return schema, list(_of_values(sink, language, schema, relation, project, pins))
     except SchemaError as error:
         option = _option(sink)
         message = f"{language.name} can't describe its columns: {error}"
@@ -65,24 +65,24 @@ def sink_schema(
 
 def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | None) -> Iterator[PlanProblem]:
     """Yield options that have no effect, or are wrong."""
-    for each in wrong_options(sink.format, sink.format_options):
-        yield PlanProblem(relation.id, "MS120", each.message, each.remedy, option="format_options")
+    for wrong in wrong_options(sink.format, sink.format_options):
+        yield PlanProblem(relation.id, "MS120", wrong.message, wrong.remedy, option="format_options")
 
-    def problem(message: str, remedy: str, option: str) -> PlanProblem:
+    def misplaced(message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(relation.id, "MS121", message, remedy, option=option)
 
     if sink.framing != "plain" and language is None:
         message = f"values in {sink.format} have no schema, and no id of one"
-        yield problem(message, "remove it, or change the format", "framing")
+        yield misplaced(message, "remove it, or change the format", "framing")
     elif sink.subject and sink.framing == "plain" and sink.schema != REGISTRY:
-        yield problem(
+        yield misplaced(
             "'subject' needs framing: confluent", "set framing='confluent', or remove it", "subject"
         )
 
 
-def _without_place(sink: Sink, found: Format, relation: InputRelation) -> Iterator[PlanProblem]:
+def _without_place(sink: Sink, format_: Format, relation: InputRelation) -> Iterator[PlanProblem]:
     """Yield columns that records of single values would lose, or change."""
-    if not found.single or relation.open:
+    if not format_.single or relation.open:
         return
     keys = {name.lower() for name in sink.key}
     columns = [column for column in relation.columns if not column.hidden]
@@ -93,7 +93,7 @@ def _without_place(sink: Sink, found: Format, relation: InputRelation) -> Iterat
         remedy = "select one column besides the key, or choose another format"
         yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
     for column in values[:1]:
-        if column.type != UNKNOWN and not found.holds(column.type):
+        if column.type != UNKNOWN and not format_.holds(column.type):
             message = f"{sink.format} can't hold {column.name}, which is {column.type}"
             remedy = "cast the column to another type, or choose another format"
             yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
@@ -125,14 +125,14 @@ def refused(
     if subject is None:
         return
     try:
-        found = forbidden(format_, files, subject, pins)
+        findings = forbidden(format_, files, subject, pins)
     except NotPinnedError as error:
         message = f"subject '{subject.subject}' needs {error}, which is not pinned"
         yield PlanProblem(relation.id, "MS125", message, f"run `{PULL}`", option=option)
         return
-    for each in dict.fromkeys(finding.text for finding in found):
+    for text in dict.fromkeys(finding.text for finding in findings):
         message = (
-            f"its schema is not {subject.compatibility} compatible with subject '{subject.subject}': {each}"
+            f"its schema is not {subject.compatibility} compatible with subject '{subject.subject}': {text}"
         )
         remedy = "keep the schema compatible, or write to another topic"
         yield PlanProblem(relation.id, "MS128", message, remedy, option=option)
@@ -150,8 +150,8 @@ def _files(sink: Sink, language: SchemaLanguage, project: Project) -> SchemaFile
 
 def record_name(topic: str) -> str:
     """Return a topic's name as the name of a record."""
-    found = "".join(each if each.isascii() and each.isalnum() else "_" for each in topic)
-    return f"_{found}" if found[:1].isdigit() else found
+    name = "".join(character if character.isascii() and character.isalnum() else "_" for character in topic)
+    return f"_{name}" if name[:1].isdigit() else name
 
 
 def _from_file(
@@ -164,8 +164,8 @@ def _from_file(
         )
         message = f"schema '{sink.schema}' does not exist"
         return None, [PlanProblem(relation.id, "MS122", message, hint, option="schema")]
-    found = language.read(files)
-    return found, list(_differences(sink, relation, fields, found))
+    schema = language.read(files)
+    return schema, list(_differences(sink, relation, fields, schema))
 
 
 def _differences(
@@ -174,33 +174,33 @@ def _differences(
     """Yield the columns that do not fit the schema, and the fields that have no column."""
     if relation.open:
         return
-    known = {field.name: field for field in schema.columns}
+    schema_fields = {field.name: field for field in schema.columns}
     in_key = key_only(sink, relation, schema)
-    place = f"subject '{sink.pinned_subject}'" if sink.pinned_subject else sink.schema
+    schema_name = f"subject '{sink.pinned_subject}'" if sink.pinned_subject else sink.schema
 
-    def problem(message: str, remedy: str) -> PlanProblem:
+    def mismatch(message: str, remedy: str) -> PlanProblem:
         return PlanProblem(relation.id, "MS124", message, remedy, option="schema")
 
     for field in fields:
-        wanted = known.get(field.name)
+        declared = schema_fields.get(field.name)
         if field.name in in_key:
             continue
-        if wanted is None:
-            hint = did_you_mean(field.name, known, "leave the column out, or add it to the schema")
-            yield problem(f"column '{field.name}' is not in {place}", hint)
+        if declared is None:
+            hint = did_you_mean(field.name, schema_fields, "leave the column out, or add it to the schema")
+            yield mismatch(f"column '{field.name}' is not in {schema_name}", hint)
         elif field.name in schema.unwritable:
             remedy = "leave the column out, or choose Avro or Protobuf"
-            yield problem(f"'{field.name}' contains itself in {place}, and is read as text", remedy)
-        elif UNKNOWN != field.type != wanted.type:
-            remedy = f"select cast({field.name} as {wanted.type}) as {field.name}"
-            yield problem(f"'{field.name}' is {field.type}, but {wanted.type} in {place}", remedy)
-        elif field.nullable and not wanted.nullable:
+            yield mismatch(f"'{field.name}' contains itself in {schema_name}, and is read as text", remedy)
+        elif UNKNOWN != field.type != declared.type:
+            remedy = f"select cast({field.name} as {declared.type}) as {field.name}"
+            yield mismatch(f"'{field.name}' is {field.type}, but {declared.type} in {schema_name}", remedy)
+        elif field.nullable and not declared.nullable:
             remedy = f"use coalesce({field.name}, …), or let the field be null in the schema"
-            yield problem(f"'{field.name}' can be NULL, but not in {place}", remedy)
+            yield mismatch(f"'{field.name}' can be NULL, but not in {schema_name}", remedy)
     names = {field.name for field in fields}
     for missing in schema.columns:
         if missing.name not in names and not missing.nullable and missing.name not in schema.optional:
-            yield problem(f"{place} requires '{missing.name}', which is not a column", "select it")
+            yield mismatch(f"{schema_name} requires '{missing.name}', which is not a column", "select it")
 
 
 def key_only(sink: Sink, relation: InputRelation, schema: ReadSchema) -> tuple[str, ...]:
@@ -208,6 +208,6 @@ def key_only(sink: Sink, relation: InputRelation, schema: ReadSchema) -> tuple[s
     if not sink.schema or relation.open or function_of(sink.format):
         return ()
     keys = {name.lower() for name in sink.key}
-    known = {field.name for field in schema.columns}
+    names = {field.name for field in schema.columns}
     columns = [column.name for column in relation.columns if not column.hidden]
-    return tuple(name for name in columns if name.lower() in keys and name not in known)
+    return tuple(name for name in columns if name.lower() in keys and name not in names)

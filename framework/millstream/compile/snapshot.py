@@ -49,23 +49,23 @@ def inputs_digest(root: Path, settings: Settings, target: Target, variables: Map
             data = f"{type(error).__name__}".encode()
         hashed.update(f"{path}\0{len(data)}\0".encode())
         hashed.update(data)
-    given = (target.profile, target.name, target.settings, variables)
-    return digest_of(hashed.hexdigest(), *given, problems)
+    inputs = (target.profile, target.name, target.settings, variables)
+    return digest_of(hashed.hexdigest(), *inputs, problems)
 
 
 def read_compiled(root: Path, folder: Path, key: str, *, checked: bool) -> Compiled | None:
     """Return the last compile if its inputs and environment are the same, and it is checked if it must be."""
-    found = read_file(folder / _FILE, _Snapshot)
-    if found is None or (found.format, found.made_from) != (FORMAT, key):
+    snapshot = read_file(folder / _FILE, _Snapshot)
+    if snapshot is None or (snapshot.format, snapshot.made_from) != (FORMAT, key):
         return None
-    if checked and not found.checked:
+    if checked and not snapshot.checked:
         return None
-    if any(os.environ.get(name) != value for name, value in found.environment.items()):
+    if any(os.environ.get(name) != value for name, value in snapshot.environment.items()):
         return None
-    if not found.imported.unchanged(root):
+    if not snapshot.imported.unchanged(root):
         return None
     try:
-        return from_msgpack(found.compiled, Compiled)
+        return from_msgpack(snapshot.compiled, Compiled)
     except (msgspec.DecodeError, ValueError):
         return None
 
@@ -80,7 +80,7 @@ def store_compiled(
     checked: bool,
 ) -> None:
     """Store a compile without errors; one with errors is always repeated, to report them again."""
-    if any(each.severity == "error" for each in compiled.diagnostics):
+    if any(diagnostic.severity == "error" for diagnostic in compiled.diagnostics):
         with contextlib.suppress(OSError):
             (folder / _FILE).unlink(missing_ok=True)
     else:

@@ -29,36 +29,38 @@ class Derived(Struct):
 
 def derive_columns(project: Project, relations: dict[str, InputRelation]) -> Derived:
     """Check every `from:`, and infer the type of columns for which YAML declares none."""
-    found = Derived()
+    derived = Derived()
     for topic in project.sources.values():
         if any(column.expression for column in topic.columns):
             id_ = f"source.{topic.id}"
-            relations[id_] = _derived(project, topic, relations[id_], found)
-    return found
+            relations[id_] = _derived(project, topic, relations[id_], derived)
+    return derived
 
 
 def _derived(project: Project, topic: Topic, relation: InputRelation, into: Derived) -> InputRelation:
     from millstream.sql.analyze import analyze  # imports sqlglot, which an unchanged project does not need
 
     expressions = {column.name: column for column in topic.columns if column.expression}
-    given = InputRelation(relation.id, _of_records(topic, relation, expressions), relation.open)
+    records = InputRelation(relation.id, _of_records(topic, relation, expressions), relation.open)
     columns: list[RelationColumn] = []
     derivations: list[tuple[str, Expression]] = []
-    for known in relation.columns:
-        column = expressions.get(known.name)
+    for declared in relation.columns:
+        column = expressions.get(declared.name)
         if column is None:
-            columns.append(known)
+            columns.append(declared)
             continue
         sql = f"{_BEFORE}{column.expression} as derived from records"
-        found = analyze(sql, lambda _: given, list, project.functions)
-        into.diagnostics += [_located(column, each) for each in found.problems if each.code != "MS409"]
-        if (expression := only_expression(found)) is not None:
-            derivations.append((known.name, expression))
-        derived = found.columns[0] if found.columns else None
+        analysis = analyze(sql, lambda _: records, list, project.functions)
+        into.diagnostics += [
+            _located(column, diagnostic) for diagnostic in analysis.problems if diagnostic.code != "MS409"
+        ]
+        if (expression := only_expression(analysis)) is not None:
+            derivations.append((declared.name, expression))
+        derived = analysis.columns[0] if analysis.columns else None
         if derived and column.type and derived.type not in {column.type, UNKNOWN, NULL}:
             into.diagnostics.append(_wrong_type(column, str(derived.type)))
         columns.append(
-            msgspec.structs.replace(known, type=derived.type) if derived and not column.type else known
+            msgspec.structs.replace(declared, type=derived.type) if derived and not column.type else declared
         )
     into.expressions[topic.id] = tuple(derivations)
     return InputRelation(relation.id, tuple(columns), relation.open)
@@ -75,22 +77,22 @@ def _of_records(
     return (*(column for column in columns if column.name not in times), *metadata_of(topic))
 
 
-def _wrong_type(column: Column, found: str) -> Diagnostic:
-    message = f"'{column.name}' is declared as {column.type}, but its SQL has type {found}"
+def _wrong_type(column: Column, type_name: str) -> Diagnostic:
+    message = f"'{column.name}' is declared as {column.type}, but its SQL has type {type_name}"
     remedy = f'write from: "cast(… as {column.type})", or fix the type'
     return Diagnostic("MS407", message, column.expression_location, remedy)
 
 
-def _located(column: Column, problem: SqlDiagnostic) -> Diagnostic:
+def _located(column: Column, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
     """Convert an error in the generated query to one at the YAML value."""
     location = column.expression_location
     if location is not None and not column.templated:
-        start = max(0, problem.start - len(_BEFORE))
+        start = max(0, sql_diagnostic.start - len(_BEFORE))
         quoted = location.end - location.column > len(column.expression or "")
         first = location.column + start + (1 if quoted else 0)
-        end = min(first + problem.stop - problem.start, max(location.end, first + 1))
+        end = min(first + sql_diagnostic.stop - sql_diagnostic.start, max(location.end, first + 1))
         location = Location(location.path, location.line, first, end)
-    remedy = problem.help
-    if problem.code == "MS402":
+    remedy = sql_diagnostic.help
+    if sql_diagnostic.code == "MS402":
         remedy = f"{remedy} ('from' reads the other columns of the topic; declare those that it needs)"
-    return Diagnostic(problem.code, problem.message, location, remedy)
+    return Diagnostic(sql_diagnostic.code, sql_diagnostic.message, location, remedy)

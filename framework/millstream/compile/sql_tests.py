@@ -27,9 +27,9 @@ def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dic
     diagnostics: list[Diagnostic] = []
     sql: dict[str, str] = {}
     for file in models.project.tests:
-        node, found, text = _test(models, file)
+        node, errors, text = _test(models, file)
         nodes.append(node)
-        diagnostics += found
+        diagnostics += errors
         sql[node.id] = text
     names = {node.id for node in nodes}
     for node, location in located_tests(models.project):
@@ -39,14 +39,14 @@ def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dic
         names.add(node.id)
         if node.test in KINDS:
             nodes.append(node)
-        elif problem := _unknown(models, node, location):
-            diagnostics.append(problem)
+        elif diagnostic := _unknown(models, node, location):
+            diagnostics.append(diagnostic)
         else:
             rendered = models.renderer.render(_call(node), {})
-            diagnostics += [_in_yaml(each, location) for each in rendered.diagnostics]
+            diagnostics += [_in_yaml(diagnostic, location) for diagnostic in rendered.diagnostics]
             sql[node.id] = rendered.sql
             # It runs when all that its macro reads is built.
-            read = {*node.depends_on, *(each.id for each in rendered.references)}
+            read = {*node.depends_on, *(reference.id for reference in rendered.references)}
             nodes.append(replace(node, depends_on=tuple(sorted(read))))
     return nodes, diagnostics, sql
 
@@ -64,25 +64,27 @@ def _unknown(models: Models, node: ManifestNode, location: Location) -> Diagnost
     return Diagnostic("MS202", f"'{node.test}' is undefined: no macro has this name", location, remedy)
 
 
-def _in_yaml(problem: Diagnostic, location: Location) -> Diagnostic:
+def _in_yaml(diagnostic: Diagnostic, location: Location) -> Diagnostic:
     """Return an error in the generated call of a macro at the place where YAML names the test."""
     notes = tuple(
         replace(note, location=location) if note.location and note.location.path == location.path else note
-        for note in problem.notes
+        for note in diagnostic.notes
     )
-    if problem.location and problem.location.path != location.path:
-        return replace(problem, notes=notes)
-    return replace(problem, location=location, line="", notes=notes)
+    if diagnostic.location and diagnostic.location.path != location.path:
+        return replace(diagnostic, notes=notes)
+    return replace(diagnostic, location=location, line="", notes=notes)
 
 
 def _call(node: ManifestNode) -> SqlFile:
     """Return the call of a test's macro, with the relation, the column and the arguments."""
-    given = {**node.meta["arguments"]}
+    settings = {**node.meta["arguments"]}
     relation = _reference(tested_relation(node))
-    if where := given.get("where"):
+    if where := settings.get("where"):
         relation = f"'(select * from ' ~ {relation} ~ {f' where {where})'!r}"  # noqa: S608 - of the project
-    given |= {"column_name": node.meta["column"]} if "column" in node.meta else {}
-    arguments = "".join(f", {name}={_written(value)}" for name, value in given.items() if name not in _ABOUT)
+    settings |= {"column_name": node.meta["column"]} if "column" in node.meta else {}
+    arguments = "".join(
+        f", {name}={_written(value)}" for name, value in settings.items() if name not in _ABOUT
+    )
     content = f"{{{{ {node.test}(model={relation}{arguments}) }}}}"
     return SqlFile(node.name, node.path, content, "")
 
@@ -97,7 +99,7 @@ def _written(value: Any) -> str:
         case str():
             return relation_call(value) or repr(value)
         case dict():
-            return f"{{{', '.join(f'{key!r}: {_written(each)}' for key, each in value.items())}}}"
+            return f"{{{', '.join(f'{key!r}: {_written(member)}' for key, member in value.items())}}}"
         case list():
             return f"[{', '.join(map(_written, value))}]"
         case _:
@@ -119,17 +121,17 @@ def _test(models: Models, file: SqlFile) -> tuple[ManifestNode, list[Diagnostic]
         analysis = models.analysed(rendered)
         functions = analysis.functions
         diagnostics += [
-            models.diagnostic(rendered, problem)
-            for problem in analysis.problems
-            if problem.code not in _UNIMPORTANT
+            models.diagnostic(rendered, diagnostic)
+            for diagnostic in analysis.problems
+            if diagnostic.code not in _UNIMPORTANT
         ]
     options = {name: option.value for name, option in rendered.options.items()}
     tags = options.get("tags") or ()
     tags = (tags,) if isinstance(tags, str) else tags
     if not (isinstance(tags, list | tuple) and all(isinstance(tag, str) for tag in tags)):
-        given = rendered.options["tags"]
+        tags_option = rendered.options["tags"]
         message, remedy = "'tags' is not a list of texts", "write a list of texts: tags=['nightly']"
-        diagnostics.append(Diagnostic("MS107", message, given.location, remedy, given.line))
+        diagnostics.append(Diagnostic("MS107", message, tags_option.location, remedy, tags_option.line))
         tags = ()
     node = ManifestNode(
         id=f"test.{file.name}",

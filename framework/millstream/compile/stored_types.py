@@ -32,23 +32,25 @@ def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
     return problems
 
 
-def _refused(stored: Sink | Table, store: Declaration, given: Type) -> Iterator[Type]:
+def _refused(stored: Sink | Table, store: Declaration, type_: Type) -> Iterator[Type]:
     """Yield the types within a column's type that can't be written."""
     if isinstance(stored, Sink):
         unwritten = format_of(stored.encoding).unwritten
-        yield from (each for each in types_within(given) if each in unwritten)
+        yield from (inner for inner in types_within(type_) if inner in unwritten)
         return
-    yield from (each for each in types_within(given) if str(each) in store.unstored)
-    yield from (each for each in islice(types_within(given), 1, None) if str(each) in store.unstored_within)
+    yield from (inner for inner in types_within(type_) if str(inner) in store.unstored)
+    yield from (
+        inner for inner in islice(types_within(type_), 1, None) if str(inner) in store.unstored_within
+    )
 
 
-def _remedy(name: str, given: Type, wrong: Type) -> str:
-    text = re.sub(rf"\b{wrong}\b(?!:)", "string", str(given))
+def _remedy(name: str, type_: Type, wrong: Type) -> str:
+    text = re.sub(rf"\b{wrong}\b(?!:)", "string", str(type_))
     if wrong == NULL:
         return f"give NULLs and empty values a type: cast(… as {text})"
     if wrong == VARIANT:
-        return f"write to_json({name})" if given == VARIANT else "write to_json(…) of these values"
-    number = "; or compute a number, such as unix_micros(b) - unix_micros(a)" if wrong == given else ""
+        return f"write to_json({name})" if type_ == VARIANT else "write to_json(…) of these values"
+    number = "; or compute a number, such as unix_micros(b) - unix_micros(a)" if wrong == type_ else ""
     return f"cast it to text: cast(… as {text}){number}"
 
 
@@ -56,5 +58,5 @@ def _span(spec: ModelSpec, name: str) -> tuple[int, int]:
     """Return where the SQL computes a column, if its last SELECT lists it."""
     body = spec.query.body
     items = body.items if isinstance(body, Select) else ()
-    found = next((each.expression for each in items if each.name.lower() == name.lower()), None)
-    return (0, 0) if found is None else (found.start, found.stop)
+    expression = next((item.expression for item in items if item.name.lower() == name.lower()), None)
+    return (0, 0) if expression is None else (expression.start, expression.stop)

@@ -26,10 +26,10 @@ from millstream.project.checks import Lines
 from millstream.project.names import is_environments
 from millstream.text import Location
 
-OWN = "_millstream."
+OWN_PREFIX = "_millstream."
 """The prefix of relay topics, which Millstream creates between its queries."""
 _AT_MOST = f"Kafka allows at most {LONGEST_TOPIC} characters"
-_RESERVED = f"names that start with '{OWN}' belong to Millstream"
+_RESERVED = f"names that start with '{OWN_PREFIX}' belong to Millstream"
 
 
 class _Sink(Struct, frozen=True, eq=False):
@@ -63,7 +63,7 @@ def topic_problems(models: Models) -> list[Diagnostic]:
     return [
         *topics.refused(),
         *topics.written_twice(),
-        *(problem for _, _, problem in loops),
+        *(diagnostic for _, _, diagnostic in loops),
         *topics.of_sources(closing),
         *topics.colliding(),
         *topics.undecodable(),
@@ -80,7 +80,7 @@ class _Topics:
             for model in models.models.values()
             if isinstance(stored := materialization_of(model.file.name, model.config), Sink)
         ]
-        self.dead_letters = {each.topic: each for each in self._dead_letter_topics()}
+        self.dead_letters = {topic.topic: topic for topic in self._dead_letter_topics()}
 
     def refused(self) -> Iterator[Diagnostic]:
         """Yield topics whose names are invalid or reserved."""
@@ -91,7 +91,7 @@ class _Topics:
             elif sink.topic.startswith("__"):
                 code = "MS554"
                 message = f"'{sink.topic}' is reserved: Kafka's internal topics start with '__'"
-            elif sink.topic.startswith(OWN):
+            elif sink.topic.startswith(OWN_PREFIX):
                 code, message = "MS554", f"'{sink.topic}' is reserved: {_RESERVED}"
             elif is_environments(sink.topic, self.models.project.settings.name):
                 code = "MS554"
@@ -107,9 +107,9 @@ class _Topics:
                 notes = (Note("configured here", handled.location),)
             else:
                 continue
-            yield self._at(sink, code, message, f"write to another topic: {self._free(sink)}", *notes)
+            yield self._diagnostic(sink, code, message, f"write to another topic: {self._free(sink)}", *notes)
         for source in self.sources:
-            if source.topic.startswith(OWN):
+            if source.topic.startswith(OWN_PREFIX):
                 message = f"'{source.topic}' is reserved: {_RESERVED}"
                 remedy = "remove the source, and read the model with `ref`"
                 yield self.lines.diagnostic(source.location, "MS554", message, remedy)
@@ -129,7 +129,7 @@ class _Topics:
                 message = f"'{other.name}' also writes to the topic '{sink.topic}'"
                 remedy = f"write to another topic: {self._free(sink)}; or combine both in one sink"
                 note = Note(f"'{other.name}' writes to it here", self._location(other))
-                yield self._at(sink, "MS552", message, remedy, note)
+                yield self._diagnostic(sink, "MS552", message, remedy, note)
 
     def undecodable(self) -> Iterator[Diagnostic]:
         """Yield sinks in formats of Python functions that other models read, but that no function decodes."""
@@ -148,14 +148,14 @@ class _Topics:
 
     def loops(self) -> Iterator[tuple[str, str, Diagnostic]]:
         """Yield an error for each loop through topics, with the model and the source that close it."""
-        reads = {m.id: [each.id for each in m.references] for m in self.models.models.values()}
+        reads = {m.id: [reference.id for reference in m.references] for m in self.models.models.values()}
         sinks = {sink.id: sink for sink in self.sinks}
         writers: dict[str, list[str]] = {}
         for sink in self.sinks:
             writers.setdefault(sink.topic, []).append(sink.id)
-        for each in self.dead_letters.values():
-            if each.id in reads:
-                writers.setdefault(each.topic, []).append(each.id)
+        for topic in self.dead_letters.values():
+            if topic.id in reads:
+                writers.setdefault(topic.topic, []).append(topic.id)
         topics = {f"source.{source.id}": source for source in self.sources}
         reads |= {id_: writers.get(source.topic, []) for id_, source in topics.items()}
         for cycle in cycles(reads):
@@ -163,15 +163,15 @@ class _Topics:
             if (closing := next(((s, m) for s, m in steps if s in topics), None)) is None:
                 continue  # a cycle of refs
             source, model = topics[closing[0]], closing[1]
-            at = cycle.index(model)
-            path = [model, *reversed((*cycle[at + 1 :], *cycle[:at])), model]
+            index = cycle.index(model)
+            path = [model, *reversed((*cycle[index + 1 :], *cycle[:index])), model]
             shown = " → ".join(f"{id_} ('{topics[id_].topic}')" if id_ in topics else id_ for id_ in path)
             name = model.partition(".")[2]
             message, note = f"'{name}' reads what it writes: {shown}", Note("read here", source.location)
             writer, dead_letters = sinks.get(model), self.dead_letters.get(source.topic)
             if writer is not None and writer.topic == source.topic:
                 remedy = f"write to another topic: {self._free(writer)}"
-                yield model, closing[0], self._at(writer, "MS550", message, remedy, note)
+                yield model, closing[0], self._diagnostic(writer, "MS550", message, remedy, note)
             elif dead_letters is not None:
                 remedy = "read the dead letters only in models that are not upstream of it"
                 yield (
@@ -183,25 +183,25 @@ class _Topics:
     def of_sources(self, closing: Container[tuple[str, str]]) -> Iterator[Diagnostic]:
         """Yield sinks that write the topic of a source; those that close a loop have another error."""
         for sink in self.sinks:
-            sources = [each for each in self.sources if each.topic == sink.topic]
-            if not sources or any((sink.id, f"source.{each.id}") in closing for each in sources):
+            sources = [source for source in self.sources if source.topic == sink.topic]
+            if not sources or any((sink.id, f"source.{source.id}") in closing for source in sources):
                 continue
-            named = " and ".join(each.id for each in sources)
+            named = " and ".join(source.id for source in sources)
             message = f"'{sink.name}' writes to '{sink.topic}', which is the topic of the source {named}"
             remedy = (
                 f"write to another topic: {self._free(sink)}; or, if the topic belongs to the model, remove "
                 f"the source and read {{{{ ref('{sink.name}') }}}}"
             )
-            notes = (Note("declared here", each.location) for each in sources)
-            yield self._at(sink, "MS551", message, remedy, *notes)
+            notes = (Note("declared here", source.location) for source in sources)
+            yield self._diagnostic(sink, "MS551", message, remedy, *notes)
 
     def colliding(self) -> Iterator[Diagnostic]:
         """Yield topics whose names collide in Kafka's metrics."""
         sources, sinks = (source.topic for source in self.sources), (sink.topic for sink in self.sinks)
-        known: dict[str, str] = {}
+        folded: dict[str, str] = {}
         for topic in dict.fromkeys((*sources, *sinks, *self.dead_letters)):
-            other = known.setdefault(topic.replace(".", "_"), topic)
-            if other != topic and not _only_dead_letters_collide(topic, other, known):
+            other = folded.setdefault(topic.replace(".", "_"), topic)
+            if other != topic and not _only_dead_letters_collide(topic, other, folded):
                 message = f"the topics '{topic}' and '{other}' differ only in '.' and '_'"
                 note = Note(f"'{other}'", self._declared(other))
                 yield self.lines.diagnostic(
@@ -227,8 +227,8 @@ class _Topics:
             if model.config.get("on_bad_record") == "dead_letter":
                 of_calls |= self._sources_of(model)
             if stored.stored_as and name in properties:
-                found = labelled(model.id, properties[name].columns, properties[name].tests)
-                test = next((test for _, _, test in found if test.severity == "dead_letter"), None)
+                tests = labelled(model.id, properties[name].columns, properties[name].tests)
+                test = next((test for _, _, test in tests if test.severity == "dead_letter"), None)
                 if test is not None:
                     yield _DeadLetterTopic(
                         f"{stored.stored_name(name)}{DEAD_LETTER_SUFFIX}", model.id, name, test.location
@@ -246,7 +246,7 @@ class _Topics:
             if id_ not in seen:
                 seen.add(id_)
                 above = self.models.models.get(id_.removeprefix("model."))
-                pending += [each.id for each in above.references] if above is not None else []
+                pending += [reference.id for reference in above.references] if above is not None else []
         return {id_ for id_ in seen if id_.startswith("source.")}
 
     def _free(self, sink: _Sink) -> str:
@@ -255,16 +255,16 @@ class _Topics:
         folded = {topic.replace(".", "_") for topic in taken}
         name = re.sub("^_+", "", sink.name)[: LONGEST_TOPIC - 20] or "rows"
         candidates = chain((name, f"{name}_out"), (f"{name}_out{number}" for number in count(2)))
-        return f"topic='{next(each for each in candidates if each not in folded)}'"
+        return f"topic='{next(candidate for candidate in candidates if candidate not in folded)}'"
 
     def _location(self, sink: _Sink) -> Location:
         return self.models.option_location(sink.model, "topic", "materialized")
 
-    def _at(self, sink: _Sink, code: str, message: str, remedy: str, *notes: Note) -> Diagnostic:
+    def _diagnostic(self, sink: _Sink, code: str, message: str, remedy: str, *notes: Note) -> Diagnostic:
         return self.lines.diagnostic(self._location(sink), code, message, remedy, *notes)
 
 
-def _only_dead_letters_collide(topic: str, other: str, known: Mapping[str, str]) -> bool:
+def _only_dead_letters_collide(topic: str, other: str, folded: Mapping[str, str]) -> bool:
     """Return whether two dead-letter topics only collide because their main topics do."""
     one, two = topic.removesuffix(DEAD_LETTER_SUFFIX), other.removesuffix(DEAD_LETTER_SUFFIX)
-    return one != topic and two != other and known.get(one.replace(".", "_")) in {one, two}
+    return one != topic and two != other and folded.get(one.replace(".", "_")) in {one, two}
