@@ -96,7 +96,7 @@ def _status(seen: QueryStatus, now: float) -> str:
         return seen.status
     if seen.last is None and not seen.caught_up:
         return f"first batch: {now - seen.started:.0f} s" if seen.started else "starting"
-    busy = now - seen.at
+    busy = now - seen.last_active
     return f"batch: {busy:.0f} s" if busy > _LONG and any(seen.lag.values()) else "running"
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
@@ -40,7 +40,7 @@ class TopicLag(Struct, frozen=True):
     query: str
     models: tuple[str, ...]
     topic: str
-    known: bool
+    is_read: bool = field(name="known")
     """Whether the query has read the topic; otherwise, all of its records count."""
     records: int
     seconds: float | None
@@ -60,20 +60,24 @@ def lags(
     read = {query.name: _positions(admin, groups[query.name], query, checkpoints) for query in queries}
     held = bounds(admin, sorted({topic for query in queries for topic in _topics(query)}))
     starts = {
-        query.name: {at: _start(read[query.name], at, held[at]) for at in held if at[0] in _topics(query)}
+        query.name: {
+            key: _start(read[query.name], key, held[key]) for key in held if key[0] in _topics(query)
+        }
         for query in queries
     }
     oldest: dict[PartitionKey, int] = {}
-    wanted = {(at, start) for own in starts.values() for at, start in own.items() if start < held[at].end}
+    positions = {
+        (key, start) for offsets in starts.values() for key, start in offsets.items() if start < held[key].end
+    }
     times: dict[tuple[PartitionKey, int], float] = {}
-    while wanted:
+    while positions:
         # One consumer reads each partition from one offset at a time.
-        oldest = dict(wanted)
-        found = first_times(admin, oldest)
-        times |= {(at, oldest[at]): then for at, then in found.items()}
-        wanted -= set(oldest.items())
+        oldest = dict(positions)
+        read_times = first_times(admin, oldest)
+        times |= {(key, oldest[key]): then for key, then in read_times.items()}
+        positions -= set(oldest.items())
     return [
-        _lag(query, topic, starts[query.name], held, times, known=bool(read[query.name].get(topic)))
+        _lag(query, topic, starts[query.name], held, times, is_read=bool(read[query.name].get(topic)))
         for query in queries
         for topic in _topics(query)
     ]
@@ -83,8 +87,8 @@ def _topics(query: Query) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source.topic for source in query.sources if source.topic))
 
 
-def _start(read: Read, at: PartitionKey, held: Bounds) -> int:
-    topic, partition = at
+def _start(read: Read, key: PartitionKey, held: Bounds) -> int:
+    topic, partition = key
     return min(max(read.get(topic, {}).get(partition, held.first), held.first), held.end)
 
 
@@ -95,18 +99,18 @@ def _lag(
     held: Mapping[PartitionKey, Bounds],
     times: Mapping[tuple[PartitionKey, int], float],
     *,
-    known: bool,
+    is_read: bool,
 ) -> TopicLag:
     now, partitions = time.time(), []
-    for at in sorted(at for at in starts if at[0] == topic):
-        behind = held[at].end - starts[at]
-        then = times.get((at, starts[at]))
+    for key in sorted(key for key in starts if key[0] == topic):
+        behind = held[key].end - starts[key]
+        then = times.get((key, starts[key]))
         age = (max(0.0, now - then) if then is not None else None) if behind else 0.0
-        partitions.append(PartitionLag(at[1], starts[at], held[at].end, behind, age))
-    ages = [each.seconds for each in partitions if each.seconds is not None]
+        partitions.append(PartitionLag(key[1], starts[key], held[key].end, behind, age))
+    ages = [partition.seconds for partition in partitions if partition.seconds is not None]
     models = tuple(name.partition(".")[2] for name in query.stored)
-    total = sum(each.records for each in partitions)
-    return TopicLag(query.name, models, topic, known, total, max(ages, default=None), tuple(partitions))
+    total = sum(partition.records for partition in partitions)
+    return TopicLag(query.name, models, topic, is_read, total, max(ages, default=None), tuple(partitions))
 
 
 def _positions(admin: Admin, group: str, query: Query, checkpoints: str) -> Read:
@@ -115,14 +119,14 @@ def _positions(admin: Admin, group: str, query: Query, checkpoints: str) -> Read
 
 
 def _committed(admin: Admin, group: str, topics: Collection[str]) -> Read:
-    wanted = ConsumerGroupTopicPartitions(group)
-    found: dict[str, dict[int, int]] = {}
+    request = ConsumerGroupTopicPartitions(group)
+    offsets: dict[str, dict[int, int]] = {}
     try:
-        (future,) = admin.client.list_consumer_group_offsets([wanted]).values()
+        (future,) = admin.client.list_consumer_group_offsets([request]).values()
         committed = future.result(PATIENCE).topic_partitions
     except KafkaException as error:
         raise admin.failure(error, f"reading the offsets of the consumer group {group}") from None
-    for each in committed or ():
-        if each.topic in topics and each.offset >= 0:
-            found.setdefault(each.topic, {})[each.partition] = each.offset
-    return found
+    for position in committed or ():
+        if position.topic in topics and position.offset >= 0:
+            offsets.setdefault(position.topic, {})[position.partition] = position.offset
+    return offsets

@@ -75,33 +75,33 @@ class MeterValues:
     def families(self, project: str) -> Iterator[Metric]:
         """Return the metric as Prometheus sees it; a meter has two."""
         one = self.meter
-        own = own_metrics(project, self._model, one.name, one.type, one.labels, one.description)
-        series = [(self._labels(key), each) for key, each in self._series.items()]
-        for metric in own:
+        metrics = own_metrics(project, self._model, one.name, one.type, one.labels, one.description)
+        series = [(self._labels(key), sums) for key, sums in self._series.items()]
+        for metric in metrics:
             name, about, labels = metric.family, metric.description, metric.labels
             match metric.type:
                 case "gauge":
                     gauge = GaugeMetricFamily(name, about, labels=labels)
-                    for values, each in series:
-                        gauge.add_metric(values, each.last if one.type == "gauge" else _rate(each.recent))
+                    for values, sums in series:
+                        gauge.add_metric(values, sums.last if one.type == "gauge" else _rate(sums.recent))
                     yield gauge
                 case "counter":
                     counter = CounterMetricFamily(name, about, labels=labels)
-                    for values, each in series:
-                        counter.add_metric(values, each.sum)
+                    for values, sums in series:
+                        counter.add_metric(values, sums.sum)
                     yield counter
                 case "histogram":
                     histogram = HistogramMetricFamily(name, about, labels=labels)
-                    for values, each in series:
+                    for values, sums in series:
                         bounds = [*map(_bound, one.buckets), "+Inf"]
-                        counts = [*each.buckets, each.rows]
-                        histogram.add_metric(values, list(zip(bounds, counts, strict=True)), each.sum)
+                        counts = [*sums.buckets, sums.rows]
+                        histogram.add_metric(values, list(zip(bounds, counts, strict=True)), sums.sum)
                     yield histogram
 
     def _labels(self, key: str) -> list[str]:
-        own = [OTHERS] * len(self.meter.labels) if key == _MANY else key.split("\0") if key else []
-        missing = [""] * (len(self.meter.labels) - len(own))
-        return [self._model, *own, *missing]
+        values = [OTHERS] * len(self.meter.labels) if key == _MANY else key.split("\0") if key else []
+        missing = [""] * (len(self.meter.labels) - len(values))
+        return [self._model, *values, *missing]
 
 
 def _bound(bound: float) -> str:

@@ -33,7 +33,7 @@ def _single(value: Callable[[QueryStatus], float]) -> Values:
 
 def _last(value: Callable[[QueryStatus, Batch], float | None]) -> Values:
     """Return the value of the last batch, if there is one."""
-    return lambda seen: {"": found} if seen.last and (found := value(seen, seen.last)) is not None else {}
+    return lambda seen: {"": figure} if seen.last and (figure := value(seen, seen.last)) is not None else {}
 
 
 def _rate(_: QueryStatus, batch: Batch) -> float:
@@ -46,11 +46,11 @@ def _steps(value: Callable[[Mapping[str, int]], int | None]) -> Values:
     def values(seen: QueryStatus) -> dict[str, float]:
         if seen.last is None:
             return {}
-        found = {
-            step: value({**each.figures, "rows": each.rows, "bytes": each.bytes})
-            for step, each in zip(steps_of(seen.last), seen.last.operators, strict=True)
+        by_step = {
+            step: value({**operator.figures, "rows": operator.rows, "bytes": operator.bytes})
+            for step, operator in zip(steps_of(seen.last), seen.last.operators, strict=True)
         }
-        return {step: float(number) for step, number in found.items() if number is not None}
+        return {step: float(number) for step, number in by_step.items() if number is not None}
 
     return values
 
@@ -59,10 +59,12 @@ _OF_QUERIES: dict[str, Values] = {
     "rows": _single(lambda seen: seen.rows),
     "batches": _single(lambda seen: seen.batches),
     "model_rows": lambda seen: seen.model_rows,
-    "touched_keys": lambda seen: {model: each.touched for model, each in seen.changes.items()},
-    "computed_rows": lambda seen: {model: each.computed for model, each in seen.changes.items()},
+    "touched_keys": lambda seen: {model: changes.touched for model, changes in seen.changes.items()},
+    "computed_rows": lambda seen: {model: changes.computed for model, changes in seen.changes.items()},
     "changed_rows": lambda seen: {
-        (model, kind): rows for model, each in seen.changes.items() for kind, rows in each.by_kind.items()
+        (model, kind): rows
+        for model, changes in seen.changes.items()
+        for kind, rows in changes.by_kind.items()
     },
     "late_rows": _single(lambda seen: seen.late),
     "expired_rows": lambda seen: seen.expired,
@@ -102,11 +104,11 @@ class _Run(Collector):
         statuses = self._watcher.all()
         for name, values in _OF_QUERIES.items():
             family = _family(BY_NAME[name])
-            own = len(BY_NAME[name].labels)
+            label_count = len(BY_NAME[name].labels)
             for seen in statuses:
                 for label, value in values(seen).items():
                     labels = (label,) if isinstance(label, str) else label
-                    family.add_metric([seen.query, *labels][:own], float(value))
+                    family.add_metric([seen.query, *labels][:label_count], float(value))
             yield family
         for name, histogram in _HISTOGRAMS.items():
             yield _histogram(BY_NAME[name], {seen.query: histogram(seen) for seen in statuses})
@@ -118,7 +120,7 @@ class _Run(Collector):
         one = self._identity
         values: dict[str, Mapping[tuple[str, ...], float]] = {
             "test_passed": {
-                (each.test.removeprefix("test."),): each.passed for each in self._watcher.tests()
+                (tested.test.removeprefix("test."),): tested.passed for tested in self._watcher.tests()
             },
             "metric_dropped": {(name,): number for name, number in self._watcher.dropped().items()},
             "jvm_heap_bytes": {(kind,): size for kind, size in machine.heap.items()},
@@ -145,9 +147,9 @@ def _family(metric: RunMetric) -> CounterMetricFamily | GaugeMetricFamily:
 def _histogram(metric: RunMetric, by_query: Mapping[str, TimeHistogram]) -> Metric:
     family = HistogramMetricFamily(metric.family, metric.description, labels=metric.labels)
     bounds = [*map(str, map(float, LATENCIES)), "+Inf"]
-    for query, found in by_query.items():
+    for query, histogram in by_query.items():
         family.add_metric(
-            [query], list(zip(bounds, map(float, accumulate(found.counts)), strict=True)), found.sum
+            [query], list(zip(bounds, map(float, accumulate(histogram.counts)), strict=True)), histogram.sum
         )
     return family
 

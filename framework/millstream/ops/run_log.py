@@ -73,37 +73,37 @@ class RunLog:
             said = f"{name} {position}: {row}" if position else f"{name}: {row}"
             self._tell(Logged(log.level, said, data))
 
-    def _of_function(self, given: FunctionLogged) -> None:
-        name = f"{given.function}()"
-        allowed = self._take(name, OF_FUNCTION, 1, 1 + given.left_out)
+    def _of_function(self, logged: FunctionLogged) -> None:
+        name = f"{logged.function}()"
+        allowed = self._take(name, OF_FUNCTION, 1, 1 + logged.left_out)
         if not allowed:
             return
-        found = json.loads(mask(json.dumps(to_builtins(given)), self._secrets))
+        fields = json.loads(mask(json.dumps(to_builtins(logged)), self._secrets))
         data = {
-            name: found[name]
+            name: fields[name]
             for name in ("function", "models", "logger", "message", "exception")
-            if found[name]
+            if fields[name]
         }
-        key: dict[str, str] = found["at"]
+        key: dict[str, str] = fields["at"]
         if model := key.pop("model", ""):
             data["models"] = model.split(" and ")
         models = ", ".join(data.get("models", ()))
         if set(key) == {"topic", "partition", "offset"}:
             position = f"{key['topic']}-{key['partition']}-{key['offset']}"
             data |= _position(position)
-            place = f" {position}"
+            location = f" {position}"
         else:
             data |= {"key": key} if key else {}
-            place = "".join(f", {name} {value}" for name, value in key.items())
-        why = f": {found['exception'].strip().splitlines()[-1]}" if found["exception"] else ""
-        said = f"{name} of {models}{place}: {found['message']}{why}"
-        self._tell(Logged(given.level, said, data))
+            location = "".join(f", {name} {value}" for name, value in key.items())
+        why = f": {fields['exception'].strip().splitlines()[-1]}" if fields["exception"] else ""
+        said = f"{name} of {models}{location}: {fields['message']}{why}"
+        self._tell(Logged(logged.level, said, data))
 
-    def _take(self, name: str, most: int, wanted: int, all_of_them: int) -> int:
+    def _take(self, name: str, most: int, lines: int, all_of_them: int) -> int:
         """Return how many lines may be logged now; the others are counted."""
         with self._lock:
             limit = self._limits.setdefault(name, _Limit(self._clock()))
-            allowed = max(0, min(wanted, most - limit.lines))
+            allowed = max(0, min(lines, most - limit.lines))
             limit.lines += allowed
             limit.left_out += all_of_them - allowed
             return allowed

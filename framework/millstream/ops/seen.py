@@ -83,7 +83,7 @@ class QueryStatus(Struct):
     """When the run began to keep it running, in seconds since 1970."""
     started: float = 0.0
     """When it was last started, in seconds since 1970."""
-    at: float = 0.0
+    last_active: float = 0.0
     """When its last batch ended, or it last found nothing to read, in seconds since 1970."""
     caught_up: bool = False
     repeats: bool = False
@@ -96,7 +96,7 @@ class QueryStatus(Struct):
     @property
     def since_batch(self) -> float:
         """Seconds since it last ended a batch or found nothing to read; before that, since it was started."""
-        return max(0.0, time.time() - (self.at or self.started or self.began))
+        return max(0.0, time.time() - (self.last_active or self.started or self.began))
 
     @property
     def stale(self) -> float:
@@ -144,8 +144,8 @@ class Watcher:
                     seen = self._statuses.setdefault(query.name, new)
                     seen.models, seen.status, seen.left_out = models, "waiting", {}
                     for model, meter in meters_of(query):
-                        known = self._meters.get(meter.name)
-                        if known is None or known.meter != meter:
+                        values = self._meters.get(meter.name)
+                        if values is None or values.meter != meter:
                             self._meters[meter.name] = MeterValues(meter, model)
                 case Removed(query=name):
                     self._statuses.pop(name, None)
@@ -153,8 +153,8 @@ class Watcher:
                     seen = self._statuses[query.name]
                     seen.status, seen.starts = "rebuilding" if rebuilding else "running", seen.starts + 1
                     seen.started = time.time()
-                case LeftOut(query=name, model=model, problem=problem):
-                    self._statuses[name].left_out[model.removeprefix("model.")] = problem
+                case LeftOut(query=name, model=model, problem=diagnostic):
+                    self._statuses[name].left_out[model.removeprefix("model.")] = diagnostic
                 case Batched(query=name, batch=batch):
                     _add(self._statuses[name], batch)
                     for metric, sums in batch.metrics.items():
@@ -168,7 +168,7 @@ class Watcher:
                     self._tests[test] = event
                 case Idle(query=name):
                     seen = self._statuses[name]
-                    seen.at, seen.caught_up = time.time(), True
+                    seen.last_active, seen.caught_up = time.time(), True
                 case Failed(query=name):
                     seen = self._statuses[name]
                     seen.status, seen.failures = "failed", seen.failures + 1
@@ -178,17 +178,17 @@ class Watcher:
     def all(self) -> list[QueryStatus]:
         """Return copies of the current statuses."""
         with self._lock:
-            return [_copy(each, self._ends) for each in self._statuses.values()]
+            return [_copy(status, self._ends) for status in self._statuses.values()]
 
     def families(self, project: str) -> list[Metric]:
         """Return the metrics that the project declares."""
         with self._lock:
-            return [family for each in self._meters.values() for family in each.families(project)]
+            return [family for meter in self._meters.values() for family in meter.families(project)]
 
     def dropped(self) -> dict[str, int]:
         """Return how many rows of each metric are not counted under their own labels."""
         with self._lock:
-            return {name: each.dropped for name, each in self._meters.items()}
+            return {name: meter.dropped for name, meter in self._meters.items()}
 
     def machine(self) -> Machine:
         return self._machine
@@ -201,7 +201,7 @@ class Watcher:
 
 def steps_of(batch: Batch) -> list[str]:
     """Return names of the stateful steps of a batch."""
-    return [f"{number} {each.name}" for number, each in enumerate(batch.operators)]
+    return [f"{number} {operator.name}" for number, operator in enumerate(batch.operators)]
 
 
 def _add(seen: QueryStatus, batch: Batch) -> None:
@@ -209,20 +209,20 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.batches += 1
     seen.late += batch.late
     seen.expired.update(
-        {step: each.expired for step, each in zip(steps_of(batch), batch.operators, strict=True)}
+        {step: operator.expired for step, operator in zip(steps_of(batch), batch.operators, strict=True)}
     )
     seen.restored.update(
         {
-            step: each.restored.seconds
-            for step, each in zip(steps_of(batch), batch.operators, strict=True)
-            if each.restored is not None
+            step: operator.restored.seconds
+            for step, operator in zip(steps_of(batch), batch.operators, strict=True)
+            if operator.restored is not None
         }
     )
     seen.model_rows.update(batch.model_rows)
     for model, fates in batch.fates.items():
         seen.fates[model] = seen.fates[model] + fates if model in seen.fates else fates
-    for model, each in batch.changes.items():
-        seen.changes[model] = seen.changes.get(model, TableChanges()) + each
+    for model, changes in batch.changes.items():
+        seen.changes[model] = seen.changes.get(model, TableChanges()) + changes
     seen.reasons.update(batch.reasons)
     if batch.rows:
         seen.durations.add(batch.seconds)
@@ -233,7 +233,7 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.skipped.update(batch.counts.skipped)
     seen.dead_letters.update(batch.counts.dead_letters)
     seen.tests.update(batch.counts.tests)
-    seen.last, seen.at = batch, time.time()
+    seen.last, seen.last_active = batch, time.time()
     seen.caught_up = seen.caught_up or not any(batch.behind.values())
 
 

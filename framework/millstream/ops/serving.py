@@ -54,14 +54,14 @@ def _handler(watcher: Watcher, health: Health, identity: Identity) -> type[BaseH
                     accept = self.headers.get("Accept", "")
                     self._answer(200, *exposition(watcher, identity, accept))
                 case "/healthz":
-                    self._probe({each.query: health.not_live(each) for each in watcher.all()})
+                    self._probe({status.query: health.not_live(status) for status in watcher.all()})
                 case "/readyz":
-                    self._probe({each.query: health.not_ready(each) for each in watcher.all()})
+                    self._probe({status.query: health.not_ready(status) for status in watcher.all()})
                 case _:
                     self._answer(404, b"there are /metrics, /healthz and /readyz\n", "text/plain")
 
         def _probe(self, reasons: dict[str, list[str]]) -> None:
-            queries = {query: not found for query, found in reasons.items()}
+            queries = {query: not texts for query, texts in reasons.items()}
             good = bool(queries) and all(queries.values())
             reasons = reasons or {"run": ["no query has been started yet"]}
             body = {"good": good, "queries": queries, "reasons": {q: r for q, r in reasons.items() if r}}

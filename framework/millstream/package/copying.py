@@ -7,7 +7,7 @@ from pathlib import Path
 
 from millstream.machine.locks import opened, wait_for_lock
 
-_OWN = (".millstream", "target")
+_WRITTEN = (".millstream", "target")
 """What commands write in a project's folder."""
 _COPY = ".package"
 """The file that says of which package the copy is."""
@@ -29,17 +29,17 @@ def copy_project(package: Path, work: Path) -> Path:
 
 
 def _replace(root: Path, source: Path) -> None:
-    for each in root.iterdir():
-        if each.name in _OWN:
+    for path in root.iterdir():
+        if path.name in _WRITTEN:
             continue
-        if each.is_dir() and not each.is_symlink():
-            shutil.rmtree(each)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
         else:
-            each.unlink()
+            path.unlink()
     # The package's folders and files may be read-only; copies are not.
-    for each in sorted(source.rglob("*")):
-        copy = root / each.relative_to(source)
-        if each.is_dir():
+    for path in sorted(source.rglob("*")):
+        copy = root / path.relative_to(source)
+        if path.is_dir():
             copy.mkdir(exist_ok=True)
         else:
-            shutil.copyfile(each, copy)
+            shutil.copyfile(path, copy)

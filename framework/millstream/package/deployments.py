@@ -62,22 +62,22 @@ def deployment_files(facts: Facts, tag: str) -> dict[str, str]:
         "python_tuple": facts.python.replace(".", ", "),
         "port": str(PORT),
         "tag": tag,
-        "variables": "\n".join(_listed(facts)) or "None.",
+        "variables": "\n".join(_variable_lines(facts)) or "None.",
     }
     alone = plain | {"name": facts.name, "memory": str(facts.memory), "heap": f"{facts.heap}m"}
-    found = {
+    files = {
         name: _filled(TEMPLATES / name, alone) for name in ("Dockerfile", "README.md", "install", "start")
     }
     if facts.cluster:
-        found["submit"] = _filled(TEMPLATES / "submit", alone)
-        found["submit.py"] = _filled(TEMPLATES / "submit_py", alone)
-    found[".dockerignore"] = _filled(TEMPLATES / "dot_dockerignore", {})
-    found[f"systemd/{facts.name}.service"] = _filled(TEMPLATES / "systemd/service", alone)
-    found["systemd/environment"] = _environment_file(facts)
+        files["submit"] = _filled(TEMPLATES / "submit", alone)
+        files["submit.py"] = _filled(TEMPLATES / "submit_py", alone)
+    files[".dockerignore"] = _filled(TEMPLATES / "dot_dockerignore", {})
+    files[f"systemd/{facts.name}.service"] = _filled(TEMPLATES / "systemd/service", alone)
+    files["systemd/environment"] = _environment_file(facts)
     settings, token = _settings(facts, tag), str(facts.pods).lower()
-    manifests = plain | {each.name: each.value for each in settings}
+    manifests = plain | {setting.name: setting.value for setting in settings}
     manifests |= {"environment": _environment(facts, facts.name), "placement": "", "token": token}
-    chart = plain | {each.name: each.in_chart for each in settings}
+    chart = plain | {setting.name: setting.in_chart for setting in settings}
     chart |= {
         "environment": _environment(facts, "{{ .Values.secret }}"),
         "placement": _PLACEMENT,
@@ -86,14 +86,14 @@ def deployment_files(facts: Facts, tag: str) -> dict[str, str]:
     for template in sorted((TEMPLATES / "kubernetes").glob("*.yaml")):
         if template.stem in _FOR_EXECUTORS and not facts.pods:
             continue
-        found[f"kubernetes/{template.name}"] = f"{_filled(template, manifests).rstrip()}\n"
+        files[f"kubernetes/{template.name}"] = f"{_filled(template, manifests).rstrip()}\n"
         text = _filled(template, chart)
         if key := _OPTIONAL.get(template.stem):
             text = f"{{{{- if .Values.{key} }}}}\n{text}{{{{- end }}}}\n"
-        found[f"chart/templates/{template.name}"] = text
-    found["chart/Chart.yaml"] = _filled(TEMPLATES / "chart/Chart.yaml", manifests)
-    found["chart/values.yaml"] = "".join(_values(settings))
-    return found
+        files[f"chart/templates/{template.name}"] = text
+    files["chart/Chart.yaml"] = _filled(TEMPLATES / "chart/Chart.yaml", manifests)
+    files["chart/values.yaml"] = "".join(_values(settings))
+    return files
 
 
 def _settings(facts: Facts, tag: str) -> tuple[Setting, ...]:
@@ -111,12 +111,12 @@ def _settings(facts: Facts, tag: str) -> tuple[Setting, ...]:
 
 def _filled(template: Path, values: Mapping[str, str]) -> str:
     text = template.read_text(encoding="utf-8")
-    return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
-def _listed(facts: Facts) -> Iterator[str]:
-    for each in facts.variables:
-        yield f"- `{each.name}`{' (optional)' if each.optional else ''}"
+def _variable_lines(facts: Facts) -> Iterator[str]:
+    for variable in facts.variables:
+        yield f"- `{variable.name}`{' (optional)' if variable.optional else ''}"
 
 
 def _environment(facts: Facts, secret: str) -> str:
@@ -127,37 +127,37 @@ def _environment(facts: Facts, secret: str) -> str:
     if not facts.variables:
         return "          env: []"
     lines = ["          env:"]
-    for each in facts.variables:
-        if field := _OF_THE_POD.get(each.name):
+    for variable in facts.variables:
+        if field := _OF_THE_POD.get(variable.name):
             lines += [
-                f"            - name: {each.name}",
+                f"            - name: {variable.name}",
                 "              valueFrom:",
                 "                fieldRef:",
                 f"                  fieldPath: {field}",
             ]
             continue
         lines += [
-            f"            - name: {each.name}",
+            f"            - name: {variable.name}",
             "              valueFrom:",
             "                secretKeyRef:",
             f'                  name: "{secret}"',
-            f"                  key: {each.name}",
-            f"                  optional: {str(each.optional).lower()}",
+            f"                  key: {variable.name}",
+            f"                  optional: {str(variable.optional).lower()}",
         ]
     return "\n".join(lines)
 
 
 def _environment_file(facts: Facts) -> str:
     lines = [f"# The environment of {facts.name}: copy it, set the values, and let only root read it."]
-    lines += [f"{'# ' if each.optional else ''}{each.name}=" for each in facts.variables]
+    lines += [f"{'# ' if variable.optional else ''}{variable.name}=" for variable in facts.variables]
     return "\n".join([*lines, ""])
 
 
 def _values(settings: tuple[Setting, ...]) -> Iterator[str]:
-    for each in settings:
-        if each.path:
-            yield f"# {each.about[0].upper()}{each.about[1:]}.\n"
-            yield yaml.safe_dump({each.path: each.value})
+    for setting in settings:
+        if setting.path:
+            yield f"# {setting.about[0].upper()}{setting.about[1:]}.\n"
+            yield yaml.safe_dump({setting.path: setting.value})
     yield "# Manifests that can be left out.\n"
     yield yaml.safe_dump(dict.fromkeys(_OPTIONAL.values(), True))
     yield "# Where pods run, as Kubernetes has it.\n"

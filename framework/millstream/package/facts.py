@@ -70,8 +70,8 @@ def facts_of(project: Project, profiles_dir: Path | None, queries: int) -> Facts
 
 
 def _cores(target: Target) -> int:
-    found = _CORES.match(str(target.settings.get("master", "")))
-    return int(found[1]) if found else 2
+    match = _CORES.match(str(target.settings.get("master", "")))
+    return int(match[1]) if match else 2
 
 
 def memory_with(heap: int) -> int:
@@ -95,15 +95,15 @@ def _variables(project: Project, profiles_dir: Path | None) -> set[Variable]:
     if isinstance(file, File):
         node, _ = parse_yaml(Text(file.path, file.content))
         for text in _texts(_target_node(node, project.target)):
-            for found in _USED.finditer(text):
-                used[found[2]] = bool(found[3]) and used.get(found[2], True)
+            for match in _USED.finditer(text):
+                used[match[2]] = bool(match[3]) and used.get(match[2], True)
     return {Variable(name, optional) for name, optional in used.items() if name not in _OF_START}
 
 
 def _target_node(node: Node | None, target: Target) -> Node | None:
     for key in (target.profile, "outputs", target.name):
-        found = entries(node) if isinstance(node, MappingNode) else {}
-        node = found[key][1] if key in found else None
+        pairs = entries(node) if isinstance(node, MappingNode) else {}
+        node = pairs[key][1] if key in pairs else None
     return node
 
 
@@ -112,8 +112,8 @@ def _texts(node: Node | None) -> Iterator[str]:
         case ScalarNode(value=text):
             yield text
         case SequenceNode(value=items):
-            for each in items:
-                yield from _texts(each)
+            for child in items:
+                yield from _texts(child)
         case MappingNode(value=pairs):
-            for _, each in pairs:
-                yield from _texts(each)
+            for _, child in pairs:
+                yield from _texts(child)

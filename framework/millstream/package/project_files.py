@@ -21,27 +21,27 @@ _ALONE = (SETTINGS, "selectors.yml", "README.md")
 def project_files(project: Project, included: Iterable[str], profiles_dir: Path | None) -> dict[str, Path]:
     """Return the files to package, by their paths in the project."""
     root, settings = Path(project.root), project.settings
-    found = {name: root / name for name in _ALONE if (root / name).is_file()}
+    files = {name: root / name for name in _ALONE if (root / name).is_file()}
     for folder in (*settings.folders, *settings.schema_paths):
-        found |= _below(root, folder)
+        files |= _below(root, folder)
     # Modules that functions import.
-    found |= {path: root / path for path in project.imported}
+    files |= {path: root / path for path in project.imported}
     for pattern in included:
-        found |= _matching(root, pattern)
+        files |= _matching(root, pattern)
     if profiles := _profiles(root, profiles_dir):
-        found[PROFILES] = profiles
-    return dict(sorted(found.items()))
+        files[PROFILES] = profiles
+    return dict(sorted(files.items()))
 
 
 def _below(root: Path, folder: str) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for base, folders, files in os.walk(root / folder):
-        folders[:] = sorted(each for each in folders if _is_shown(each))
+        folders[:] = sorted(name for name in folders if _is_shown(name))
         for name in files:
             path = Path(base, name)
             if _is_shown(name) and path.is_file():
-                found[path.relative_to(root).as_posix()] = path
-    return found
+                paths[path.relative_to(root).as_posix()] = path
+    return paths
 
 
 def _is_shown(name: str) -> bool:
@@ -55,19 +55,19 @@ def _matching(root: Path, pattern: str) -> dict[str, Path]:
         message = f"--include {pattern} is outside of the project"
         remedy = "name files relative to the project's folder, or copy them there"
         raise MillstreamError(Diagnostic("MS667", message, None, remedy))
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for path in sorted(root.glob(pattern)):
         if path.is_dir():
-            found |= _below(root, path.relative_to(root).as_posix())
+            paths |= _below(root, path.relative_to(root).as_posix())
         elif path.is_file():
-            found[path.relative_to(root).as_posix()] = path
-    if not found:
+            paths[path.relative_to(root).as_posix()] = path
+    if not paths:
         message = f"--include {pattern} names no file of the project"
         remedy = (
             "name a file, a folder or a pattern such as certificates/*.pem, relative to the project's folder"
         )
         raise MillstreamError(Diagnostic("MS667", message, None, remedy))
-    return found
+    return paths
 
 
 def _profiles(root: Path, profiles_dir: Path | None) -> Path | None:

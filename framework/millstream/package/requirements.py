@@ -19,37 +19,44 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-OWN = "millstream"
+MILLSTREAM = "millstream"
 _SYNC = "install it where this command runs, such as by `uv sync` or `pip install`"
 
 
 def needed(root: Path, libraries: Iterable[str]) -> list[metadata.Distribution]:
     """Return the installed packages, by name, that a project and the `libraries` of its functions need."""
     project = _table(root / "pyproject.toml", "project")
-    own = canonicalize_name(str(project.get("name") or "")) == OWN
-    wanted = [] if own else [str(each) for each in project.get("dependencies") or ()]
-    return [found for _, found in sorted(closure([OWN, *wanted, *packages_of(libraries)]).items())]
+    is_millstream = canonicalize_name(str(project.get("name") or "")) == MILLSTREAM
+    dependencies = (
+        [] if is_millstream else [str(dependency) for dependency in project.get("dependencies") or ()]
+    )
+    return [
+        distribution
+        for _, distribution in sorted(closure([MILLSTREAM, *dependencies, *packages_of(libraries)]).items())
+    ]
 
 
-def closure(wanted: Iterable[str]) -> dict[str, metadata.Distribution]:
+def closure(requirements: Iterable[str]) -> dict[str, metadata.Distribution]:
     """Return installed packages by name: those that are wanted, and all that these require here."""
-    found: dict[str, metadata.Distribution] = {}
+    distributions: dict[str, metadata.Distribution] = {}
     done: set[tuple[str, frozenset[str]]] = set()
-    parsed = (_parsed(each, "pyproject.toml") for each in wanted)
-    waiting = [each for each in parsed if _applies(each, frozenset())]
+    parsed = (_parsed(text, "pyproject.toml") for text in requirements)
+    waiting = [requirement for requirement in parsed if _applies(requirement, frozenset())]
     while waiting:
-        each = waiting.pop()
-        name, extras = canonicalize_name(each.name), frozenset(each.extras)
+        requirement = waiting.pop()
+        name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
         if (name, extras) in done:
             continue
         done.add((name, extras))
-        package = _installed(each.name)
-        found[name] = package.distribution
-        if not each.specifier.contains(package.version, prereleases=True):
-            message = f"{package.name} {package.version} is installed, but {each.specifier} is required"
+        package = _installed(requirement.name)
+        distributions[name] = package.distribution
+        if not requirement.specifier.contains(package.version, prereleases=True):
+            message = (
+                f"{package.name} {package.version} is installed, but {requirement.specifier} is required"
+            )
             raise MillstreamError(Diagnostic("MS662", message, None, _SYNC))
         waiting += [other for other in package.requires if _applies(other, extras)]
-    return found
+    return distributions
 
 
 class _Installed(NamedTuple):
@@ -77,13 +84,16 @@ def _parsed(text: str, where: str) -> Requirement:
 def _installed(name: str) -> _Installed:
     """Return an installed package; each of its facts is parsed from all of its metadata, so only once."""
     try:
-        found = metadata.distribution(name)
+        distribution = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         message = f"the package {name} is required, but not installed"
         raise MillstreamError(Diagnostic("MS662", message, None, _SYNC)) from None
-    title = found.name
+    title = distribution.name
     return _Installed(
-        found, title, found.version, tuple(_parsed(text, title) for text in found.requires or ())
+        distribution,
+        title,
+        distribution.version,
+        tuple(_parsed(text, title) for text in distribution.requires or ()),
     )
 
 
@@ -107,13 +117,13 @@ def check_lock(root: Path, distributions: Iterable[metadata.Distribution]) -> bo
     if file is None:
         return False
     locked: dict[str, set[str]] = {}
-    for each in _table(file, "package"):
-        locked.setdefault(canonicalize_name(each["name"]), set()).add(str(each.get("version", "")))
-    for each in distributions:
-        versions = locked.get(canonicalize_name(each.name))
-        if versions is None or each.version not in versions:
-            listed = " or ".join(sorted(versions)) if versions else "not in it"
-            message = f"{each.name} {each.version} is installed, but uv.lock says: {listed}"
+    for package in _table(file, "package"):
+        locked.setdefault(canonicalize_name(package["name"]), set()).add(str(package.get("version", "")))
+    for distribution in distributions:
+        versions = locked.get(canonicalize_name(distribution.name))
+        if versions is None or distribution.version not in versions:
+            expected = " or ".join(sorted(versions)) if versions else "not in it"
+            message = f"{distribution.name} {distribution.version} is installed, but uv.lock says: {expected}"
             remedy = "install what it says with `uv sync`, or update it with `uv lock`"
             raise MillstreamError(Diagnostic("MS663", message, None, remedy))
     return True

@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 import millstream
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.jars.cache import sha256_of
-from millstream.package.requirements import OWN
+from millstream.package.requirements import MILLSTREAM
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _COMPRESSED = frozenset({".jar", ".whl", ".zip", ".gz", ".png"})
@@ -61,9 +61,9 @@ def write_wheel(distribution: metadata.Distribution, folder: Path) -> Wheel:
     file = folder / f"{base}-{_tags(distribution)}.whl"
     record = []
     with ZipFile(file, "w") as archive:
-        for each in sorted(_contents(distribution), key=lambda each: each.name):
-            digest, size = _write(archive, each, package)
-            record.append(f"{_quoted(each.name)},sha256={digest},{size}")
+        for content in sorted(_contents(distribution), key=lambda content: content.name):
+            digest, size = _write(archive, content, package)
+            record.append(f"{_quoted(content.name)},sha256={digest},{size}")
         record_name = f"{_info_folder(distribution)}/RECORD"
         entry = ZipInfo(record_name, _EPOCH)
         entry.external_attr = _FILE << 16
@@ -93,9 +93,9 @@ def _contents(distribution: metadata.Distribution) -> Iterator[_Content]:
     editable = _is_editable(distribution)
     if editable:
         yield from _own_files(distribution)
-    for each in _listed(distribution):
-        name, path = each.as_posix(), Path(str(distribution.locate_file(each)))
-        if name.endswith(".pyc") or (name.startswith(f"{info}/") and each.name in _OF_INSTALLERS):
+    for file in _installed_files(distribution):
+        name, path = file.as_posix(), Path(str(distribution.locate_file(file)))
+        if name.endswith(".pyc") or (name.startswith(f"{info}/") and file.name in _OF_INSTALLERS):
             continue
         if name.startswith("../"):
             # Outside of site-packages: in bin/ and share/ of the environment.
@@ -108,10 +108,10 @@ def _contents(distribution: metadata.Distribution) -> Iterator[_Content]:
         elif editable and not name.startswith(f"{info}/"):
             continue
         # An installer rewrites the first line of scripts, so RECORD has another checksum than the wheel.
-        yield _Content(name, path, each.hash.value if each.hash else "")
+        yield _Content(name, path, file.hash.value if file.hash else "")
 
 
-def _listed(distribution: metadata.Distribution) -> Iterable[metadata.PackagePath]:
+def _installed_files(distribution: metadata.Distribution) -> Iterable[metadata.PackagePath]:
     if (files := distribution.files) is None:
         message = f"the files of the package {distribution.name} are not known: it has no RECORD"
         remedy = _REINSTALL.format(name=distribution.name)
@@ -121,7 +121,7 @@ def _listed(distribution: metadata.Distribution) -> Iterable[metadata.PackagePat
 
 def _own_files(distribution: metadata.Distribution) -> Iterator[_Content]:
     """Yield the files of Millstream itself, if it is installed from its sources without a copy."""
-    if canonicalize_name(distribution.name) != OWN:
+    if canonicalize_name(distribution.name) != MILLSTREAM:
         message = f"the package {distribution.name} is installed in editable mode"
         remedy = (
             f"install a copy of it: `uv sync --no-editable`, or `pip install` without -e {distribution.name}"
@@ -130,7 +130,7 @@ def _own_files(distribution: metadata.Distribution) -> Iterator[_Content]:
     folder = Path(millstream.__file__).parent
     for file in folder.rglob("*"):
         if file.is_file() and file.suffix != ".pyc":
-            yield _Content(f"{OWN}/{file.relative_to(folder).as_posix()}", file)
+            yield _Content(f"{MILLSTREAM}/{file.relative_to(folder).as_posix()}", file)
 
 
 def _is_editable(distribution: metadata.Distribution) -> bool:
@@ -141,7 +141,7 @@ def _is_editable(distribution: metadata.Distribution) -> bool:
 def _info_folder(distribution: metadata.Distribution) -> str:
     """Return the name of the folder with its metadata."""
     return next(
-        (each.parts[0] for each in distribution.files or () if each.parts[0].endswith(".dist-info")),
+        (file.parts[0] for file in distribution.files or () if file.parts[0].endswith(".dist-info")),
         f"{canonicalize_name(distribution.name).replace('-', '_')}-{distribution.version}.dist-info",
     )
 
@@ -151,7 +151,7 @@ def _generated_scripts(distribution: metadata.Distribution) -> frozenset[str]:
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(distribution.read_text("entry_points.txt") or "")
-    sections = (each for each in ("console_scripts", "gui_scripts") if parser.has_section(each))
+    sections = (section for section in ("console_scripts", "gui_scripts") if parser.has_section(section))
     names = {name for section in sections for name in parser[section]}
     return frozenset(names | {f"{name}.exe" for name in names})
 
@@ -159,7 +159,7 @@ def _generated_scripts(distribution: metadata.Distribution) -> frozenset[str]:
 def _tags(distribution: metadata.Distribution) -> str:
     """Return the tags of a wheel's file name: py3-none-any, with '.' between alternatives."""
     text = distribution.read_text("WHEEL") or "Tag: py3-none-any"
-    tags = [each.split("-") for each in Parser().parsestr(text).get_all("Tag") or ["py3-none-any"]]
+    tags = [tag.split("-") for tag in Parser().parsestr(text).get_all("Tag") or ["py3-none-any"]]
     return "-".join(".".join(dict.fromkeys(parts)) for parts in zip(*tags, strict=True))
 
 

@@ -22,8 +22,8 @@ _FAST = 1
 
 def worker_packages(libraries: Iterable[str]) -> frozenset[str]:
     """Return the names of the packages that workers need; they have Spark and its Python code."""
-    found = closure([*_OF_SPARK, *packages_of(libraries)])
-    return frozenset(found) - {"pyspark", "py4j"}
+    distributions = closure([*_OF_SPARK, *packages_of(libraries)])
+    return frozenset(distributions) - {"pyspark", "py4j"}
 
 
 def write_workers(
@@ -31,9 +31,9 @@ def write_workers(
 ) -> Path:
     """Write the archive: the content of wheels as Python imports it, and the modules of the project."""
     file = folder / FILE
-    wanted = {canonicalize_name(each) for each in names}
+    packages = {canonicalize_name(name) for name in names}
     with ZipFile(file, "w") as archive:
-        for name in sorted(wanted):
+        for name in sorted(packages):
             with ZipFile(wheels[name]) as wheel:
                 for entry in wheel.infolist():
                     if ".data/" not in entry.filename:

@@ -59,7 +59,7 @@ def write_package(contents: Contents, to: Path, progress: Progress | None = None
     to.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(to) as folder:
         identity = _fill(folder, contents, progress)
-        size = sum(each.stat().st_size for each in _files(folder))
+        size = sum(file.stat().st_size for file in _files(folder))
         if to.suffix == ARCHIVE:
             _archive(folder, to, contents.facts.name)
         else:
@@ -73,14 +73,14 @@ def write_package(contents: Contents, to: Path, progress: Progress | None = None
 
 def _check_place(to: Path) -> None:
     if to.suffix == ARCHIVE:
-        problem = f"{to} is a folder" if to.is_dir() else ""
+        reason = f"{to} is a folder" if to.is_dir() else ""
     elif to.is_dir():
-        foreign = next((each.name for each in sorted(to.iterdir())), "") if not (to / SUMS).exists() else ""
-        problem = f"{to} has files that are not of a package, such as {foreign}" if foreign else ""
+        foreign = next((path.name for path in sorted(to.iterdir())), "") if not (to / SUMS).exists() else ""
+        reason = f"{to} has files that are not of a package, such as {foreign}" if foreign else ""
     else:
-        problem = f"{to} is a file" if to.exists() else ""
-    if problem:
-        raise MillstreamError(Diagnostic("MS665", problem, None, "choose another place with --to"))
+        reason = f"{to} is a file" if to.exists() else ""
+    if reason:
+        raise MillstreamError(Diagnostic("MS665", reason, None, "choose another place with --to"))
 
 
 @contextmanager
@@ -103,10 +103,10 @@ def _fill(folder: Path, contents: Contents, progress: Progress | None) -> str:
         _copy(jar, folder / "jars" / jar.name)
         mark_verified(folder / "jars" / jar.name)
     wheels = list(_wheels(contents.distributions, folder / "wheels", progress))
-    _write(folder / "requirements.txt", "".join(f"{each.requirement}\n" for each in wheels))
+    _write(folder / "requirements.txt", "".join(f"{wheel.requirement}\n" for wheel in wheels))
     if contents.for_workers:
         files: dict[str, Path] = {
-            canonicalize_name(each.package): folder / "wheels" / each.file for each in wheels
+            canonicalize_name(wheel.package): folder / "wheels" / wheel.file for wheel in wheels
         }
         write_workers(folder, contents.for_workers, files, contents.modules)
     sums = _sums(folder)
@@ -121,21 +121,21 @@ def _wheels(
     distributions: Iterable[metadata.Distribution], folder: Path, progress: Progress | None
 ) -> Iterator[Wheel]:
     folder.mkdir()
-    listed = tuple(distributions)
-    for number, each in enumerate(listed):
+    installed = tuple(distributions)
+    for number, distribution in enumerate(installed):
         if progress:
-            progress(f"{each.name} {each.version}", number, len(listed))
-        yield write_wheel(each, folder)
+            progress(f"{distribution.name} {distribution.version}", number, len(installed))
+        yield write_wheel(distribution, folder)
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.rglob("*") if each.is_file())
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _sums(folder: Path) -> str:
     """Return the checksums of all files, as `sha256sum --check` reads them."""
-    files = [each for each in _files(folder) if each.name != SUMS or each.parent != folder]
-    return "".join(f"{sha256_of(each)}  {each.relative_to(folder).as_posix()}\n" for each in files)
+    files = [file for file in _files(folder) if file.name != SUMS or file.parent != folder]
+    return "".join(f"{sha256_of(file)}  {file.relative_to(folder).as_posix()}\n" for file in files)
 
 
 def _copy(source: Path, target: Path) -> None:

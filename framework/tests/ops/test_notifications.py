@@ -70,7 +70,7 @@ def test_a_cause_is_repeated_after_the_interval_with_all_rows_since():
 
 
 def test_only_chosen_events_have_notices():
-    notices = Notices(every=3600.0, wanted=["recovered"])
+    notices = Notices(every=3600.0, kinds=["recovered"])
     assert [each.event for event in (FAILED, WORKS) for each in notices.of(event)] == ["recovered"]
     assert notices.of_end(PROBLEM) == []
 

@@ -88,7 +88,7 @@ def _show(common: Common, result: dict[str, object], text: str) -> None:
 def _rows(lags: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
     yield "QUERY", "MODELS", "TOPIC", "RECORDS", "SECONDS"
     for lag in lags:
-        name = lag.query if lag.known else f"{lag.query} (not started)"
+        name = lag.query if lag.is_read else f"{lag.query} (not started)"
         yield name, _models(lag), lag.topic, f"{lag.records:,}", _seconds(lag.seconds)
 
 

@@ -9,7 +9,7 @@ _SITE = "site/index.html#/page/"
 
 
 def drawn_lineage(site: Site) -> Drawn:
-    found = next(each for each in site.maps if each.name == "none")
+    layout = next(map_ for map_ in site.maps if map_.name == "none")
     entries = site.start.entries
     nodes = [
         DrawnNode(
@@ -17,26 +17,26 @@ def drawn_lineage(site: Site) -> Drawn:
             entry.name,
             entry.kind,
             entry.stored,
-            found.columns[node.rank].x,
+            layout.columns[node.rank].x,
             node.y,
             node.width,
             node.height,
             f"{_SITE}{entry.id}",
         )
-        for node in found.nodes
+        for node in layout.nodes
         for entry in [entries[node.entry]]
     ]
-    return Drawn(found.width, found.height, nodes, _edges(found, nodes))
+    return Drawn(layout.width, layout.height, nodes, _edges(layout, nodes))
 
 
-def _edges(found: Map, nodes: list[DrawnNode]) -> list[DrawnEdge]:
+def _edges(layout: Map, nodes: list[DrawnNode]) -> list[DrawnEdge]:
     edges = []
-    for route in found.edges:
+    for route in layout.edges:
         source, target = nodes[route.source], nodes[route.target]
-        first = found.nodes[route.source].rank + 1
+        first = layout.nodes[route.source].rank + 1
         points = [(source.x + source.width, source.y + source.height // 2)]
         for rank, y in enumerate(route.ys, first):
-            column = found.columns[rank]
+            column = layout.columns[rank]
             points += [(column.x, y), (column.x + column.width, y)]
         points.append((target.x, target.y + target.height // 2))
         edges.append(DrawnEdge(source.id, target.id, points))

@@ -36,8 +36,8 @@ class LivePage:
                     self._stages.pop(name, None)
                 case Setup(name=name, said=said):
                     self._stages[name] = said
-                case Failed(query=name, problem=problem):
-                    self._problems[name] = problem.message
+                case Failed(query=name, problem=diagnostic):
+                    self._problems[name] = diagnostic.message
                 case Running(query=query):
                     self._stages.clear()
                     self._problems.pop(query.name, None)
@@ -67,10 +67,10 @@ class LivePage:
         with self._lock:
             stage = ", ".join(f"{name}: {said}" if said else name for name, said in self._stages.items())
             totals = {id_: self._ends.get(topic, 0) for id_, topic in self._sources.items()}
-            for each in seen:
-                totals |= {f"model.{model}": each.model_rows[model] for model in each.models}
+            for status in seen:
+                totals |= {f"model.{model}": status.model_rows[model] for model in status.models}
             nodes = {id_: (total, self._rates.of(id_, total, now)) for id_, total in totals.items()}
-            queries = [self._query(each, now) for each in seen]
+            queries = [self._query(status, now) for status in seen]
         return ShownRun(self._project, stage, now - self._began, queries, nodes, rows, self._ended)
 
     def _query(self, seen: QueryStatus, now: float) -> ShownQuery:

@@ -24,13 +24,15 @@ class NewestRows:
 
     def __init__(self, relations: Sequence[LiveRelation]) -> None:
         self._relations = relations
-        self._shown = [ShownRows(each.id, each.name, each.kind, each.about) for each in relations]
-        self._asked = -_WATCHED
+        self._shown = [
+            ShownRows(relation.id, relation.name, relation.kind, relation.about) for relation in relations
+        ]
+        self._last_request = -_WATCHED
         self._stopping = threading.Event()
 
     def shown(self) -> list[ShownRows]:
         """Return the rows, and keep reading them for a while."""
-        self._asked = time.monotonic()
+        self._last_request = time.monotonic()
         return self._shown
 
     @contextmanager
@@ -45,15 +47,15 @@ class NewestRows:
 
     def _read(self) -> None:
         while not self._stopping.wait(_EVERY):
-            if time.monotonic() - self._asked < _WATCHED:
-                self._shown = [_rows_of(each) for each in self._relations]
+            if time.monotonic() - self._last_request < _WATCHED:
+                self._shown = [_rows_of(relation) for relation in self._relations]
 
 
 def _rows_of(relation: LiveRelation) -> ShownRows:
     shown = ShownRows(relation.id, relation.name, relation.kind, relation.about)
     try:
-        found = relation.read(_ROWS)
+        answer = relation.read(_ROWS)
     except MillstreamError as error:
-        return replace(shown, problem=error.diagnostics[0].message)
-    rows = [[page_text(value) for value in row] for row in found.rows]
-    return replace(shown, columns=found.columns, rows=rows)
+        return replace(shown, message=error.diagnostics[0].message)
+    rows = [[page_text(value) for value in row] for row in answer.rows]
+    return replace(shown, columns=answer.columns, rows=rows)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.tables.values import Answer
 
@@ -67,7 +67,7 @@ class ShownQuery(Struct, frozen=True):
     bad: int
     failures: int
     keys: int
-    problem: str = ""
+    message: str = field(default="", name="problem")
 
 
 class ShownRows(Struct, frozen=True):
@@ -79,7 +79,7 @@ class ShownRows(Struct, frozen=True):
     about: str
     columns: tuple[str, ...] = ()
     rows: list[list[str | None]] = []
-    problem: str = ""
+    message: str = field(default="", name="problem")
 
 
 class ShownRun(Struct, frozen=True):

@@ -31,10 +31,10 @@ class Notice(Struct, frozen=True, omit_defaults=True):
 class Notices:
     """Turns events into notices; each cause has at most one per interval."""
 
-    def __init__(self, every: float, wanted: Collection[NoticeKind] = ()) -> None:
+    def __init__(self, every: float, kinds: Collection[NoticeKind] = ()) -> None:
         self._every = every
         """In seconds."""
-        self._wanted = wanted
+        self._kinds = kinds
         """No kinds are all kinds."""
         self._last: dict[tuple[str, ...], float] = {}
         self._failing: set[tuple[str, str]] = set()
@@ -43,24 +43,24 @@ class Notices:
         """Rows since the last notice of a cause."""
 
     def of(self, event: Event) -> list[Notice]:
-        return [each for each in self._all(event) if not self._wanted or each.event in self._wanted]
+        return [notice for notice in self._all(event) if not self._kinds or notice.event in self._kinds]
 
-    def of_end(self, problem: Diagnostic) -> list[Notice]:
+    def of_end(self, diagnostic: Diagnostic) -> list[Notice]:
         """Return the notice of an error that ends the run."""
-        wanted = not self._wanted or "ended" in self._wanted
-        return [_of_problem("ended", "the run ended", problem)] if wanted else []
+        is_sent = not self._kinds or "ended" in self._kinds
+        return [_of_diagnostic("ended", "the run ended", diagnostic)] if is_sent else []
 
     def _all(self, event: Event) -> Iterator[Notice]:
         match event:
-            case Failed(query=query, problem=problem):
-                if self._is_due("failed", query, problem.code):
+            case Failed(query=query, problem=diagnostic):
+                if self._is_due("failed", query, diagnostic.code):
                     self._failing.add(("query", query))
-                    yield _of_problem("failed", f"query {query} failed", problem, query=query)
-            case LeftOut(query=query, model=id_, problem=problem):
+                    yield _of_diagnostic("failed", f"query {query} failed", diagnostic, query=query)
+            case LeftOut(query=query, model=id_, problem=diagnostic):
                 model = id_.removeprefix("model.")
-                if self._is_due("left_out", model, problem.code):
+                if self._is_due("left_out", model, diagnostic.code):
                     said = f"model {model} failed and is left out of query {query}"
-                    yield _of_problem("left_out", said, problem, query=query, model=model)
+                    yield _of_diagnostic("left_out", said, diagnostic, query=query, model=model)
             case Batched(query=query, batch=batch):
                 yield from self._recovered("query", query)
                 for of, rows in batch.counts.dead_letters.items():
@@ -110,6 +110,8 @@ class Notices:
         return True
 
 
-def _of_problem(kind: NoticeKind, said: str, problem: Diagnostic, query: str = "", model: str = "") -> Notice:
-    text = f"{said}: {problem.code}: {problem.message}"
-    return Notice(kind, text, query=query, model=model, code=problem.code, help=problem.help)
+def _of_diagnostic(
+    kind: NoticeKind, said: str, diagnostic: Diagnostic, query: str = "", model: str = ""
+) -> Notice:
+    text = f"{said}: {diagnostic.code}: {diagnostic.message}"
+    return Notice(kind, text, query=query, model=model, code=diagnostic.code, help=diagnostic.help)

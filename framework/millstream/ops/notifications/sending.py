@@ -53,17 +53,17 @@ class Sender:
 
     def tell(self, event: Event) -> None:
         with self._lock:  # events come from several threads
-            found = self._notices.of(event)
-        self._put(found)
+            notices = self._notices.of(event)
+        self._put(notices)
 
-    def end(self, problem: Diagnostic) -> None:
+    def end(self, diagnostic: Diagnostic) -> None:
         """Report the error that ends the run."""
-        self._put(self._notices.of_end(problem))
+        self._put(self._notices.of_end(diagnostic))
 
     def _put(self, notices: Iterable[Notice]) -> None:
-        for each in notices:
+        for notice in notices:
             try:
-                self._queue.put_nowait(self._payload_of(each))
+                self._queue.put_nowait(self._payload_of(notice))
             except queue.Full:
                 self._failed(f"{MOST} notifications are waiting already")
 
@@ -99,8 +99,8 @@ class Sender:
     def _failed(self, why: str) -> None:
         """Report a failure, once until a notice is delivered again."""
         with self._lock:
-            known, self._failing = self._failing, True
-        if not known:
+            was_failing, self._failing = self._failing, True
+        if not was_failing:
             message = f"a notification was not sent: {self._destination.name}: {why}"
             remedy = "fix `notifications` of the target; the run continues"
             self._report(Diagnostic("MS850", message, None, remedy, severity="warning"))
@@ -115,18 +115,20 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
         shown = {name: value for name, value in to_builtins(notice).items() if name != "said"}
         about = f"{identity.project} ({identity.target}): {notice.said}"
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        found = {"text": about, "time": now, "project": identity.project, "target": identity.target, **shown}
+        fields = {"text": about, "time": now, "project": identity.project, "target": identity.target, **shown}
         return {
-            name: mask(value, secrets) if isinstance(value, str) else value for name, value in found.items()
+            name: mask(value, secrets) if isinstance(value, str) else value for name, value in fields.items()
         }
 
     def report(diagnostic: Diagnostic) -> None:
         tell(Told(diagnostic))
 
-    given: Sequence[dict[str, Any]] = target.settings.get("notifications") or ()
+    notifications: Sequence[dict[str, Any]] = target.settings.get("notifications") or ()
     senders = [
-        Sender(_destination(each), Notices(_interval(each), each.get("on") or ()), payload_of, report)
-        for each in given
+        Sender(
+            _destination(settings), Notices(_interval(settings), settings.get("on") or ()), payload_of, report
+        )
+        for settings in notifications
     ]
 
     def tell_all(event: Event) -> None:
@@ -138,7 +140,7 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
         yield tell_all
     except Exception as error:
         for sender in senders:
-            sender.end(_problem(error))
+            sender.end(_diagnostic(error))
         raise
     finally:
         deadline = time.monotonic() + CLOSING
@@ -148,18 +150,18 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
             sender.join(deadline)
 
 
-def _problem(error: Exception) -> Diagnostic:
+def _diagnostic(error: Exception) -> Diagnostic:
     if isinstance(error, MillstreamError):
         return error.diagnostics[0]
     return Diagnostic("MS900", f"internal error in Millstream: {type(error).__name__}")
 
 
-def _destination(given: dict[str, Any]) -> Destination:
-    url = given.get("webhook")
+def _destination(settings: dict[str, Any]) -> Destination:
+    url = settings.get("webhook")
     if url is None:
-        return Command(given["command"])
-    return Webhook(url if isinstance(url, Secret) else Secret(url), given.get("format") or "slack")
+        return Command(settings["command"])
+    return Webhook(url if isinstance(url, Secret) else Secret(url), settings.get("format") or "slack")
 
 
-def _interval(given: dict[str, Any]) -> float:
-    return milliseconds(given.get("every") or NOTICE_INTERVAL) / 1000
+def _interval(settings: dict[str, Any]) -> float:
+    return milliseconds(settings.get("every") or NOTICE_INTERVAL) / 1000
