@@ -131,7 +131,7 @@ def _remove_stale(target: Path, files: Collection[str]) -> list[str]:
 
 def _read(file: Path) -> bytes | None:
     try:
-        with open_regular(file) as found:
-            return found.readall()
+        with open_regular(file) as stream:
+            return stream.readall()
     except (FileNotFoundError, NotADirectoryError, SpecialFileError):
         return None

@@ -51,9 +51,9 @@ def measured_batches(checkpoints: str) -> Mapping[str, BatchFigures]:
     return dict(figures_at(checkpoints, FILE, BatchFigures))
 
 
-def in_words(found: BatchFigures) -> str:
+def in_words(figures: BatchFigures) -> str:
     """Return figures in words: `0.3 s for 62 rows: medians of 100 batches, the newest on 2026-11-27`."""
-    rows = f"{found.rows:,.0f} row{'' if round(found.rows) == 1 else 's'}"
-    medians = f"medians of {found.batches} batches" if found.batches > 1 else "one batch"
-    newest = ", the newest on" if found.batches > 1 else " on"
-    return f"{found.seconds:.2f} s for {rows}: {medians}{newest} {found.time[:10]}"
+    rows = f"{figures.rows:,.0f} row{'' if round(figures.rows) == 1 else 's'}"
+    medians = f"medians of {figures.batches} batches" if figures.batches > 1 else "one batch"
+    newest = ", the newest on" if figures.batches > 1 else " on"
+    return f"{figures.seconds:.2f} s for {rows}: {medians}{newest} {figures.time[:10]}"

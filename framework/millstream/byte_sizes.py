@@ -24,12 +24,12 @@ def bytes_of(size: str) -> int:
     if text.endswith("b"):
         units = {unit.lower(): factor for unit, factor in _UNITS}
         return int(text[:-2]) * units[text[-2:]]
-    found = sparks_bytes_of(text)
-    assert found is not None, f"{size} is not a size"
-    return found
+    count = sparks_bytes_of(text)
+    assert count is not None, f"{size} is not a size"
+    return count
 
 
 def sparks_bytes_of(size: str) -> int | None:
     """Return the number of bytes of `2g` in a setting of Spark; None if it is not a size."""
-    found = _OF_SPARK.fullmatch(size.strip())
-    return int(found[1]) * _SPARKS[found[2].lower()] if found else None
+    match = _OF_SPARK.fullmatch(size.strip())
+    return int(match[1]) * _SPARKS[match[2].lower()] if match else None

@@ -13,13 +13,15 @@ def cycles(edges: Edges) -> list[tuple[str, ...]]:
 
     Each begins with its least id and follows the edges; edges to unknown ids are ignored.
     """
-    known = {node: sorted({other for other in edges[node] if other in edges}) for node in sorted(edges)}
-    found: list[tuple[str, ...]] = [(node,) for node, others in known.items() if node in others]
-    for component in components(known):
+    sorted_edges = {
+        node: sorted({other for other in edges[node] if other in edges}) for node in sorted(edges)
+    }
+    paths: list[tuple[str, ...]] = [(node,) for node, others in sorted_edges.items() if node in others]
+    for component in components(sorted_edges):
         if len(component) > 1:
-            within = {n: [o for o in known[n] if o in component and o != n] for n in sorted(component)}
-            found.append(_shortest(within))
-    return sorted(found)
+            within = {n: [o for o in sorted_edges[n] if o in component and o != n] for n in sorted(component)}
+            paths.append(_shortest(within))
+    return sorted(paths)
 
 
 def components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
@@ -68,8 +70,8 @@ def _shortest(edges: Mapping[str, list[str]]) -> tuple[str, ...]:
     best: tuple[str, ...] = ()
     effort = _EFFORT * (len(edges) + sum(map(len, edges.values())))
     for start in edges:
-        found, steps = _cycle_through(start, edges, len(best) - 1 if best else len(edges))
-        best = found or best
+        cycle, steps = _cycle_through(start, edges, len(best) - 1 if best else len(edges))
+        best = cycle or best
         effort -= steps
         if len(best) == 2 or (best and effort < 0):
             break

@@ -60,12 +60,12 @@ def relations_of(test: DataTest) -> set[str]:
     """Return all relations that a test reads, those that its conditions name in subqueries, too."""
     match test:
         case QueryTest(sql=sql, relations=relations):
-            texts, found = [sql], set(relations)
+            texts, ids = [sql], set(relations)
         case TotalTest(relation=relation, wrong=wrong, report=report):
-            texts, found = [wrong, report], {relation}
+            texts, ids = [wrong, report], {relation}
         case RowTest(relation=relation, wrong=wrong):
-            texts, found = [wrong], {relation}
-    return found | {relation_id(each[2]) for text in texts for each in NAMES.finditer(text) if each[2]}
+            texts, ids = [wrong], {relation}
+    return ids | {relation_id(name[2]) for text in texts for name in NAMES.finditer(text) if name[2]}
 
 
 def relation_id(name: str) -> str:
@@ -100,8 +100,8 @@ def failing_condition(test: str, column: str | None, arguments: Mapping[str, Any
         case "not_null":
             wrong = f"{_quoted(column)} is null"
         case "accepted_values":
-            listed = ", ".join(_literal(value) for value in arguments["values"])
-            wrong = f"{_quoted(column)} not in ({listed})"
+            values = ", ".join(_literal(value) for value in arguments["values"])
+            wrong = f"{_quoted(column)} not in ({values})"
         case "expression":
             wrong = f"not ({arguments['expression']})"
         case _:
@@ -139,23 +139,23 @@ def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], seve
 
 
 def _unique(relation: str, column: str | None, arguments: Mapping[str, Any]) -> str:
-    given = arguments.get("columns") or column or ""
-    columns = [given] if isinstance(given, str) else list(given)
-    listed = ", ".join(map(_quoted, columns))
+    names = arguments.get("columns") or column or ""
+    columns = [names] if isinstance(names, str) else list(names)
+    quoted_columns = ", ".join(map(_quoted, columns))
     where = f" where {arguments['where']}" if arguments.get("where") else ""
     return (
-        f"select {listed}, count(*) as rows from {sql_name(relation)}{where} "  # noqa: S608 - of the project
-        f"group by {listed} having count(*) > 1"
+        f"select {quoted_columns}, count(*) as rows from {sql_name(relation)}{where} "  # noqa: S608 - of the project
+        f"group by {quoted_columns} having count(*) > 1"
     )
 
 
 def _unrelated(relation: str, column: str | None, arguments: Mapping[str, Any]) -> str:
-    own, field = _quoted(column), _quoted(arguments["field"])
+    quoted_column, field = _quoted(column), _quoted(arguments["field"])
     where = f" and ({arguments['where']})" if arguments.get("where") else ""
     return (
-        f"select given.* from {sql_name(relation)} as given where given.{own} is not null{where} "  # noqa: S608
+        f"select given.* from {sql_name(relation)} as given where given.{quoted_column} is not null{where} "  # noqa: S608
         f"and not exists "
-        f"(select 1 from {sql_name(arguments['to'])} as other where other.{field} = given.{own})"
+        f"(select 1 from {sql_name(arguments['to'])} as other where other.{field} = given.{quoted_column})"
     )
 
 

@@ -17,25 +17,25 @@ _FROM_JSON: dict[Any, msgspec.json.Decoder[Any]] = {}
 _FROM_MSGPACK: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 
-def from_json(data: bytes | str, wanted: type[T]) -> T:
-    found = _FROM_JSON.get(wanted)
-    if found is None:
+def from_json(data: bytes | str, type_: type[T]) -> T:
+    decoder = _FROM_JSON.get(type_)
+    if decoder is None:
         with _MAKING:
-            found = _FROM_JSON.setdefault(wanted, msgspec.json.Decoder(wanted))
+            decoder = _FROM_JSON.setdefault(type_, msgspec.json.Decoder(type_))
     try:
-        result: T = found.decode(data)
+        result: T = decoder.decode(data)
     except RecursionError:
         raise msgspec.DecodeError("it is nested too deeply") from None
     return result
 
 
-def from_msgpack(data: bytes, wanted: type[T]) -> T:
-    found = _FROM_MSGPACK.get(wanted)
-    if found is None:
+def from_msgpack(data: bytes, type_: type[T]) -> T:
+    decoder = _FROM_MSGPACK.get(type_)
+    if decoder is None:
         with _MAKING:
-            found = _FROM_MSGPACK.setdefault(wanted, msgspec.msgpack.Decoder(wanted))
+            decoder = _FROM_MSGPACK.setdefault(type_, msgspec.msgpack.Decoder(type_))
     try:
-        result: T = found.decode(data)
+        result: T = decoder.decode(data)
     except RecursionError:
         raise msgspec.DecodeError("it is nested too deeply") from None
     return result

@@ -48,8 +48,8 @@ class EqualValues(Depths):
             names = [f"{ref.column} {ref.named} {ref.fixed}" for ref in expression.refs]
             return leaf(f"{super().of(node, expression)} of {names}")
 
-        def ref(found: Ref) -> str:
-            return self.column(node, found.column)
+        def ref(reference: Ref) -> str:
+            return self.column(node, reference.column)
 
         return self._names.name(render(expression, ref), raises=expression.raises)
 
@@ -78,14 +78,14 @@ class EqualValues(Depths):
                 return super()._computed_by(below, own_name)
 
     def _parts(self, node: Node) -> list[str]:
-        below = [self._rows[id(each)] for each in node.inputs]
+        below = [self._rows[id(child)] for child in node.inputs]
         match node:
             case Binary():
                 return [
                     *below,
                     type(node).__name__,
                     node.kind,
-                    *self._all_hold((node, each) for each in node.on),
+                    *self._all_hold((node, condition) for condition in node.on),
                 ]
             case Dedupe():
                 keys = sorted(self.column(node.input, key) for key in node.keys)
@@ -100,23 +100,23 @@ class EqualValues(Depths):
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters as one."""
-        listed: list[tuple[Node, Expression]] = []
-        at: Node = node
-        while isinstance(at, Filter) or at.one_to_one:
-            if isinstance(at, Filter):
-                listed += [(at.input, each) for each in at.conditions]
-            (at,) = at.inputs
-        return [self._rows[id(at)], *self._all_hold(listed)]
+        conditions: list[tuple[Node, Expression]] = []
+        current: Node = node
+        while isinstance(current, Filter) or current.one_to_one:
+            if isinstance(current, Filter):
+                conditions += [(current.input, condition) for condition in current.conditions]
+            (current,) = current.inputs
+        return [self._rows[id(current)], *self._all_hold(conditions)]
 
     def _all_hold(self, conditions: Iterable[tuple[Node, Expression]]) -> Iterator[str]:
         """Yield the name of several conditions over nodes, if there are any."""
-        listed = list(conditions)
-        if listed:
-            raises = any(each.raises for _, each in listed)
-            yield self._names.all_of((self.of(over, each) for over, each in listed), raises=raises)
+        pairs = list(conditions)
+        if pairs:
+            raises = any(condition.raises for _, condition in pairs)
+            yield self._names.all_of((self.of(over, condition) for over, condition in pairs), raises=raises)
 
 
 def _length(duration: str | None) -> str:
     """Return a duration in microseconds, if it is one."""
-    found = microseconds(duration) if duration else ""
-    return str(duration) if isinstance(found, str) else f"{found} microseconds"
+    length = microseconds(duration) if duration else ""
+    return str(duration) if isinstance(length, str) else f"{length} microseconds"

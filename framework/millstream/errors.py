@@ -71,22 +71,22 @@ def at(
     return Diagnostic(code, message, location, remedy, text.line(location.line), notes)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the known name that `name` was most likely meant to be; None if none is similar."""
-    return _nearest(name.lower(), tuple(known))
+    return _nearest(name.lower(), tuple(candidates))
 
 
 @lru_cache(maxsize=256)
-def _nearest(name: str, known: tuple[str, ...]) -> str | None:
+def _nearest(name: str, candidates: tuple[str, ...]) -> str | None:
     """Remember the answers: a name that is missing is often used many times."""
-    by_folded = {candidate.lower(): candidate for candidate in known}
-    found = get_close_matches(name, by_folded, n=1, cutoff=0.6)
-    return by_folded[found[0]] if found else None
+    by_folded = {candidate.lower(): candidate for candidate in candidates}
+    matches = get_close_matches(name, by_folded, n=1, cutoff=0.6)
+    return by_folded[matches[0]] if matches else None
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
     """Return `did you mean 'x'?`, or what to do if no name is similar."""
-    close = nearest(name, known)
+    close = nearest(name, candidates)
     return f"did you mean '{close}'?{_look_alike(name, close)}" if close else otherwise
 
 
@@ -98,23 +98,25 @@ def listed_keys(names: Iterable[str]) -> str:
     return ", ".join(some) + (f", … ({left} more: see configuration.md in the docs)" if left else "")
 
 
-def looks_like(name: str, known: Iterable[str]) -> str | None:
+def looks_like(name: str, candidates: Iterable[str]) -> str | None:
     """Return the known word that a name looks like; up to half of its letters may be of other scripts."""
-    foreign = [each for each in name if not each.isascii()]
+    foreign = [letter for letter in name if not letter.isascii()]
     # A letter with an accent doesn't look like the one without.
-    accented = any(unicodedata.decomposition(each)[:1] not in {"", "<"} for each in foreign)
+    accented = any(unicodedata.decomposition(letter)[:1] not in {"", "<"} for letter in foreign)
     if not foreign or accented or 2 * len(foreign) > len(name):
         return None
-    alike = re.compile("".join(each if each.isascii() else "." for each in re.escape(name)), re.IGNORECASE)
-    return next((each for each in known if alike.fullmatch(each)), None)
+    alike = re.compile(
+        "".join(letter if letter.isascii() else "." for letter in re.escape(name)), re.IGNORECASE
+    )
+    return next((candidate for candidate in candidates if alike.fullmatch(candidate)), None)
 
 
 def _look_alike(name: str, meant: str) -> str:
     """Return which character of a name only looks like the one that is meant."""
     if len(name) != len(meant) or name.isascii():
         return ""
-    for written, wanted in zip(name, meant, strict=True):
-        if not written.isascii() and wanted.isascii():
+    for written, expected in zip(name, meant, strict=True):
+        if not written.isascii() and expected.isascii():
             called = unicodedata.name(written, "without a name").lower()
-            return f" Its '{written}' is not the letter '{wanted}' but U+{ord(written):04X}, {called}"
+            return f" Its '{written}' is not the letter '{expected}' but U+{ord(written):04X}, {called}"
     return ""

@@ -78,8 +78,8 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     @once
     def reads(self) -> tuple[str, ...]:
         """The relations that its subqueries read."""
-        found = [piece.relation for piece in self.pieces if isinstance(piece, Read)]
-        return tuple(dict.fromkeys(found)) if found else ()
+        relations = [piece.relation for piece in self.pieces if isinstance(piece, Read)]
+        return tuple(dict.fromkeys(relations)) if relations else ()
 
     @property
     def column(self) -> str | None:
@@ -127,14 +127,14 @@ def windows(expression: Expression) -> frozenset[str]:
     if not any(isinstance(piece, str) and "window(" in piece for piece in expression.pieces):
         return frozenset()
     text = "".join(piece if isinstance(piece, str) else str(piece) for piece in expression.pieces)
-    found: list[str] = []
+    calls: list[str] = []
     for start in _WINDOW.finditer(text):
         depth, index = 1, start.end()
         while index < len(text) and depth:
             depth += (text[index] == "(") - (text[index] == ")")
             index += 1
-        found.append(text[start.start() : index])
-    return frozenset(found)
+        calls.append(text[start.start() : index])
+    return frozenset(calls)
 
 
 def column(name: str, type_: Type, *, nullable: bool = True) -> Expression:
@@ -184,20 +184,20 @@ def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool
     """Return whether the columns of an expression can be replaced by the expressions in `by`."""
     added = 0
     for ref in expression.refs:
-        found = by.get(ref.column)
-        if found is None:
+        replacement = by.get(ref.column)
+        if replacement is None:
             continue
-        added += len(found.pieces) - 1
+        added += len(replacement.pieces) - 1
         if added > _MOST_PIECES:
             return False
-        if ref.fixed and (found.column is None or found.column != ref.column):
+        if ref.fixed and (replacement.column is None or replacement.column != ref.column):
             return False
-        if windows(found):
+        if windows(replacement):
             return False
-        if ref.in_lambda and (found.reads or found.functions):
+        if ref.in_lambda and (replacement.reads or replacement.functions):
             return False  # Spark supports neither subqueries nor Python in a lambda
         if expression.variables and (
-            found.variables or any(r.column in expression.variables for r in found.refs)
+            replacement.variables or any(r.column in expression.variables for r in replacement.refs)
         ):
             # A column with the name of a lambda's variable would be read as the variable.
             return False
@@ -218,65 +218,65 @@ def replace_columns(expression: Expression, replacement: Callable[[Ref], Express
     pieces: list[Piece] = []
     used: list[Expression] = []
     for piece in original:
-        found = replacement(piece) if isinstance(piece, Ref) else None
-        if not isinstance(piece, Ref) or found is None or _is_same(piece, found, expression, alone=alone):
+        new = replacement(piece) if isinstance(piece, Ref) else None
+        if not isinstance(piece, Ref) or new is None or _is_same(piece, new, expression, alone=alone):
             pieces.append(piece)
             continue
-        used.append(found)
-        pieces += _replacement_pieces(piece, found, alone=alone)
+        used.append(new)
+        pieces += _replacement_pieces(piece, new, alone=alone)
     if not used:
         return expression
     first, functions, variables = used[0], expression.functions, expression.variables
-    for each in used:
-        functions += each.functions
-        variables |= each.variables
+    for part in used:
+        functions += part.functions
+        variables |= part.variables
     return replace(
         expression,
         pieces=joined(pieces) if len(pieces) > 1 else tuple(pieces),
-        deterministic=expression.deterministic and all(each.deterministic for each in used),
-        raises=expression.raises or any(each.raises for each in used),
+        deterministic=expression.deterministic and all(part.deterministic for part in used),
+        raises=expression.raises or any(part.raises for part in used),
         functions=functions,
         atomic=first.atomic if alone else expression.atomic,
         variables=variables,
     )
 
 
-def _is_same(ref: Ref, found: Expression, within: Expression, *, alone: bool) -> bool:
+def _is_same(ref: Ref, replacement: Expression, within: Expression, *, alone: bool) -> bool:
     """Return whether a column stays as it is."""
-    single = found.pieces[0] if len(found.pieces) == 1 else None
+    single = replacement.pieces[0] if len(replacement.pieces) == 1 else None
     return (
         isinstance(single, Ref)
         and (single.column, single.relation) == (ref.column, ref.relation)
-        and found.movable
-        and not (found.functions or found.variables)
-        and (not alone or found.atomic == within.atomic)
+        and replacement.movable
+        and not (replacement.functions or replacement.variables)
+        and (not alone or replacement.atomic == within.atomic)
     )
 
 
-def _replacement_pieces(ref: Ref, found: Expression, *, alone: bool) -> list[Piece]:
+def _replacement_pieces(ref: Ref, replacement: Expression, *, alone: bool) -> list[Piece]:
     """Return the pieces that replace a column, in parentheses or with a name where needed."""
-    single = found.pieces[0] if len(found.pieces) == 1 else None
+    single = replacement.pieces[0] if len(replacement.pieces) == 1 else None
     if isinstance(single, Ref):
         renamed = ref.named and single.column != ref.column
         new = Ref(single.column, single.relation, ref.named and not renamed, ref.fixed, ref.in_lambda)
         return [new, f" as {quoted(ref.column)}"] if renamed else [new]
     inner: list[Piece] = [
-        replace(p, in_lambda=True) if ref.in_lambda and isinstance(p, Ref) else p for p in found.pieces
+        replace(p, in_lambda=True) if ref.in_lambda and isinstance(p, Ref) else p for p in replacement.pieces
     ]
     if ref.named:
         return [*inner, f" as {quoted(ref.column)}"]
-    return inner if alone or found.atomic else ["(", *inner, ")"]
+    return inner if alone or replacement.atomic else ["(", *inner, ")"]
 
 
 def joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
     """Join adjacent texts, so that equal expressions have equal pieces."""
-    found: list[Piece] = []
+    merged: list[Piece] = []
     for are_texts, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
         if not are_texts:
-            found += group
+            merged += group
         elif text := "".join(map(str, group)):
-            found.append(text)
-    return tuple(found)
+            merged.append(text)
+    return tuple(merged)
 
 
 def any_of(alternatives: Iterable[Iterable[Expression]], type_: Type) -> Expression:
@@ -284,27 +284,27 @@ def any_of(alternatives: Iterable[Iterable[Expression]], type_: Type) -> Express
     pieces: list[Piece] = []
     parts: list[Expression] = []
     for conditions in alternatives:
-        listed = list(conditions)
-        parts += listed
+        alternative = list(conditions)
+        parts += alternative
         pieces.append(" or " if pieces else "")
         pieces += (
-            all_of(listed, type_).pieces
-            if len(listed) == 1 and listed[0].atomic
-            else ["(", *all_of(listed, type_).pieces, ")"]
+            all_of(alternative, type_).pieces
+            if len(alternative) == 1 and alternative[0].atomic
+            else ["(", *all_of(alternative, type_).pieces, ")"]
         )
     return _combined(pieces, parts, type_)
 
 
 def all_of(conditions: Iterable[Expression], type_: Type) -> Expression:
     """Return a condition that is true if all conditions are true."""
-    listed = list(conditions)
-    if len(listed) == 1:
-        return listed[0]
+    conjuncts = list(conditions)
+    if len(conjuncts) == 1:
+        return conjuncts[0]
     pieces: list[Piece] = []
-    for condition in listed:
+    for condition in conjuncts:
         pieces.append(" and " if pieces else "")
         pieces += condition.pieces if condition.atomic else ["(", *condition.pieces, ")"]
-    return _combined(pieces, listed, type_)
+    return _combined(pieces, conjuncts, type_)
 
 
 def _combined(pieces: list[Piece], parts: list[Expression], type_: Type) -> Expression:

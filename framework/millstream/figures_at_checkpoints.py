@@ -22,8 +22,8 @@ def figures_at(checkpoints: str, file: str, shape: type[Figures]) -> Iterator[tu
     folder = local_path(checkpoints)
     for path in sorted(folder.glob(f"*/{file}")) if folder is not None else ():
         try:
-            found = from_json(path.read_bytes(), shape)
+            figures = from_json(path.read_bytes(), shape)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             _log.debug("%s is not used: %s", path, error)
             continue
-        yield path.parent.name, found
+        yield path.parent.name, figures

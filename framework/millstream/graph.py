@@ -64,8 +64,8 @@ class Graph(Struct, frozen=True):
 
 def build_graph(nodes: Mapping[str, Node]) -> Graph:
     """Connect the nodes; raise an error for a cycle (see `find_cycles` for one with locations)."""
-    if found := find_cycles(nodes):
-        raise MillstreamError(*found)
+    if diagnostics := find_cycles(nodes):
+        raise MillstreamError(*diagnostics)
     parents = {key: tuple(sorted({p for p in nodes[key].depends_on if p in nodes})) for key in sorted(nodes)}
     children: dict[str, list[str]] = {key: [] for key in parents}
     for key, its_parents in parents.items():
@@ -79,7 +79,7 @@ def build_graph(nodes: Mapping[str, Node]) -> Graph:
         sorter.done(*level)
         levels.append(level)
     by_id = {key: nodes[key] for key in parents}
-    return Graph(by_id, parents, {key: tuple(found) for key, found in children.items()}, tuple(levels))
+    return Graph(by_id, parents, {key: tuple(ids) for key, ids in children.items()}, tuple(levels))
 
 
 def reach(
@@ -88,20 +88,20 @@ def reach(
     """Return the nodes that are reached over 1 to `depth` edges, in one walk for all starts together."""
     level = set(starts)
     seen = set(level)
-    found: set[str] = set()
+    reached: set[str] = set()
     while level and depth != 0:
         below = {other for node in level for other in neighbours[node]}
-        found |= below
+        reached |= below
         level = below - seen
         seen |= level
         depth = None if depth is None else depth - 1
-    return frozenset(found)
+    return frozenset(reached)
 
 
 def find_cycles(nodes: Mapping[str, Node], locate: Locate = lambda _child, _parent: None) -> list[Diagnostic]:
     """Report a shortest cycle of each strongly connected component, and each node that reads itself."""
-    found = cycles({key: node.depends_on for key, node in nodes.items()})
-    return [_report(cycle, nodes, locate) for cycle in found]
+    paths = cycles({key: node.depends_on for key, node in nodes.items()})
+    return [_report(cycle, nodes, locate) for cycle in paths]
 
 
 def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -> Diagnostic:

@@ -28,8 +28,8 @@ class Leaves(Struct, frozen=True):
         return self.rows.get(relation, "") if columns is None else columns.get(name.lower(), "")
 
     def rows_of(self, node: Node) -> str:
-        found = self.tables.get(node.relation) if isinstance(node, TableScan) else None
-        return self.rows.get(node.relation, "") if found is None else found
+        rows = self.tables.get(node.relation) if isinstance(node, TableScan) else None
+        return self.rows.get(node.relation, "") if rows is None else rows
 
     def whole(self, relation: str) -> str:
         """Return what decides all rows and columns of a relation that is read as it is at rest."""
@@ -56,16 +56,18 @@ def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> Leaves:
 def columns_of_topic(topic: TopicSpec, functions: Mapping[str, str]) -> dict[str, str]:
     """Return what decides the values of each column: its type, where records have it, how it is computed."""
     fields = [Field(column.name, column.type) for column in topic.fields]
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for field in topic.fields:
         facts = sorted(reading_of(topic.format, fields, field.name).items())
-        found[field.name.lower()] = f"{field.type} {field.nullable} {facts}"
+        columns[field.name.lower()] = f"{field.type} {field.nullable} {facts}"
     if topic.key is not None:
         facts = sorted(reading_of(topic.key_format, [Field(topic.key.name, topic.key.type)], "").items())
-        found[topic.key.name.lower()] = f"key {topic.key.type} {topic.key.nullable} {facts}"
+        columns[topic.key.name.lower()] = f"key {topic.key.type} {topic.key.nullable} {facts}"
     # A computed column may have the name of a field, which it reads.
-    calculated = {name.lower(): _calculation(each, found, functions) for name, each in topic.derived}
-    return found | calculated
+    calculated = {
+        name.lower(): _calculation(expression, columns, functions) for name, expression in topic.derived
+    }
+    return columns | calculated
 
 
 def _calculation(expression: Expression, read: Mapping[str, str], functions: Mapping[str, str]) -> str:

@@ -89,9 +89,9 @@ class _Kind(Struct, frozen=True):
         return model
 
     @classmethod
-    def completed(cls, given: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+    def completed(cls, options: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
         """Return options with those that depend on others."""
-        return given
+        return options
 
     def _given(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name))}
@@ -193,8 +193,10 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     def value_columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the columns of a row that are in its value; the others are in its key."""
         keys = {name.lower() for name in self.key}
-        own = [name for name in names if name not in self.key_only]
-        return format_of(self.encoding).value_columns(own, [name for name in own if name.lower() in keys])
+        columns = [name for name in names if name not in self.key_only]
+        return format_of(self.encoding).value_columns(
+            columns, [name for name in columns if name.lower() in keys]
+        )
 
     @property
     def encoding(self) -> Encoding:
@@ -234,11 +236,11 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
         return functions_of(self.encoding, self.key_encoding)
 
     @classmethod
-    def completed(cls, given: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, options: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
         """Let the id of a schema of the registry precede what is written by it."""
-        framings = {part: "confluent" for part in ("", "key_") if given.get(f"{part}schema") == REGISTRY}
-        found = {f"{part}framing": framing for part, framing in framings.items()} | given
-        return found | ({"changes": True} if config.get("emit") == CHANGES else {})
+        framings = {part: "confluent" for part in ("", "key_") if options.get(f"{part}schema") == REGISTRY}
+        completed = {f"{part}framing": framing for part, framing in framings.items()} | options
+        return completed | ({"changes": True} if config.get("emit") == CHANGES else {})
 
     def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
         return self.topic
@@ -248,7 +250,9 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
 
 
 def _texts(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    texts = {name: str(each).lower() if isinstance(each, bool) else each for name, each in options.items()}
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()
+    }
     return tuple(sorted(texts.items()))
 
 
@@ -311,16 +315,16 @@ def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
     """Return what a model of this name and configuration stores."""
     kind = KINDS.get(config.get("materialized") or "", View)
     options = {option: config.get(option) for option in kind.__struct_fields__}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value or value is False}
-    if kind.key_option in given:
-        given[kind.key_option] = columns_named(given[kind.key_option])
+    configured: dict[str, Any] = {name: value for name, value in options.items() if value or value is False}
+    if kind.key_option in configured:
+        configured[kind.key_option] = columns_named(configured[kind.key_option])
     if kind.name_option:
-        given.setdefault(kind.name_option, name)
-    return kind(**kind.completed(given, config))
+        configured.setdefault(kind.name_option, name)
+    return kind(**kind.completed(configured, config))
 
 
-def columns_named(given: str | list[str] | None) -> tuple[str, ...]:
+def columns_named(columns: str | list[str] | None) -> tuple[str, ...]:
     """Return the columns that an option names: one, or a list."""
-    if not given:
+    if not columns:
         return ()
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (columns,) if isinstance(columns, str) else tuple(columns)

@@ -77,17 +77,17 @@ def meanings(
     names = {id(root): id_ for id_, root in roots.items()}
     specs = {id(root): catalog.models[id_] for id_, root in roots.items()}
     deep = Depths(functions, roots, {}, leaves, specs)
-    own: dict[str, ModelMeaning] = {}
-    whole: dict[str, ModelMeaning] = {}
+    by_inputs: dict[str, ModelMeaning] = {}
+    by_sources: dict[str, ModelMeaning] = {}
     for id_, root in roots.items():
         if id_ not in models:
             continue
         model = catalog.models[id_]
         if id_ in edited:
             others = {key: name for key, name in names.items() if name != id_}
-            own[id_] = _meaning(Depths({}, {}, others, None, specs), root, model)
-        whole[id_] = _meaning(deep, root, model)
-    return ModelMeanings(own, whole)
+            by_inputs[id_] = _meaning(Depths({}, {}, others, None, specs), root, model)
+        by_sources[id_] = _meaning(deep, root, model)
+    return ModelMeanings(by_inputs, by_sources)
 
 
 def function_digests(catalog: Catalog) -> dict[str, str]:
@@ -229,9 +229,9 @@ class Depths(Meanings):
         """Return the meaning of SQL that clauses don't say: its text, and all that it can read."""
         parts = [node.maintenance.whole, *(f"{name} {self.functions.get(name, '')}" for name in node.called)]
         read = read_columns(self._specs[id(node)], node)
-        for relation, each in zip(node.maintenance.relations, inputs_at_rest(node), strict=True):
+        for relation, child in zip(node.maintenance.relations, inputs_at_rest(node), strict=True):
             columns = sorted(read[relation])
-            parts += [self._rows[id(each)], *(f"{name} {self.column(each, name)}" for name in columns)]
+            parts += [self._rows[id(child)], *(f"{name} {self.column(child, name)}" for name in columns)]
         return parts
 
     # -- rows
@@ -240,12 +240,12 @@ class Depths(Meanings):
         """Return the meaning of a node's rows."""
         order = in_order((node,), self._rows)
         self.describe(order)
-        for each in order:
-            if id(each) not in self._rows:
-                self._rows[id(each)] = (
-                    self._rows[id(each.inputs[0])]
-                    if each.one_to_one
-                    else digest("\n".join(self._parts(each)))
+        for current in order:
+            if id(current) not in self._rows:
+                self._rows[id(current)] = (
+                    self._rows[id(current.inputs[0])]
+                    if current.one_to_one
+                    else digest("\n".join(self._parts(current)))
                 )
         return self._rows[id(node)]
 
@@ -254,39 +254,39 @@ class Depths(Meanings):
 
         They are sorted by what they read first, so that an edit of one side rarely reorders the others.
         """
-        if (known := self._ordered.get(id(node))) is not None:
-            return known
+        if (ordered := self._ordered.get(id(node))) is not None:
+            return ordered
         read = [tuple(sorted(self._reads(side))) for side in node.sides]
         if len({*read}) == len(read):
-            found = sorted(node.sides, key=lambda side: sorted(self._reads(side)))
+            sides = sorted(node.sides, key=lambda side: sorted(self._reads(side)))
         else:
-            found = sorted(
+            sides = sorted(
                 node.sides, key=lambda side: (sorted(self._reads(side)), self.rows(side), self._content(side))
             )
-        self._ordered[id(node)] = found
-        return found
+        self._ordered[id(node)] = sides
+        return sides
 
     def _reads(self, node: Node) -> frozenset[str]:
         """Return the relations that a node reads."""
-        for each in in_order((node,), self._read):
-            if isinstance(each, TopicScan | TableScan | SeedScan):
-                self._read[id(each)] = frozenset((each.relation,))
+        for current in in_order((node,), self._read):
+            if isinstance(current, TopicScan | TableScan | SeedScan):
+                self._read[id(current)] = frozenset((current.relation,))
             else:
-                self._read[id(each)] = frozenset[str]().union(*(self._read[id(e)] for e in each.inputs))
+                self._read[id(current)] = frozenset[str]().union(*(self._read[id(e)] for e in current.inputs))
         return self._read[id(node)]
 
     def _content(self, side: Node) -> str:
         """Return a digest of a side's columns, by position."""
-        return digest("\n".join(self.column(side, each.name) for each in side.columns))
+        return digest("\n".join(self.column(side, column.name) for column in side.columns))
 
     def _parts(self, node: Node) -> list[str]:
-        below = [self._rows[id(each)] for each in node.inputs]
+        below = [self._rows[id(child)] for child in node.inputs]
         match node:
             case Filter():
                 return self._filters(node)
             case TopicScan() | TableScan() if (root := self._roots.get(node.relation)) is not None:
-                kept = self.kept(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
-                return [self.rows(root), type(node).__name__, kept]
+                retention = self.kept(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
+                return [self.rows(root), type(node).__name__, retention]
             case TopicScan() | TableScan() | SeedScan():
                 return [node.relation, self._leaves.rows_of(node) if self._leaves else ""]
             case Decode():
@@ -297,7 +297,7 @@ class Depths(Meanings):
             case Union():
                 return ["union", *(self._rows[id(side)] for side in self._sides(node))]
             case Binary():
-                on = sorted(self.of(node, each) for each in node.on)
+                on = sorted(self.of(node, condition) for condition in node.on)
                 return [*below, type(node).__name__, node.kind, *on]
             case Aggregate():
                 keys = sorted(self.of(node.input, key.expression) for key in node.keys)
@@ -320,12 +320,12 @@ class Depths(Meanings):
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters, sorted, because their order does not matter."""
         conditions: set[str] = set()
-        at: Node = node
-        while (isinstance(at, Filter) or at.one_to_one) and id(at) not in self._ends:
-            if isinstance(at, Filter):
-                conditions.update(self.of(at.input, each) for each in at.conditions)
-            (at,) = at.inputs
-        return [self._rows[id(at)], *sorted(conditions)]
+        current: Node = node
+        while (isinstance(current, Filter) or current.one_to_one) and id(current) not in self._ends:
+            if isinstance(current, Filter):
+                conditions.update(self.of(current.input, condition) for condition in current.conditions)
+            (current,) = current.inputs
+        return [self._rows[id(current)], *sorted(conditions)]
 
     def _late(self, node: Node) -> Iterable[str]:
         """Return what decides which rows are late, because state drops late rows."""

@@ -76,52 +76,58 @@ def with_counts(results: RunResults, before: RunResults | None, plan: Plan) -> R
 def _kept(results: RunResults, before: RunResults | None, plan: Plan) -> dict[str, Kept]:
     outputs = {output.model: output for output in plan.outputs}
     old = before.counted.kept if before else {}
-    known = {each.id for each in before.results} if before else set()
-    joined = {each.query for each in before.results} if before else set()
-    found = {id_: each for id_, each in old.items() if id_ in outputs}
-    for each in results.results:
-        if each.status != "success" or each.rows_written is None or each.id not in outputs:
+    ids = {result.id for result in before.results} if before else set()
+    joined = {result.query for result in before.results} if before else set()
+    counts = {id_: filtered for id_, filtered in old.items() if id_ in outputs}
+    for result in results.results:
+        if result.status != "success" or result.rows_written is None or result.id not in outputs:
             continue
-        if each.query in joined and each.id not in known:
+        if result.query in joined and result.id not in ids:
             continue  # joining the query, it may have got older records as well
-        chain = chain_of(outputs[each.id], outputs, each.reads)
+        chain = chain_of(outputs[result.id], outputs, result.reads)
         if chain is None:
             continue
-        last = found.get(each.id)
+        last = counts.get(result.id)
         same = last is not None and (last.source, last.digest) == (chain.source, chain.digest)
-        more = each.backfilled.get(chain.source, 0)
+        more = result.backfilled.get(chain.source, 0)
         read, written = (last.read, last.written) if last is not None and same else (0, 0)
-        found[each.id] = Kept(
-            chain.source, read + each.reads[chain.source] + more, written + each.rows_written, chain.digest
+        counts[result.id] = Kept(
+            chain.source,
+            read + result.reads[chain.source] + more,
+            written + result.rows_written,
+            chain.digest,
         )
-    return found
+    return counts
 
 
 def _arrived(results: RunResults, before: RunResults | None, old: Counted) -> dict[str, Came]:
     """Add the records that arrived since the previous build, which had read all records before."""
-    found = dict(old.came)
+    arrivals = dict(old.came)
     if before is None or results.full_refresh:
-        return found
+        return arrivals
     seconds = (
         datetime.fromisoformat(results.started) - datetime.fromisoformat(before.started)
     ).total_seconds()
     continued = {
-        (each.query, source) for each in before.results if each.status == "success" for source in each.reads
+        (result.query, source)
+        for result in before.results
+        if result.status == "success"
+        for source in result.reads
     }
     rows: dict[str, int] = {}
-    for each in results.results:
-        for source, count in each.reads.items():
+    for result in results.results:
+        for source, count in result.reads.items():
             if (
-                each.status == "success"
-                and (each.query, source) in continued
+                result.status == "success"
+                and (result.query, source) in continued
                 and source.startswith("source.")
             ):
                 rows[source] = max(rows.get(source, 0), count)
     if seconds > 0:
         for source, count in rows.items():
-            previous = found.get(source, Came(0, 0.0))
-            found[source] = Came(previous.rows + count, previous.seconds + seconds)
-    return found
+            earlier = arrivals.get(source, Came(0, 0.0))
+            arrivals[source] = Came(earlier.rows + count, earlier.seconds + seconds)
+    return arrivals
 
 
 # -- figures
@@ -136,11 +142,11 @@ def measured(results: RunResults | None, plan: Plan, declared: Hints | None = No
         return Measured()
     shares: dict[str, tuple[tuple[str, ...], Kept]] = {}
     outputs = {output.model: output for output in plan.outputs}
-    for id_, kept in sorted(results.counted.kept.items()):
-        if id_ in outputs and kept.read >= LEAST_ROWS:
-            chain = chain_of(outputs[id_], outputs, {kept.source: kept.read})
-            if chain is not None and (chain.source, chain.digest) == (kept.source, kept.digest):
-                shares[id_] = (chain.filters, kept)
+    for id_, filtered in sorted(results.counted.kept.items()):
+        if id_ in outputs and filtered.read >= LEAST_ROWS:
+            chain = chain_of(outputs[id_], outputs, {filtered.source: filtered.read})
+            if chain is not None and (chain.source, chain.digest) == (filtered.source, filtered.digest):
+                shares[id_] = (chain.filters, filtered)
     keeps, counts = _solved(shares, declared.keeps if declared else {})
     rates: dict[str, float] = {}
     for id_, came in sorted(results.counted.came.items()):
@@ -159,29 +165,29 @@ def _solved(
     """
     exact = dict(declared)
     counts: dict[str, tuple[int, float]] = {}
-    pending = sorted(shares.items(), key=lambda each: (-each[1][1].read, each[0]))
+    pending = sorted(shares.items(), key=lambda share: (-share[1][1].read, share[0]))
     progress = True
     while progress:
         progress = False
-        for _, (filters, kept) in pending:
+        for _, (filters, filtered) in pending:
             unknown = [model for model in filters if model not in exact]
             before = 1.0
             for model in filters:
                 before *= exact.get(model, 1.0)
             if len(unknown) == 1 and before > 0:
-                exact[unknown[0]] = min(1.0, kept.written / kept.read / before)
-                counts[unknown[0]] = (round(kept.read * before), kept.written)
+                exact[unknown[0]] = min(1.0, filtered.written / filtered.read / before)
+                counts[unknown[0]] = (round(filtered.read * before), filtered.written)
                 progress = True
     return {model: round(exact[model], 2) for model in counts}, counts
 
 
-def with_measured(declared: Hints, found: Measured, plan: Plan | None = None) -> Hints:
+def with_measured(declared: Hints, figures: Measured, plan: Plan | None = None) -> Hints:
     """Return hints in which YAML wins; `plan` as written has the spans of filters in models' SQL."""
-    keeps = {**found.keeps, **declared.keeps}
+    keeps = {**figures.keeps, **declared.keeps}
     return replace(
         declared,
         keeps=keeps,
-        rows_per_second={**found.rows_per_second, **declared.rows_per_second},
+        rows_per_second={**figures.rows_per_second, **declared.rows_per_second},
         keeps_by_span=dict(_filter_spans(keeps, plan)) if plan else {},
     )
 
@@ -190,6 +196,6 @@ def _filter_spans(keeps: Mapping[str, float], plan: Plan) -> Iterable[tuple[tupl
     for node in plan.order:
         if isinstance(node, Filter) and len(node.models) == 1 and node.models[0] in keeps:
             (model,) = node.models
-            for each in node.conditions:
-                if each.stop > each.start:
-                    yield (model, each.start, each.stop), keeps[model]
+            for condition in node.conditions:
+                if condition.stop > condition.start:
+                    yield (model, condition.start, condition.stop), keeps[model]

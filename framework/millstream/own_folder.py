@@ -11,6 +11,6 @@ _IGNORED = "# Written by Millstream; git ignores this folder.\n*\n"
 def make_folder(folder: Path) -> None:
     """Create a folder; if it is below that of the project's own data, let git ignore that one."""
     folder.mkdir(parents=True, exist_ok=True)
-    for own in (folder, *folder.parents):
-        if own.name == OWN and not (file := own / ".gitignore").exists():
+    for parent in (folder, *folder.parents):
+        if parent.name == OWN and not (file := parent / ".gitignore").exists():
             file.write_text(_IGNORED, encoding="utf-8")

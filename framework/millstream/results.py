@@ -145,7 +145,7 @@ class RunResults(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        return any(each.status == "error" for each in self.results)
+        return any(result.status == "error" for result in self.results)
 
 
 def write_results(folder: Path, results: RunResults) -> None:
@@ -179,13 +179,13 @@ def read_json(file: Path, type_: type[_Results], project: str, target: str) -> _
     """Return the results of a target in a file; None if they can't be read or belong to another target."""
     try:
         with open_regular(file) as content:
-            found = from_json(content.readall(), type_)
+            results = from_json(content.readall(), type_)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         _log.debug("%s is not used: %s", file, error)
         return None
-    if (found.project, found.target) != (project, target):
-        _log.debug("%s is not used: it belongs to %s, target %s", file, found.project, found.target)
+    if (results.project, results.target) != (project, target):
+        _log.debug("%s is not used: it belongs to %s, target %s", file, results.project, results.target)
         return None
-    return found
+    return results

@@ -112,7 +112,7 @@ RUN_METRICS = (
     RunMetric("process_rss_bytes", "gauge", "Resident memory of processes on this machine.", ("process",)),
     RunMetric("run", "gauge", "The project, target and version that run.", ("project", "target", "version")),
 )
-BY_NAME = {each.name: each for each in RUN_METRICS}
+BY_NAME = {metric.name: metric for metric in RUN_METRICS}
 
 
 def prefix_of(project: str) -> str:

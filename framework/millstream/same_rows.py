@@ -40,11 +40,13 @@ class SameRows:
             return False
         if was == now and self._functions:
             # The same SQL over the same rows needs no comparison, which takes much longer.
-            views = [each for each in was.reads if _is_view(self._old[0], each)]
-            others = [each for each in was.reads if each not in views]
-            if not all(each in self for each in views):
+            views = [relation for relation in was.reads if _is_view(self._old[0], relation)]
+            others = [relation for relation in was.reads if relation not in views]
+            if not all(relation in self for relation in views):
                 return False
-            if all(_declared(self._old[0], each) == _declared(self._new[0], each) for each in others):
+            if all(
+                _declared(self._old[0], relation) == _declared(self._new[0], relation) for relation in others
+            ):
                 return True
         before, after = self._equal_values
         return before.model(self._old[1][id_], was) == after.model(self._new[1][id_], now)

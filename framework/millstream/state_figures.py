@@ -75,7 +75,9 @@ def latest(
 ) -> tuple[Restored | None, ...]:
     """Return how operators were loaded last, after a batch."""
     return tuple(
-        each.restored or before for each, before in zip_longest(operators, restored) if each is not None
+        operator.restored or before
+        for operator, before in zip_longest(operators, restored)
+        if operator is not None
     )
 
 
@@ -103,9 +105,9 @@ class MeasuredState(Struct, frozen=True):
 
 def measured_states(checkpoints: str) -> Mapping[str, MeasuredState]:
     """Return the figures of all states by what they store, if checkpoints are on this machine."""
-    found: dict[str, MeasuredState] = {}
+    states: dict[str, MeasuredState] = {}
     for _, figures in figures_at(checkpoints, FILE, StateFigures):
         for content, state, restored in zip_longest(figures.contents, figures.operators, figures.restored):
             if content is not None and state is not None:
-                found[content] = MeasuredState(state.rows, state.bytes, state.files, figures.time, restored)
-    return found
+                states[content] = MeasuredState(state.rows, state.bytes, state.files, figures.time, restored)
+    return states

@@ -39,7 +39,7 @@ def claim(root: Path, target_path: str) -> None:
 
 def is_own(folder: Path) -> bool:
     """Return whether Millstream created a folder, also before it marked folders."""
-    if (folder / MARKER).is_file() or any((folder / each).is_file() for each in _CACHES):
+    if (folder / MARKER).is_file() or any((folder / name).is_file() for name in _CACHES):
         return True
     try:
         with (folder / "manifest.json").open("rb") as file:
@@ -50,11 +50,11 @@ def is_own(folder: Path) -> bool:
 
 def _foreign_file(folder: Path) -> str:
     try:
-        names = sorted(each.name for each in folder.iterdir())
+        names = sorted(path.name for path in folder.iterdir())
     except OSError:
         return ""
     # Another command may be writing the marker.
-    return next((each for each in names if each not in _ALLOWED and not each.startswith(f".{MARKER}")), "")
+    return next((name for name in names if name not in _ALLOWED and not name.startswith(f".{MARKER}")), "")
 
 
 def is_below(path: Path, folder: Path) -> bool:

@@ -98,30 +98,30 @@ class TestRun:
 
     def store(self, results: Sequence[TestResult], coverage: tuple[ModelCoverage, ...] = ()) -> TestResults:
         """Write what was found, next to the latest results of other tests."""
-        found = TestResults(
+        run_results = TestResults(
             self._command,
             self._manifest.project,
             self._manifest.target,
             self.started,
             round(time.monotonic() - self._began, 3),
-            tuple(replace(each, ran=each.ran or self.started) for each in results),
+            tuple(replace(result, ran=result.ran or self.started) for result in results),
             coverage,
             __version__,
         )
-        write_test_results(self._folder, with_earlier_results(found, self.before, self._manifest.nodes))
-        return found
+        write_test_results(self._folder, with_earlier_results(run_results, self.before, self._manifest.nodes))
+        return run_results
 
 
 def with_earlier_results(
-    found: TestResults, before: TestResults | None, known: Container[str]
+    results: TestResults, before: TestResults | None, ids: Container[str]
 ) -> TestResults:
     """Return results with those of earlier runs for tests that still exist but did not run."""
     if before is None:
-        return found
-    current = {each.id for each in found.results}
-    previous = {each.id: each for each in (*before.earlier, *before.results)}
-    earlier = (each for id_, each in previous.items() if id_ in known and id_ not in current)
-    return replace(found, earlier=tuple(earlier), coverage=found.coverage or before.coverage)
+        return results
+    current = {result.id for result in results.results}
+    by_id = {result.id: result for result in (*before.earlier, *before.results)}
+    earlier = (result for id_, result in by_id.items() if id_ in ids and id_ not in current)
+    return replace(results, earlier=tuple(earlier), coverage=results.coverage or before.coverage)
 
 
 def write_test_results(folder: Path, results: TestResults) -> None:

@@ -19,12 +19,12 @@ class Thresholds(Struct, frozen=True):
 
 
 def thresholds_of(target: Target) -> Thresholds:
-    given: dict[str, Any] = target.settings.get("health") or {}
-    stale = given.get("max_staleness")
-    return Thresholds(given.get("max_lag"), milliseconds(stale) / 1000 if stale else None)
+    health: dict[str, Any] = target.settings.get("health") or {}
+    stale = health.get("max_staleness")
+    return Thresholds(health.get("max_lag"), milliseconds(stale) / 1000 if stale else None)
 
 
 def interval_of_tests(target: Target) -> float | None:
     """Return the seconds between two runs of data tests that need more than a row; None for never."""
-    given = (target.settings.get("health") or {}).get("test_every") or TEST_EVERY
-    return None if given == "never" else milliseconds(given) / 1000
+    interval = (target.settings.get("health") or {}).get("test_every") or TEST_EVERY
+    return None if interval == "never" else milliseconds(interval) / 1000

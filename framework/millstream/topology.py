@@ -73,7 +73,9 @@ def read_catalog(compiled: Compiled) -> Catalog:
     """Return the catalog of a project; raise an error if the columns of a model are unknown."""
     if not compiled.catalog:
         unknown = [structs.replace(d, severity="error") for d in compiled.diagnostics]
-        raise MillstreamError(*([each for each in unknown if each.code == "MS414"] or unknown))
+        raise MillstreamError(
+            *([diagnostic for diagnostic in unknown if diagnostic.code == "MS414"] or unknown)
+        )
     return from_msgpack(compiled.catalog, Catalog)
 
 
@@ -98,10 +100,10 @@ def written_plan(catalog: Catalog) -> Plan:
 def written_models(catalog: Catalog, other: Topology | None = None) -> Models:
     """Return the plan as written, with the root of each model; models that `other` has too have its nodes."""
     same = unchanged_models(catalog, other.catalog, other.roots, other.written) if other else Unchanged()
-    found = build_models(catalog, unchanged=same)
-    if found.problems:
-        raise AssertionError(f"not reported by the compiler: {found.problems[0].message}")
-    return found
+    models = build_models(catalog, unchanged=same)
+    if models.problems:
+        raise AssertionError(f"not reported by the compiler: {models.problems[0].message}")
+    return models
 
 
 @collector_paused()
@@ -122,27 +124,27 @@ def compiled_topology(
     if not tests:
         models = {id_: spec.untested for id_, spec in catalog.models.items()}
         catalog = structs.replace(catalog, models=models)
-    found = topology_of(catalog, other=other)
-    return with_figures(found, measured(results, found.written, hints_of(catalog)))
+    topology = topology_of(catalog, other=other)
+    return with_figures(topology, measured(results, topology.written, hints_of(catalog)))
 
 
 def topology_of(
     catalog: Catalog,
-    apart: frozenset[str] = frozenset(),
-    kept: QueryCache | None = None,
+    unshared: frozenset[str] = frozenset(),
+    cache: QueryCache | None = None,
     other: Topology | None = None,
 ) -> Topology:
     """Return the plan of a catalog without figures of builds; models that are `apart` share nothing."""
     written = written_models(catalog, other)
-    plan = with_own_nodes(written.plan, apart) if apart else written.plan
+    plan = with_own_nodes(written.plan, unshared) if unshared else written.plan
     optimization = catalog.target.get("optimization")
     rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
-    off |= {model: off.get(model, frozenset()) | SHARING for model in apart}
+    off |= {model: off.get(model, frozenset()) | SHARING for model in unshared}
     built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
     deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
     optimized = optimize(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
-    return Topology(catalog, optimized, apart=apart, roots=written.roots, deferred=deferred, kept=kept)
+    return Topology(catalog, optimized, apart=unshared, roots=written.roots, deferred=deferred, kept=cache)
 
 
 def with_figures(topology: Topology, figures: Measured) -> Topology:
@@ -234,8 +236,8 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
 def _libraries(catalog: Catalog) -> dict[str, dict[str, str]]:
     """Return what each Python function can use, with versions: libraries, and Python itself."""
     python = {"Python": version} if (version := catalog.target.get("python")) else {}
-    used = {name: each.libraries | python for name, each in catalog.functions.items()}
-    return {name: each for name, each in used.items() if each}
+    used = {name: function.libraries | python for name, function in catalog.functions.items()}
+    return {name: libraries for name, libraries in used.items() if libraries}
 
 
 def hints_of(catalog: Catalog) -> Hints:

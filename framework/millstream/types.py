@@ -113,21 +113,21 @@ class _Reader:
         self.skip(0)
 
     def skip(self, position: int) -> None:
-        found = _SPACE.match(self.text, position)
-        self.position = found.end() if found else position
+        match = _SPACE.match(self.text, position)
+        self.position = match.end() if match else position
 
     def peek(self) -> str:
-        found = _TOKEN.match(self.text, self.position)
-        return found.group() if found else self.text[self.position : self.position + 1]
+        match = _TOKEN.match(self.text, self.position)
+        return match.group() if match else self.text[self.position : self.position + 1]
 
     def next(self) -> str:
-        found = _TOKEN.match(self.text, self.position)
-        if not found:
+        match = _TOKEN.match(self.text, self.position)
+        if not match:
             rest = self.peek()
             what = f"unexpected {rest!r}" if rest else "the type ends too early"
             raise TypeSyntaxError(what, self.position)
-        self.skip(found.end())
-        return found.group()
+        self.skip(match.end())
+        return match.group()
 
     def expect(self, *tokens: str) -> str:
         before = self.position
@@ -147,9 +147,9 @@ class _Reader:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise TypeSyntaxError(f"types are nested more than {_DEEPEST} levels deep", self.position)
-        found = self.one()
+        type_ = self.one()
         self.depth -= 1
-        return found
+        return type_
 
     def one(self) -> Type:
         start = self.position
@@ -211,10 +211,10 @@ class _Reader:
                 return Row(tuple(fields))
 
 
-def types_within(given: Type) -> Iterator[Type]:
+def types_within(type_: Type) -> Iterator[Type]:
     """Yield a type and all types of its elements, keys, values and fields."""
-    yield given
-    match given:
+    yield type_
+    match type_:
         case Array(element=element):
             yield from types_within(element)
         case Map(key=key, value=value):
@@ -233,17 +233,17 @@ MOST_LEVELS = 100
 """Types within types: what reads them calls itself for each level, and so does Spark."""
 
 
-def too_large(given: Type) -> str:
+def too_large(type_: Type) -> str:
     """Return why a type is too large; empty if it is not."""
-    pending, count = [(given, 1)], 0
+    pending, count = [(type_, 1)], 0
     while pending:
-        each, level = pending.pop()
+        inner, level = pending.pop()
         count += 1
         if level > MOST_LEVELS:
             return f"the type has more than {MOST_LEVELS} levels of types within types"
         if count > MOST_TYPES:
             return f"the type has more than {MOST_TYPES:,} fields within fields"
-        match each:
+        match inner:
             case Array(element=element):
                 pending.append((element, level + 1))
             case Map(key=key, value=value):
@@ -253,15 +253,15 @@ def too_large(given: Type) -> str:
     return ""
 
 
-def has_equality(given: Type) -> bool:
+def has_equality(type_: Type) -> bool:
     """Tell whether Spark compares values of a type."""
-    return not any(each == VARIANT or isinstance(each, Map) for each in types_within(given))
+    return not any(inner == VARIANT or isinstance(inner, Map) for inner in types_within(type_))
 
 
 def parse_type(text: str) -> Type:
     """Parse a type in Spark's DDL: `struct<id: bigint, tags: array<string>>`."""
     reader = _Reader(text)
-    found = reader.type()
+    parsed = reader.type()
     if reader.peek():
         raise TypeSyntaxError(f"unexpected {reader.peek()!r} after the type", reader.position)
-    return found
+    return parsed

@@ -50,8 +50,8 @@ def converter(hint: Any) -> Convert | None:
     """Return the conversion of Arrow's values to a type hint; None if they already fit."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {typing.Union, types.UnionType}:
-        made = [each for each in map(converter, inner) if each is not None]
-        return _unless_none(made[0]) if made else None
+        converters = [convert for convert in map(converter, inner) if convert is not None]
+        return _unless_none(converters[0]) if converters else None
     if origin is typing.Annotated or origin is typing.Final:
         return converter(inner[0])
     if hint is datetime:
@@ -70,7 +70,7 @@ def struct_of(hint: Any) -> Any:
     while (origin := typing.get_origin(hint)) is not None:
         inner = typing.get_args(hint)
         if origin in {typing.Union, types.UnionType}:
-            inner = tuple(each for each in inner if each is not type(None))
+            inner = tuple(argument for argument in inner if argument is not type(None))
         hint = inner[0]
     return hint
 
@@ -81,7 +81,9 @@ def _unless_none(convert: Convert) -> Convert:
 
 def _fields(hint: Any) -> dict[str, Convert]:
     hints = typing.get_type_hints(hint)
-    return {name: made for name, each in hints.items() if (made := converter(each)) is not None}
+    return {
+        name: convert for name, field_hint in hints.items() if (convert := converter(field_hint)) is not None
+    }
 
 
 def is_struct(hint: Any) -> bool:
@@ -94,17 +96,17 @@ def _structure(hint: type) -> Convert:
     def convert(value: Any) -> Any:
         if value is None:
             return None
-        given = value if isinstance(value, dict) else value.asDict()
-        return hint(**{k: fields[k](v) if k in fields else v for k, v in given.items()})
+        values = value if isinstance(value, dict) else value.asDict()
+        return hint(**{k: fields[k](v) if k in fields else v for k, v in values.items()})
 
     return convert
 
 
 def _mapping(key: Convert | None = None, value: Convert | None = None) -> Convert:
-    def convert(given: Any) -> Any:
-        if given is None:
+    def convert(mapping: Any) -> Any:
+        if mapping is None:
             return None
-        pairs = given.items() if isinstance(given, dict) else given
+        pairs = mapping.items() if isinstance(mapping, dict) else mapping
         return {key(k) if key else k: value(v) if value else v for k, v in pairs}
 
     return convert
@@ -117,8 +119,8 @@ def _listing(element: Convert | None, *, tuple_: bool) -> Convert | None:
     def convert(values: Iterable[Any] | None) -> Any:
         if values is None:
             return None
-        made = [element(value) for value in values] if element else values
-        return tuple(made) if tuple_ else made
+        converted = [element(value) for value in values] if element else values
+        return tuple(converted) if tuple_ else converted
 
     return convert
 
@@ -136,11 +138,11 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: plain(each) for name, each in value._asdict().items()}
+        return {name: plain(field) for name, field in value._asdict().items()}
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(inner) for inner in value]
     return next((bare(value) for kind, bare in _SCALARS.items() if isinstance(value, kind)), value)
 
 

@@ -22,11 +22,11 @@ from millstream.topology import Topology, groups_of, physical_of, topology_of
 
 
 def verdicts_alone(
-    old: Catalog, new: Catalog, models: Collection[str], kept: QueryCache | None
+    old: Catalog, new: Catalog, models: Collection[str], cache: QueryCache | None
 ) -> dict[str, Verdict]:
     """Return what would become of the state and rows of models in queries of their own."""
     both = frozenset(id_ for id_ in models if id_ in old.models and id_ in new.models)
-    before, after = _queries_alone(old, both, kept), _queries_alone(new, both, kept)
+    before, after = _queries_alone(old, both, cache), _queries_alone(new, both, cache)
     return {
         id_: verdict(before[id_].signature, after[id_].signature)
         if id_ in before and id_ in after
@@ -35,11 +35,11 @@ def verdicts_alone(
     }
 
 
-def _queries_alone(catalog: Catalog, models: frozenset[str], kept: QueryCache | None) -> dict[str, Query]:
+def _queries_alone(catalog: Catalog, models: frozenset[str], cache: QueryCache | None) -> dict[str, Query]:
     upstream = _upstream(catalog, models)
-    specs = {id_: each for id_, each in catalog.models.items() if id_ in upstream}
+    specs = {id_: spec for id_, spec in catalog.models.items() if id_ in upstream}
     target = catalog.target | {"grouping": "off"}
-    topology = topology_of(structs.replace(catalog, models=specs, target=target), models, kept)
+    topology = topology_of(structs.replace(catalog, models=specs, target=target), models, cache)
     # Models upstream are planned only as far as these read them.
     names = [name for name, stored in groups_of(topology).models.items() if not models.isdisjoint(stored)]
     return {
@@ -51,14 +51,14 @@ def _queries_alone(catalog: Catalog, models: frozenset[str], kept: QueryCache | 
 
 
 def _upstream(catalog: Catalog, models: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    ids: set[str] = set()
     waiting = list(models)
     while waiting:
         id_ = waiting.pop()
-        if id_ in catalog.models and id_ not in found:
-            found.add(id_)
+        if id_ in catalog.models and id_ not in ids:
+            ids.add(id_)
             waiting += catalog.models[id_].reads
-    return found
+    return ids
 
 
 def leaving_models(
@@ -83,30 +83,30 @@ def leaving_models(
         case FullRefresh():
             rebuilt.update(selected or ())
         case Apply():
-            known = {model for name in unfit for model in running.records[name].stored}
-            shared = {model for model in known if len(running.records[homes[model]].stored) > 1}
+            unfit_models = {model for name in unfit for model in running.records[name].stored}
+            shared = {model for model in unfit_models if len(running.records[homes[model]].stored) > 1}
             verdicts = verdicts_alone(old, new, shared, topology.kept) if shared else {}
             accepted = accepted_by(intent)
-            rebuilt.update(model for model in known - shared if model in new.models)
-            rebuilt.update(id_ for id_, each in verdicts.items() if not accepted.covers(each))
+            rebuilt.update(model for model in unfit_models - shared if model in new.models)
+            rebuilt.update(id_ for id_, verdict in verdicts.items() if not accepted.covers(verdict))
         case Regroup():
             return {}
     rebuilt |= set(_readers(topology, rebuilt, homes)) if isinstance(intent, Apply) else set()
-    found: dict[str, frozenset[str]] = {}
+    leaving: dict[str, frozenset[str]] = {}
     planned = {model for query in physical.queries for model in query.stored}
     for name, record in running.records.items():
         here = planned.intersection(record.stored)
         left = rebuilt.intersection(here)
         if left and left < here:
-            found[name] = frozenset(left)
-    return found
+            leaving[name] = frozenset(left)
+    return leaving
 
 
 def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, str]) -> Iterator[str]:
     """Yield models with state that would count records twice which rebuilt models send again."""
     outputs = {output.model: output for output in topology.plan.outputs}
     readers = _with_state(outputs.values()) if rebuilt else {}
-    waiting, found = list(rebuilt), set(rebuilt)
+    waiting, seen = list(rebuilt), set(rebuilt)
     while waiting:
         sender = outputs.get(waiting.pop())
         if sender is None or not isinstance(sender.materialization, Sink):
@@ -114,21 +114,21 @@ def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, s
         if traits_of(sender.input).mode == "upsert":
             continue
         for model in readers.get(sender.model, ()):
-            if model in homes and model not in found:
-                found.add(model)
+            if model in homes and model not in seen:
+                seen.add(model)
                 waiting.append(model)
                 yield model
 
 
 def _with_state(outputs: Iterable[Output]) -> dict[str, list[str]]:
     """Return the models with state that read a topic, by its relation."""
-    found: dict[str, list[str]] = {}
+    readers: dict[str, list[str]] = {}
     for output in outputs:
         order = in_order((output,))
         if any(node.stateful for node in order):
             for relation in {node.relation for node in order if isinstance(node, TopicScan)}:
-                found.setdefault(relation, []).append(output.model)
-    return found
+                readers.setdefault(relation, []).append(output.model)
+    return readers
 
 
 def splits_of(

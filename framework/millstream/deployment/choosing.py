@@ -15,13 +15,13 @@ def choose_queries(queries: Sequence[Query], models: frozenset[str] | None) -> l
     """
     if models is None:
         return list(queries)
-    found = [query for query in queries if models.intersection(query.stored)]
-    read = {read.relation for query in found for read in query.reads}
-    also = [query for query in queries if read.intersection(query.models) and query not in found]
+    chosen = [query for query in queries if models.intersection(query.stored)]
+    read = {read.relation for query in chosen for read in query.reads}
+    also = [query for query in queries if read.intersection(query.models) and query not in chosen]
     references = [q for q in also if any(model.startswith("source.") for model in q.models)]
-    followed = {source.relation for query in (*found, *references) for source in query.sources}
+    followed = {source.relation for query in (*chosen, *references) for source in query.sources}
     letters = [q for q in queries if not q.stored and q.dead_letter_source in followed]
-    return [*references, *found, *(query for query in letters if query not in references)]
+    return [*references, *chosen, *(query for query in letters if query not in references)]
 
 
 def senders_of_letters(queries: Sequence[Query], chosen: Sequence[Query]) -> dict[str, Query]:
@@ -32,7 +32,7 @@ def senders_of_letters(queries: Sequence[Query], chosen: Sequence[Query]) -> dic
 
 def computing_queries(queries: Sequence[Query], models: frozenset[str]) -> list[Query]:
     """Return the queries that store some models, or compute those that no query stores."""
-    stored = {model for each in queries for model in each.stored}
+    stored = {model for query in queries for model in query.stored}
     return [
         query
         for query in queries

@@ -35,7 +35,7 @@ def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -
     """Return the definitions of some stored models, of the views that they read, and of what these read."""
     nodes: dict[str, ManifestNode] = {}
     waiting = [id_ for id_ in stored if id_ in manifest.nodes]
-    own = frozenset(waiting)
+    requested = frozenset(waiting)
     while waiting:
         id_ = waiting.pop()
         node = manifest.nodes.get(id_)
@@ -45,19 +45,19 @@ def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -
         model = catalog.models.get(id_)
         inlined = model is not None and model.materialization.inlined
         # No record defines what is read from production.
-        if id_ in own or inlined or catalog.defers(id_):
+        if id_ in requested or inlined or catalog.defers(id_):
             waiting += node.depends_on
     called = {name for node in nodes.values() for name in node.functions}
     return Definition(
         PLAN_FORMAT,
         dict(sorted(nodes.items())),
-        {name: each for name, each in sorted(manifest.functions.items()) if name in called},
+        {name: function for name, function in sorted(manifest.functions.items()) if name in called},
         replace(
             catalog,
-            topics={id_: each for id_, each in catalog.topics.items() if id_ in nodes},
-            seeds={id_: each for id_, each in catalog.seeds.items() if id_ in nodes},
-            models={id_: each for id_, each in catalog.models.items() if id_ in nodes},
-            functions={name: each for name, each in catalog.functions.items() if name in called},
+            topics={id_: topic for id_, topic in catalog.topics.items() if id_ in nodes},
+            seeds={id_: seed for id_, seed in catalog.seeds.items() if id_ in nodes},
+            models={id_: model for id_, model in catalog.models.items() if id_ in nodes},
+            functions={name: function for name, function in catalog.functions.items() if name in called},
         ),
     )
 
@@ -69,14 +69,14 @@ def is_same(old: bytes, new: bytes) -> bool:
 
 def running_catalog(records: Iterable[Record]) -> Catalog | None:
     """Return the models that run as they were written when their queries were started; None if unknown."""
-    found = _running(records)
-    return None if found is None else found.catalog
+    definition = _running(records)
+    return None if definition is None else definition.catalog
 
 
 def _running(records: Iterable[Record]) -> Definition | None:
     parts = [(record, _unpacked(record.definition)) for record in sorted(records, key=lambda r: r.defined)]
-    known = [(record, found) for record, found in parts if found is not None]
-    return _merged(known) if known and len(known) == len(parts) else None
+    definitions = [(record, definition) for record, definition in parts if definition is not None]
+    return _merged(definitions) if definitions and len(definitions) == len(parts) else None
 
 
 def what_runs(
@@ -106,32 +106,36 @@ _DEFINED = frozenset(("model", "source", "seed"))
 """The kinds of nodes that queries are built from."""
 
 
-def _merged(known: Sequence[tuple[Record, Definition]]) -> Definition | None:
+def _merged(definitions: Sequence[tuple[Record, Definition]]) -> Definition | None:
     """Return all definitions as one, the newest last; None if they don't fit together."""
     nodes: dict[str, ManifestNode] = {}
     functions: dict[str, ManifestFunction] = {}
     models: dict[str, ModelSpec] = {}
-    for _, each in known:
-        nodes |= each.nodes
-        functions |= each.functions
-        models |= each.catalog.models
-    for record, each in known:  # what a query stores is defined by no other one
-        nodes |= {id_: each.nodes[id_] for id_ in record.stored if id_ in each.nodes}
-        models |= {id_: each.catalog.models[id_] for id_ in record.stored if id_ in each.catalog.models}
+    for _, definition in definitions:
+        nodes |= definition.nodes
+        functions |= definition.functions
+        models |= definition.catalog.models
+    for record, definition in definitions:  # what a query stores is defined by no other one
+        nodes |= {id_: definition.nodes[id_] for id_ in record.stored if id_ in definition.nodes}
+        models |= {
+            id_: definition.catalog.models[id_] for id_ in record.stored if id_ in definition.catalog.models
+        }
     complete = all(parent in nodes for node in nodes.values() for parent in node.depends_on)
     fitting = all(
-        _columns(node) <= _columns(nodes[id_]) for _, each in known for id_, node in each.nodes.items()
+        _columns(node) <= _columns(nodes[id_])
+        for _, definition in definitions
+        for id_, node in definition.nodes.items()
     )
     if not (complete and fitting):
         return None
     order = graphlib.TopologicalSorter({id_: nodes[id_].depends_on for id_ in models}).static_order()
-    catalogs = [each.catalog for _, each in known]
+    catalogs = [definition.catalog for _, definition in definitions]
     catalog = replace(
         catalogs[-1],
-        topics={id_: topic for each in catalogs for id_, topic in each.topics.items()},
-        seeds={id_: seed for each in catalogs for id_, seed in each.seeds.items()},
+        topics={id_: topic for catalog in catalogs for id_, topic in catalog.topics.items()},
+        seeds={id_: seed for catalog in catalogs for id_, seed in catalog.seeds.items()},
         models={id_: models[id_] for id_ in order if id_ in models},
-        functions={name: function for each in catalogs for name, function in each.functions.items()},
+        functions={name: function for catalog in catalogs for name, function in catalog.functions.items()},
     )
     return Definition(PLAN_FORMAT, nodes, functions, catalog)
 
@@ -142,28 +146,28 @@ def _columns(node: ManifestNode) -> set[tuple[str, str]]:
 
 def _with_unread(running: Definition, manifest: Manifest, catalog: Catalog) -> Definition:
     """Return what runs with the sources, seeds, functions and views that no query reads."""
-    nodes = {id_: each for id_, each in manifest.nodes.items() if each.kind in {"source", "seed"}}
+    nodes = {id_: node for id_, node in manifest.nodes.items() if node.kind in {"source", "seed"}}
     nodes |= running.nodes
     models = dict(running.catalog.models)
     for id_, model in catalog.models.items():
         node = manifest.nodes[id_]
-        unchanged = all(nodes.get(each) == manifest.nodes[each] for each in node.depends_on)
+        unchanged = all(nodes.get(parent) == manifest.nodes[parent] for parent in node.depends_on)
         if id_ not in nodes and model.materialization.inlined and unchanged:
             nodes[id_], models[id_] = node, model
-    whole = replace(
+    merged = replace(
         running.catalog,
         topics=catalog.topics | running.catalog.topics,
         seeds=catalog.seeds | running.catalog.seeds,
         models=models,
         functions=catalog.functions | running.catalog.functions,
     )
-    return Definition(PLAN_FORMAT, nodes, manifest.functions | running.functions, whole)
+    return Definition(PLAN_FORMAT, nodes, manifest.functions | running.functions, merged)
 
 
 def _unpacked(content: bytes) -> Definition | None:
     """Return a packed definition; None if there is none, or another version of Millstream wrote it."""
     try:
-        found = from_msgpack(zlib.decompress(content), Definition)
+        definition = from_msgpack(zlib.decompress(content), Definition)
     except (zlib.error, msgspec.DecodeError, ValueError):
         return None
-    return found if found.format == PLAN_FORMAT else None
+    return definition if definition.format == PLAN_FORMAT else None

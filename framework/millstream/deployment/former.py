@@ -42,10 +42,10 @@ def former_in(record: Record) -> Former | None:
     if not record.former:
         return Former(PLAN_FORMAT)
     try:
-        found = from_msgpack(zlib.decompress(record.former), Former)
+        former = from_msgpack(zlib.decompress(record.former), Former)
     except (zlib.error, msgspec.DecodeError, ValueError):
         return None
-    return found if found.format == PLAN_FORMAT else None
+    return former if former.format == PLAN_FORMAT else None
 
 
 def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Former:
@@ -66,21 +66,21 @@ def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Form
 
 def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, ModelSpec] | None:
     """Return the former models of a query under ids of their own; None if what they read is gone."""
-    known = {*catalog.topics, *catalog.seeds, *catalog.models}
+    relations = {*catalog.topics, *catalog.seeds, *catalog.models}
     for relation, columns in former.reads.items():
-        if relation not in known or not columns.items() <= dict(columns_of(catalog, relation)).items():
+        if relation not in relations or not columns.items() <= dict(columns_of(catalog, relation)).items():
             return None
     if any(_returns(catalog, name) != type_ for name, type_ in former.calls.items()):
         return None
     names = {id_: former_id(query, id_) for id_ in former.models}
-    found: dict[str, ModelSpec] = {}
+    specs: dict[str, ModelSpec] = {}
     for id_, spec in former.models.items():
         renamed = _renamed(spec, names)
         assert isinstance(renamed, ModelSpec)
         if id_ in former.stored:  # it stores no rows, but its keys are those that its tests promise
             renamed = structs.replace(renamed, checks=(), promised=(*spec.checks, *spec.promised))
-        found[names[id_]] = structs.replace(renamed, id=names[id_])
-    return found
+        specs[names[id_]] = structs.replace(renamed, id=names[id_])
+    return specs
 
 
 def with_specs(catalog: Catalog, specs: Mapping[str, ModelSpec]) -> Catalog:
@@ -102,15 +102,15 @@ def upstream_of(
     catalog: Catalog, models: Iterable[ModelSpec], counts: Callable[[ModelSpec], bool] = lambda _: True
 ) -> dict[str, ModelSpec]:
     """Return the models that some models read, and those that they read, as far as they count."""
-    found: dict[str, ModelSpec] = {}
+    upstream: dict[str, ModelSpec] = {}
     left = [id_ for model in models for id_ in model.reads]
     while left:
         id_ = left.pop()
         read = catalog.models.get(id_)
-        if id_ not in found and read is not None and counts(read):
-            found[id_] = read
+        if id_ not in upstream and read is not None and counts(read):
+            upstream[id_] = read
             left += read.reads
-    return found
+    return upstream
 
 
 def columns_of(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:
@@ -131,17 +131,15 @@ def _calls(value: object) -> Iterator[str]:
             yield from functions
         case Generated(function=function, python=True):
             yield function
-    for each in _within(value):
-        yield from _calls(each)
+    for part in _within(value):
+        yield from _calls(part)
 
 
 def _returns(catalog: Catalog, function: str) -> str:
-    found = catalog.functions.get(function)
-    if found is None:
+    spec = catalog.functions.get(function)
+    if spec is None:
         return "nothing: it was removed"
-    return (
-        found.digest if found.keyed else str(found.returns)
-    )  # only the former's code says what its state is
+    return spec.digest if spec.keyed else str(spec.returns)  # only the former's code says what its state is
 
 
 def _refs(value: object) -> Iterator[Ref]:
@@ -149,8 +147,8 @@ def _refs(value: object) -> Iterator[Ref]:
     if isinstance(value, Ref):
         yield value
         return
-    for each in _within(value):
-        yield from _refs(each)
+    for part in _within(value):
+        yield from _refs(part)
 
 
 def _within(value: object) -> Collection[object]:
@@ -172,14 +170,14 @@ def _renamed(value: object, names: Mapping[str, str]) -> object:
             return structs.replace(value, relation=names[relation])
         case Struct():
             fields = {name: getattr(value, name) for name in value.__struct_fields__}
-            new = {name: _renamed(each, names) for name, each in fields.items()}
-            changed = {name: each for name, each in new.items() if each is not fields[name]}
+            new = {name: _renamed(part, names) for name, part in fields.items()}
+            changed = {name: part for name, part in new.items() if part is not fields[name]}
             return structs.replace(value, **changed) if changed else value
         case dict():
-            items = {key: _renamed(each, names) for key, each in value.items()}
+            items = {key: _renamed(part, names) for key, part in value.items()}
             return items if any(items[key] is not value[key] for key in items) else value
         case tuple():
-            parts = tuple(_renamed(each, names) for each in value)
+            parts = tuple(_renamed(part, names) for part in value)
             return parts if any(one is not two for one, two in zip(parts, value, strict=True)) else value
         case _:
             return value

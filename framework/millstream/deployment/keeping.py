@@ -88,20 +88,20 @@ def kept_form(
     if old is None:
         return _without_outdated(written, written.plan(running), intent, selected)
     before, running = running, without_removed(running, old, stored_models(topology.catalog))
-    found = written.plan(running)
-    same = written.same_sql(old, found, intent)
+    plan = written.plan(running)
+    same = written.same_sql(old, plan, intent)
     if same:
-        kept = written.plan(running, same)
+        reused = written.plan(running, same)
         # What was kept must not change how other queries fit.
-        if unfit(kept.physical, running) < unfit(found.physical, running):
-            found = kept
+        if unfit(reused.physical, running) < unfit(plan.physical, running):
+            plan = reused
     if isinstance(intent, Regroup):
-        return found
-    found = _with_splits(written, found, old, same, intent, selected)
-    found = _without_outdated(written, found, intent, selected)
-    removed = {name: _gone(before.records[name], each) for name, each in running.records.items()}
-    misfits = dict(_misfits(written, found, old, same, intent))
-    return structs.replace(found, misfits=misfits, removed=removed)
+        return plan
+    plan = _with_splits(written, plan, old, same, intent, selected)
+    plan = _without_outdated(written, plan, intent, selected)
+    removed = {name: _gone(before.records[name], record) for name, record in running.records.items()}
+    misfits = dict(_misfits(written, plan, old, same, intent))
+    return structs.replace(plan, misfits=misfits, removed=removed)
 
 
 def _gone(before: Record, after: Record) -> tuple[str, ...]:
@@ -109,17 +109,17 @@ def _gone(before: Record, after: Record) -> tuple[str, ...]:
 
 
 def _misfits(
-    written: _Written, found: Kept, old: Catalog, same: Mapping[str, ModelSpec], intent: Intent
+    written: _Written, plan: Kept, old: Catalog, same: Mapping[str, ModelSpec], intent: Intent
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the queries that an update refuses, with those of several models that don't fit."""
     if not isinstance(intent, Update):
         return
     new, accepted = with_specs(written.topology.catalog, same), accepted_by(intent)
-    for name in unfit(found.physical, found.running):
-        stored = found.running.records[name].stored
-        if len(stored) > 1 and not _fits(found, name, intent):
-            verdicts = verdicts_alone(old, new, stored, found.topology.kept)
-            yield name, tuple(id_ for id_, each in verdicts.items() if not accepted.covers(each))
+    for name in unfit(plan.physical, plan.running):
+        stored = plan.running.records[name].stored
+        if len(stored) > 1 and not _fits(plan, name, intent):
+            verdicts = verdicts_alone(old, new, stored, plan.topology.kept)
+            yield name, tuple(id_ for id_, verdict in verdicts.items() if not accepted.covers(verdict))
 
 
 def unfit(physical: Physical, running: Deployed) -> set[str]:
@@ -160,8 +160,8 @@ class _Written(Struct, frozen=True):
         specs = dict(same or {}) | self._former(running, rebuilt)
         lock = restarted(running.lock, rebuilt) if running.lock is not None else None
         if not specs:
-            known = lock == self.lock and not names
-            physical = self.physical if known else physical_of(self.topology, lock, only)
+            is_same = lock == self.lock and not names
+            physical = self.physical if is_same else physical_of(self.topology, lock, only)
             return Kept(self.topology, physical, running)
         before = self.topology
         topology = topology_of(with_specs(before.catalog, specs), before.apart, before.kept, before)
@@ -170,24 +170,24 @@ class _Written(Struct, frozen=True):
 
     def _former(self, running: Deployed, rebuilt: Collection[str]) -> dict[str, ModelSpec]:
         catalog = self.topology.catalog
-        found: dict[str, ModelSpec] = {}
+        former_specs: dict[str, ModelSpec] = {}
         for name, record in running.records.items():
             former = former_in(record) if record.former and name not in rebuilt else None
             models = former_models(name, former, catalog) if former is not None else None
             # If they can't be planned, the query's signature says that its state does not fit.
             if models and not _problems(with_specs(catalog, models)):
-                found |= models
-        return found
+                former_specs |= models
+        return former_specs
 
-    def same_sql(self, old: Catalog, found: Kept, intent: Intent) -> dict[str, ModelSpec]:
+    def same_sql(self, old: Catalog, plan: Kept, intent: Intent) -> dict[str, ModelSpec]:
         """Return the SQL that runs, where it means the same, of queries that don't fit.
 
         The same for the models whose topics they read: what these send from now on is counted by the state.
         """
-        names = unfit(found.physical, found.running)
-        stored = {model for name in names for model in found.running.records[name].stored}
+        names = unfit(plan.physical, plan.running)
+        stored = {model for name in names for model in plan.running.records[name].stored}
         sent = upstream_of(old, (old.models[id_] for id_ in stored.intersection(old.models)))
-        models = stored.union(id_ for id_, each in sent.items() if each.materialization.stored_as)
+        models = stored.union(id_ for id_, spec in sent.items() if spec.materialization.stored_as)
         match intent:
             case Update(rebuild=rebuilt):
                 models -= rebuilt
@@ -201,24 +201,24 @@ class _Written(Struct, frozen=True):
 
 def _with_splits(
     written: _Written,
-    found: Kept,
+    plan: Kept,
     old: Catalog,
     same: Mapping[str, ModelSpec],
     intent: Intent,
     selected: Collection[str] | None,
 ) -> Kept:
     """Return the plan in which models that are rebuilt leave the queries of others."""
-    running = found.running
-    names = [name for name in unfit(found.physical, running) if not _fits(found, name, intent)]
+    running = plan.running
+    names = [name for name in unfit(plan.physical, running) if not _fits(plan, name, intent)]
     new = with_specs(written.topology.catalog, same)
-    leaving = leaving_models(found.topology, found.physical, running, names, old, new, intent, selected)
+    leaving = leaving_models(plan.topology, plan.physical, running, names, old, new, intent, selected)
     while leaving:
         left = frozenset[str]().union(*leaving.values())
-        used = [query.name for query in found.physical.queries if not left.issuperset(query.stored)]
+        used = [query.name for query in plan.physical.queries if not left.issuperset(query.stored)]
         splits = tuple(splits_of(leaving, written.topology, running, used))
         after = after_splits(running, old, splits)
         if after is None:
-            return found
+            return plan
         staying = {id_: spec for id_, spec in same.items() if id_ not in left}
         rebuilt = [split.name for split in splits]
         split = structs.replace(written.plan(after, staying, rebuilt, [*rebuilt, *leaving]), splits=splits)
@@ -226,21 +226,21 @@ def _with_splits(
         if not wrong:
             return structs.replace(split, reasons=_reasons(split, old, new))
         leaving = {name: models for name, models in leaving.items() if name not in wrong}
-    return found
+    return plan
 
 
-def _reasons(kept: Kept, old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for split in kept.splits:
-        verdicts = verdicts_alone(old, new, split.models, kept.topology.kept).values()
-        found[split.name] = tuple(dict.fromkeys(why for each in verdicts for why in each.reasons))
-    return found
+def _reasons(plan: Kept, old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
+    reasons: dict[str, tuple[str, ...]] = {}
+    for split in plan.splits:
+        verdicts = verdicts_alone(old, new, split.models, plan.topology.kept).values()
+        reasons[split.name] = tuple(dict.fromkeys(why for verdict in verdicts for why in verdict.reasons))
+    return reasons
 
 
 def _splits_well(split: Kept, name: str, old: Catalog, new: Catalog, intent: Intent) -> bool:
     """Return whether the models that stay in a query keep their state, if they would in separate queries."""
     homes = {model: query.name for query in split.physical.queries for model in query.stored}
-    moved = [(each.name, model) for each in split.splits if each.query == name for model in each.models]
+    moved = [(part.name, model) for part in split.splits if part.query == name for model in part.models]
     stored = split.running.records[name].stored
     if any(homes.get(model) != home for home, model in [*moved, *((name, model) for model in stored)]):
         return False
@@ -248,21 +248,21 @@ def _splits_well(split: Kept, name: str, old: Catalog, new: Catalog, intent: Int
         return True
     accepted = accepted_by(intent)
     verdicts = verdicts_alone(old, new, stored, split.topology.kept)
-    return not all(accepted.covers(each) for each in verdicts.values())
+    return not all(accepted.covers(verdict) for verdict in verdicts.values())
 
 
-def _fits(kept: Kept, name: str, intent: Intent) -> bool:
+def _fits(plan: Kept, name: str, intent: Intent) -> bool:
     """Return whether a query can continue, as far as users accept it, with all of its models."""
-    query = next((each for each in kept.physical.queries if each.name == name), None)
-    record = kept.running.records[name]
-    if query is None or unaccepted(query, record, kept.running, accepted_by(intent)):
+    query = next((candidate for candidate in plan.physical.queries if candidate.name == name), None)
+    record = plan.running.records[name]
+    if query is None or unaccepted(query, record, plan.running, accepted_by(intent)):
         return False
-    homes = {model: each.name for each in kept.physical.queries for model in each.stored}
+    homes = {model: other.name for other in plan.physical.queries for model in other.stored}
     return all(homes.get(model, name) == name for model in record.stored)
 
 
 def _without_outdated(
-    written: _Written, found: Kept, intent: Intent, selected: Collection[str] | None
+    written: _Written, plan: Kept, intent: Intent, selected: Collection[str] | None
 ) -> Kept:
     """Return the plan in which queries that are rebuilt as a whole have no former models."""
     requested: Collection[str] = ()
@@ -273,23 +273,23 @@ def _without_outdated(
             requested = selected or ()
         case Regroup() | Apply():
             pass
-    records = found.running.records
-    own = {split.name for split in found.splits}
+    records = plan.running.records
+    split_names = {split.name for split in plan.splits}
     outdated = {
         name
         for name, record in records.items()
         if record.former
-        and name not in own
+        and name not in split_names
         and (
-            (isinstance(intent, Apply) and not _fits(found, name, intent))
+            (isinstance(intent, Apply) and not _fits(plan, name, intent))
             or not set(requested).isdisjoint(record.stored)
         )
     }
     if not outdated:
-        return found
-    specs = {id_: found.topology.catalog.models[id_] for id_ in found.models}
-    again = written.plan(found.running, specs, {*outdated, *own}, own)
-    return structs.replace(again, splits=found.splits)
+        return plan
+    specs = {id_: plan.topology.catalog.models[id_] for id_ in plan.models}
+    again = written.plan(plan.running, specs, {*outdated, *split_names}, split_names)
+    return structs.replace(again, splits=plan.splits)
 
 
 def _must_keep(
@@ -321,7 +321,7 @@ def _newer(physical: Physical, running: Deployed) -> frozenset[str]:
 
 def _problems(catalog: Catalog) -> bool:
     """Return whether former models can't be planned any more, over what they read now."""
-    return any(is_former(each.model) for each in build_models(catalog).problems)
+    return any(is_former(diagnostic.model) for diagnostic in build_models(catalog).problems)
 
 
 def _same_sql(
@@ -329,21 +329,21 @@ def _same_sql(
 ) -> dict[str, ModelSpec]:
     """Return the old SQL of models, and of the views that it reads, if all of them have the same rows."""
     specs = new.catalog.models
-    edited = {id_ for id_, each in old.models.items() if each != specs.get(id_)}
+    edited = {id_ for id_, spec in old.models.items() if spec != specs.get(id_)}
     read = {id_: tuple(views_of(old, old.models[id_])) for id_ in models}
     # Where no SQL was edited, there is nothing to keep.
     read = {id_: views for id_, views in read.items() if not edited.isdisjoint((id_, *views))}
     if not read:
         return {}
     same = same or SameRows((old, written_models(old).roots), (new.catalog, new.roots))
-    kept = [
-        each
+    reused = [
+        relation
         for id_, views in read.items()
-        if all(each in same and _can_read(old, new.catalog, each) for each in (*views, id_))
-        for each in (id_, *views)
+        if all(relation in same and _can_read(old, new.catalog, relation) for relation in (*views, id_))
+        for relation in (id_, *views)
     ]
-    found = {id_: _in_form_of(specs[id_], old.models[id_]) for id_ in dict.fromkeys(kept)}
-    return {id_: each for id_, each in found.items() if each != specs[id_]}
+    reused_specs = {id_: _in_form_of(specs[id_], old.models[id_]) for id_ in dict.fromkeys(reused)}
+    return {id_: spec for id_, spec in reused_specs.items() if spec != specs[id_]}
 
 
 def _can_read(old: Catalog, new: Catalog, id_: str) -> bool:

@@ -32,40 +32,40 @@ class Split(Struct, frozen=True):
 def stored_models(catalog: Catalog) -> frozenset[str]:
     """Return the models that queries store, and the topics of sources."""
     models = catalog.models.items()
-    return frozenset(id_ for id_, each in models if each.materialization.stored_as).union(catalog.topics)
+    return frozenset(id_ for id_, spec in models if spec.materialization.stored_as).union(catalog.topics)
 
 
 def without_removed(deployed: Deployed, old: Catalog, stored: Collection[str]) -> Deployed:
     """Return what is deployed after models that no longer exist have left the queries with their state."""
-    found = deployed
+    after = deployed
     for name, record in deployed.records.items():
         gone = [model for model in record.stored if model not in stored]
         if gone and len(gone) < len(record.stored) and record.signature.stateful:
             former = _former(record, old, gone)
             if former is not None:
-                found = _with_record(found, name, _remaining(record, former, gone))
-                found = replace(found, lock=_renamed(found.lock, name, {m: former_id(name, m) for m in gone}))
-    return found
+                after = _with_record(after, name, _remaining(record, former, gone))
+                after = replace(after, lock=_renamed(after.lock, name, {m: former_id(name, m) for m in gone}))
+    return after
 
 
 def after_splits(deployed: Deployed, old: Catalog, splits: Iterable[Split]) -> Deployed | None:
     """Return what is deployed after splits; None if the models' SQL is unknown."""
-    found = deployed
+    after = deployed
     for split in splits:
-        record = found.records[split.query]
+        record = after.records[split.query]
         left = set(split.models)
         others = [model for model in record.stored if model not in left]
-        theirs, own = _former(record, old, split.models), _former(record, old, others)
-        if theirs is None or own is None:
+        theirs, remaining_former = _former(record, old, split.models), _former(record, old, others)
+        if theirs is None or remaining_former is None:
             return None
-        new = _leaving(record, own, split)
+        new = _leaving(record, remaining_former, split)
         remaining = _remaining(record, theirs, split.models)
         remaining = replace(remaining, tables=_without(remaining.tables, left))
-        never = {split.name} if split.query in found.never_started else set()
-        lock = _split(found.lock or Lock(), split, stateful=record.signature.stateful)
-        found = replace(found, lock=lock, never_started=found.never_started | never)
-        found = _with_record(_with_record(found, split.query, remaining), split.name, new)
-    return found
+        never = {split.name} if split.query in after.never_started else set()
+        lock = _split(after.lock or Lock(), split, stateful=record.signature.stateful)
+        after = replace(after, lock=lock, never_started=after.never_started | never)
+        after = _with_record(_with_record(after, split.query, remaining), split.name, new)
+    return after
 
 
 def _with_record(deployed: Deployed, name: str, record: Record) -> Deployed:
@@ -80,18 +80,18 @@ def _former(record: Record, old: Catalog, models: Iterable[str]) -> Former | Non
 
 
 def _remaining(record: Record, former: Former, left: Collection[str]) -> Record:
-    kept = [model for model in record.stored if model not in left]
-    return _reduced(record, former, kept)
+    staying = [model for model in record.stored if model not in left]
+    return _reduced(record, former, staying)
 
 
 def _leaving(record: Record, former: Former, split: Split) -> Record:
-    found = _reduced(record, former, split.models)
-    own = set(split.models)
+    reduced = _reduced(record, former, split.models)
+    models = set(split.models)
     digest = blake2b(f"{record.id} {split.name}".encode(), digest_size=6).hexdigest()
-    tables = {model: columns for model, columns in record.tables.items() if model in own}
+    tables = {model: columns for model, columns in record.tables.items() if model in models}
     copied = f"{record.query}/{record.id}"
     return replace(
-        found,
+        reduced,
         query=split.name,
         id=digest,
         tables=tables,
@@ -111,8 +111,8 @@ def _reduced(record: Record, former: Former, models: Collection[str]) -> Record:
         signature=of_models(record.signature, frozenset(models)),
         models=tuple(model for model in record.models if model not in left),
         outputs=outputs,
-        left_out={model: each for model, each in record.left_out.items() if model in models},
-        began={topic: each for topic, each in record.began.items() if topic in topics},
+        left_out={model: offsets for model, offsets in record.left_out.items() if model in models},
+        began={topic: offsets for topic, offsets in record.began.items() if topic in topics},
         former=former.packed() if record.signature.stateful else b"",
     )
 
@@ -132,10 +132,10 @@ def _split(lock: Lock, split: Split, *, stateful: bool) -> Lock:
             new[model] = former_id(split.name, f".{model.partition(':')[2]}")
         elif model not in left:
             new[model] = former_id(split.name, model)
-    own = LockedGroup(split.name, tuple(_members(before, new)))
-    found = _renamed(lock, split.query, {model: former_id(split.query, model) for model in split.models})
-    assert found is not None
-    return Lock((*found.groups, own))
+    group = LockedGroup(split.name, tuple(_members(before, new)))
+    renamed = _renamed(lock, split.query, {model: former_id(split.query, model) for model in split.models})
+    assert renamed is not None
+    return Lock((*renamed.groups, group))
 
 
 def _renamed(lock: Lock | None, query: str, names: Mapping[str, str]) -> Lock | None:

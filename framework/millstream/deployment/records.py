@@ -101,10 +101,10 @@ def new_record(project: str, query: Query, ids: dict[str, str], definition: byte
 
 def joining_models(query: Query, record: Record) -> tuple[str, ...]:
     """Return the models that a query did not store, or stored elsewhere, when it last ran."""
-    known = record.outputs
-    if known is None:
-        known = {model: topic for model, topic in query.stored.items() if model in record.models}
-    return tuple(model for model, topic in query.stored.items() if known.get(model) != topic)
+    topics = record.outputs
+    if topics is None:
+        topics = {model: topic for model, topic in query.stored.items() if model in record.models}
+    return tuple(model for model, topic in query.stored.items() if topics.get(model) != topic)
 
 
 def moved_models(query: Query, record: Record) -> Iterator[str]:
@@ -112,14 +112,14 @@ def moved_models(query: Query, record: Record) -> Iterator[str]:
     for model, topic in query.stored.items():
         before = (record.outputs or {}).get(model)
         if before is not None and before != topic:
-            places = (f"the topic {each}" if each else "a table" for each in (topic, before))
+            places = (f"the topic {stored_in}" if stored_in else "a table" for stored_in in (topic, before))
             yield f"{model.partition('.')[2]} is stored in {' instead of '.join(places)}"
 
 
 def taken_over_tables(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
     """Return the tables that a query takes over, by model, with the query that wrote each before."""
-    own = records.get(query.name)
-    new = [table.model for table in query.tables if own is None or table.model not in own.tables]
+    current = records.get(query.name)
+    new = [table.model for table in query.tables if current is None or table.model not in current.tables]
     return {
         model: name
         for name, record in records.items()

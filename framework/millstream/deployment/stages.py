@@ -112,11 +112,11 @@ def stages(
             return tuple(_applied(queries, deployed, intent))
 
 
-def chain(found: Iterable[Stage], query: str) -> tuple[Stage, ...]:
+def chain(stages: Iterable[Stage], query: str) -> tuple[Stage, ...]:
     """Return the stages of one query."""
     return tuple(
         stage
-        for stage in found
+        for stage in stages
         if (isinstance(stage, OfQuery) and stage.query == query)
         or (isinstance(stage, Swap) and stage.queries == (query,))
     )
@@ -127,8 +127,8 @@ def name_of(stage: Stage) -> str:
     return type(stage).__name__.lower()
 
 
-def rebuilt(found: Iterable[Stage]) -> tuple[str, ...]:
-    return tuple(stage.query for stage in found if isinstance(stage, Rebuild))
+def rebuilt(stages: Iterable[Stage]) -> tuple[str, ...]:
+    return tuple(stage.query for stage in stages if isinstance(stage, Rebuild))
 
 
 def _created(query: Query) -> tuple[Stage, ...]:
@@ -195,19 +195,19 @@ def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Ite
 
 def unaccepted(query: Query, record: Record | None, deployed: Deployed, accepted: Accepted) -> Verdict | None:
     """Return why a query must be rebuilt before it can continue."""
-    found = fit(query, record, deployed) if record is not None else Verdict("same")
-    return None if accepted.covers(found) else found
+    verdict = fit(query, record, deployed) if record is not None else Verdict("same")
+    return None if accepted.covers(verdict) else verdict
 
 
 def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
     """Return whether a query can continue from its checkpoint."""
     if query.name in deployed.never_started:
         return Verdict("same")
-    found = verdict(record.signature, query.signature)
+    compared = verdict(record.signature, query.signature)
     moved = tuple(moved_models(query, record)) if query.signature.stateful else ()
     if not moved:
-        return found
-    return Verdict("rebuild", (*moved, *(found.reasons if found.kind == "rebuild" else ())))
+        return compared
+    return Verdict("rebuild", (*moved, *(compared.reasons if compared.kind == "rebuild" else ())))
 
 
 def _regrouped(
@@ -215,12 +215,12 @@ def _regrouped(
 ) -> Iterator[Stage]:
     recorded = deployed.lock.groups if deployed.lock else ()
     before = {group.name: [member.models for member in group.members] for group in recorded}
-    known = {model for members in before.values() for models in members for model in models}
+    recorded_models = {model for members in before.values() for models in members for model in models}
     moved = [
         query
         for query in queries
         if (group := lock.group(query.name)) is not None
-        and known.intersection(query.stored)
+        and recorded_models.intersection(query.stored)
         and before.get(query.name) != [member.models for member in group.members]
     ]
     _check_readers(moved, others)
@@ -232,6 +232,6 @@ def _regrouped(
 
 def _check_readers(rebuilt_queries: Sequence[Query], others: Sequence[Query]) -> None:
     """Refuse to rebuild queries whose records another query would count twice."""
-    found = list(counted_twice(rebuilt_queries, others))
-    if found:
-        raise MillstreamError(*map(double_count_error, found))
+    double_counts = list(counted_twice(rebuilt_queries, others))
+    if double_counts:
+        raise MillstreamError(*map(double_count_error, double_counts))

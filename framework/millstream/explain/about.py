@@ -37,7 +37,7 @@ def about_of(
     declared = hints_of(topology.catalog)
     maintained = {query.maintaining.target.model for query in physical.queries if query.maintaining}
     hints = with_measured(declared, topology.measured)
-    known = stores or StateStores(topology.catalog.target.get("shuffle_partitions", LOCAL_PARTITIONS))
+    state_stores = stores or StateStores(topology.catalog.target.get("shuffle_partitions", LOCAL_PARTITIONS))
     return About(
         project=compiled.manifest.project,
         target=compiled.manifest.target,
@@ -45,8 +45,8 @@ def about_of(
         hints=hints,
         figures=figures(declared, topology.measured),
         queries=tuple(
-            explain_query(each, topology.catalog, known, (batches or {}).get(each.name))
-            for each in physical.queries
+            explain_query(query, topology.catalog, state_stores, (batches or {}).get(query.name))
+            for query in physical.queries
         ),
         apart=tuple(map(explain_separation, physical.separations)),
         unsupported=unsupported(topology.catalog, compiled, target_path, ids, maintained),
@@ -56,6 +56,6 @@ def about_of(
 
 
 def _obstacles(compiled: Compiled, topology: Topology, root: Path) -> dict[str, str]:
-    paths = {name: each.path for name, each in compiled.manifest.functions.items()}
-    functions = {name: (paths[name], each.runs) for name, each in topology.catalog.functions.items()}
-    return {name: str(each) for name, each in obstacles(root, functions).items()}
+    paths = {name: function.path for name, function in compiled.manifest.functions.items()}
+    functions = {name: (paths[name], function.runs) for name, function in topology.catalog.functions.items()}
+    return {name: str(obstacle) for name, obstacle in obstacles(root, functions).items()}

@@ -48,7 +48,9 @@ def _calls(node: Node, names: Mapping[int, str], obstacles: Mapping[str, str]) -
         text = f"{node.function}(…)" if isinstance(node, Stateful) else str(node.call)
         yield Call(node.function, name, models, text, runs, _rows(node.input, names))
         return
-    counted = Counter((function, str(each)) for each in node.expressions for function in each.functions)
+    counted = Counter(
+        (function, str(expression)) for expression in node.expressions for function in expression.functions
+    )
     for (function, text), times in counted.items():
         runs = f"{ARROW}, because of {obstacles[function]}" if function in obstacles else NATIVE
         yield Call(function, name, models, text, runs, _rows(node.inputs[0], names), times)

@@ -94,14 +94,18 @@ def explain(plans: Optimized, about: About) -> Explanation:
         together=saved(separately, before),
         rules=_rules(plans.steps, chosen, costs),
         queries=queries,
-        apart=tuple(each for each in about.apart if chosen is None or f"model.{each.model}" in chosen),
+        apart=tuple(
+            separation
+            for separation in about.apart
+            if chosen is None or f"model.{separation.model}" in chosen
+        ),
         calls=tuple(python_calls(optimized, about.obstacles)),
         unsupported=about.unsupported,
         figures=about.figures,
         one_state=tuple(
-            each
-            for each in about.one_state
-            if chosen is None or any(f"model.{name}" in chosen for name in each.models)
+            shared
+            for shared in about.one_state
+            if chosen is None or any(f"model.{name}" in chosen for name in shared.models)
         ),
     )
 
@@ -131,12 +135,12 @@ def outputs_of(plan: Plan, models: Collection[str]) -> frozenset[str]:
     """Return the outputs of models; for a view without an output, all outputs that depend on it."""
     stored = {output.model for output in plan.outputs}
     views = {model for model in models if model not in stored}
-    found = stored.intersection(models)
+    outputs = stored.intersection(models)
     if views:
         for output in plan.outputs:
             if any(views.intersection(node.models) for node in in_order([output])):
-                found.add(output.model)
-    return frozenset(found)
+                outputs.add(output.model)
+    return frozenset(outputs)
 
 
 def of_outputs(plan: Plan, models: Collection[str] | None) -> Plan:
@@ -153,7 +157,7 @@ def _parts(
     With `everything`, queries that only write dead letters are included. Queries that store a reference topic
     as a table are included if another query reads it.
     """
-    found: list[Query] = []
+    selected: list[Query] = []
     parts: list[list[Output]] = []
     left = {output.model: output for output in plan.outputs}
     for query in queries:
@@ -161,12 +165,12 @@ def _parts(
         if outputs:
             parts.append(outputs)
         if outputs or (everything and not query.models):
-            found.append(query)
-    read = {name for query in found for name in query.sources if query.models}
-    found = [*(q for q in queries if q.keeps in read and q not in found), *found]
+            selected.append(query)
+    read = {name for query in selected for name in query.sources if query.models}
+    selected = [*(q for q in queries if q.keeps in read and q not in selected), *selected]
     if not parts:
-        return tuple(found), None
-    return tuple(found), [*parts, *([output] for output in left.values())]
+        return tuple(selected), None
+    return tuple(selected), [*parts, *([output] for output in left.values())]
 
 
 def models_of(queries: Iterable[Query]) -> list[tuple[str, frozenset[str]]]:

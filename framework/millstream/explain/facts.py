@@ -90,8 +90,10 @@ def state_text(node: Node, traits: Traits) -> str:
         case Join():
             return "rows of both sides" + (_until(traits) if traits.watermarks else ", kept forever")
         case TemporalJoin():
-            kept = "kept forever" if node.keep is None else f"each for {duration(node.keep)} after its end"
-            return f"versions, {kept}, and rows{_until(traits)}"
+            retention = (
+                "kept forever" if node.keep is None else f"each for {duration(node.keep)} after its end"
+            )
+            return f"versions, {retention}, and rows{_until(traits)}"
         case Stateful():
             by = f" by {node.time}" if node.time else ""
             until = f", for {node.ttl}{by}" if node.ttl else ""

@@ -34,18 +34,18 @@ def figures(declared: Hints, measured: Measured) -> tuple[Figure, ...]:
 def _of(
     what: Literal["keeps", "rows_per_second"],
     declared: Mapping[str, float],
-    found: Mapping[str, float],
+    derived: Mapping[str, float],
     measured: Measured,
 ) -> list[Figure]:
-    listed: list[Figure] = []
-    for id_ in sorted({**declared, **found}):
+    of_kind: list[Figure] = []
+    for id_ in sorted({**declared, **derived}):
         name = id_.partition(".")[2]
         if id_ in declared:
-            listed.append(Figure(name, what, declared[id_], "declared"))
+            of_kind.append(Figure(name, what, declared[id_], "declared"))
         else:
             why = _counted(what, measured.counts[id_])
-            listed.append(Figure(name, what, found[id_], "measured", why))
-    return listed
+            of_kind.append(Figure(name, what, derived[id_], "measured", why))
+    return of_kind
 
 
 def _counted(what: str, counts: tuple[int, float]) -> str:

@@ -37,7 +37,7 @@ def node_names(plan: Plan) -> dict[int, str]:
     order = in_order(plan.outputs)
     owners = _owners(order)
     readers = _readers(order)
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     taken: set[str] = set()
     waiting = [(node, _candidates(node, owners, readers)) for node in order]
     # A view that sinks read with the time of its records keeps its name where it is read without.
@@ -52,16 +52,16 @@ def node_names(plan: Plan) -> dict[int, str]:
             if (counts[name] > 1 and not only) or name in taken:
                 left.append((node, candidates))
             else:
-                found[id(node)] = name
-        taken.update(found.values())
+                names[id(node)] = name
+        taken.update(names.values())
         waiting = left
     for node, candidates in waiting:
         name = candidates[-1]
         while name in taken:
             name += "_"
         taken.add(name)
-        found[id(node)] = name
-    return found
+        names[id(node)] = name
+    return names
 
 
 def plain(model: str) -> str:
@@ -80,28 +80,28 @@ def _candidates(node: Node, owners: dict[int, str], readers: dict[int, str]) -> 
 
 def _owners(order: Iterable[Node]) -> dict[int, str]:
     """Return the model or source that each node is part of."""
-    found: dict[int, str] = {}
+    owners: dict[int, str] = {}
     for node in order:
         if node.models:
-            found[id(node)] = plain(node.models[0])
+            owners[id(node)] = plain(node.models[0])
         elif node.inputs:
-            found[id(node)] = found[id(node.inputs[0])]
+            owners[id(node)] = owners[id(node.inputs[0])]
         else:
-            found[id(node)] = (
+            owners[id(node)] = (
                 node.label.removesuffix("_records") or node.relation.rpartition(".")[2] or "rows"
             )
-    return found
+    return owners
 
 
 def _readers(order: list[Node]) -> dict[int, str]:
     """Return for each node the first model that reads it from another one or from a source."""
-    found: dict[int, str] = {id(node): "" for node in order}
+    readers: dict[int, str] = {id(node): "" for node in order}
     for node in reversed(order):
-        reader = plain(node.models[0]) if node.models else found[id(node)]
-        for each in node.inputs:
-            if reader not in map(plain, each.models):
-                found[id(each)] = found[id(each)] or reader
-    return found
+        reader = plain(node.models[0]) if node.models else readers[id(node)]
+        for child in node.inputs:
+            if reader not in map(plain, child.models):
+                readers[id(child)] = readers[id(child)] or reader
+    return readers
 
 
 def _base(node: Node, owners: dict[int, str]) -> str:
@@ -129,20 +129,20 @@ def _reads_model(node: Node) -> bool:
 
 def operator(node: Node) -> str:
     """Return what a node does in a word, with its key if it has one."""
-    known: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
-    match known:
+    any_node: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
+    match any_node:
         case Repartition():
-            return "_".join(("by", *known.keys)) if known.keys else "together"
+            return "_".join(("by", *any_node.keys)) if any_node.keys else "together"
         case Dedupe(by_position=False):
-            return "_".join(("first_by", *known.keys))
+            return "_".join(("first_by", *any_node.keys))
         case Watermark():
-            return f"watermark_{known.time}"
+            return f"watermark_{any_node.time}"
         case Lookup() | Join() | TemporalJoin():
-            return f"{known.operator}_{_side(known.right)}"
+            return f"{any_node.operator}_{_side(any_node.right)}"
         case Expand() | Stateful():
-            return known.function
+            return any_node.function
         case _:
-            return known.operator
+            return any_node.operator
 
 
 def _side(node: Node) -> str:

@@ -27,24 +27,24 @@ class OneState(Struct, frozen=True):
     merged: Cost
 
 
-def could_be_one(found: Optimized, settings: PhysicalSettings, hints: Hints) -> Iterable[OneState]:
+def could_be_one(optimized: Optimized, settings: PhysicalSettings, hints: Hints) -> Iterable[OneState]:
     """Yield the models of a plan whose aggregates could be one, unless their options say otherwise."""
-    if _SHARE not in settings.rules or not _shares_rows(found.plan):
+    if _SHARE not in settings.rules or not _shares_rows(optimized.plan):
         return
     rules = [rule for rule in RULES if rule.__name__ in {*settings.rules, _MERGE}]
     unshared = {model: off | {_MERGE} for model, off in settings.switched_off.items() if _SHARE in off}
-    other = optimize(found.written, rules, hints, {**settings.switched_off, **unshared})
+    other = optimize(optimized.written, rules, hints, {**settings.switched_off, **unshared})
     costs = Costs(hints)
-    before, after = (_merged(each.steps) for each in (found, other))
+    before, after = (_merged(plan.steps) for plan in (optimized, other))
     for models in after:
         # One after another, more models join.
-        if models not in before and not any(set(models) < set(each) for each in after):
-            plans = (_of(plan, models) for plan in (found.plan, other.plan))
+        if models not in before and not any(set(models) < set(others) for others in after):
+            plans = (_of(plan, models) for plan in (optimized.plan, other.plan))
             yield OneState(tuple(map(plain, models)), *map(costs.of, plans))
 
 
 def _merged(steps: Iterable[Step]) -> list[tuple[str, ...]]:
-    return [each.models for step in steps if step.rule == _MERGE for each in step.changes]
+    return [change.models for step in steps if step.rule == _MERGE for change in step.changes]
 
 
 def _shares_rows(plan: Plan) -> bool:

@@ -77,18 +77,22 @@ def unsupported(
 
     Models that are maintained over tables have none: their SQL reads rows at rest.
     """
-    found: dict[tuple[str, str, str], Unsupported] = {}
+    statements: dict[tuple[str, str, str], Unsupported] = {}
     for node in compiled.manifest.nodes.values():
         if node.id in maintained or (models is not None and node.id not in models):
             continue
         for reason, start in _reasons(node, catalog.models.get(node.id)):
             line = compiled.sql[node.id].count("\n", 0, start) + 1 if node.id in compiled.sql else 0
             one = _one(node, reason, line, target_path)
-            found.setdefault((node.id, one.reason, one.text), one)
+            statements.setdefault((node.id, one.reason, one.text), one)
     # If the compiler's reason includes the SQL, the plan's reason repeats it without the SQL.
-    with_text = {(each.model, each.reason) for each in found.values() if each.text}
-    listed = [each for each in found.values() if each.text or (each.model, each.reason) not in with_text]
-    return tuple(sorted(listed, key=lambda each: (each.path, each.line)))
+    with_text = {(statement.model, statement.reason) for statement in statements.values() if statement.text}
+    distinct = [
+        statement
+        for statement in statements.values()
+        if statement.text or (statement.model, statement.reason) not in with_text
+    ]
+    return tuple(sorted(distinct, key=lambda statement: (statement.path, statement.line)))
 
 
 def _reasons(node: ManifestNode, spec: ModelSpec | None) -> Iterator[tuple[str, int]]:
@@ -96,8 +100,8 @@ def _reasons(node: ManifestNode, spec: ModelSpec | None) -> Iterator[tuple[str, 
     yield from ((reason, 0) for reason in node.opaque)
     if spec is not None:
         for body in (*spec.query.ctes.values(), spec.query.body):
-            for whole in _wholes(body):
-                yield from ((reason, whole.start) for reason in whole.reasons)
+            for opaque_body in _wholes(body):
+                yield from ((reason, opaque_body.start) for reason in opaque_body.reasons)
 
 
 def _wholes(body: Body) -> Iterator[OpaqueBody]:
@@ -108,9 +112,9 @@ def _wholes(body: Body) -> Iterator[OpaqueBody]:
             for side in sides:
                 yield from _wholes(side)
         case Select(relations=relations):
-            for each in relations:
-                if isinstance(each.input, Derived):
-                    yield from _wholes(each.input.query)
+            for relation in relations:
+                if isinstance(relation.input, Derived):
+                    yield from _wholes(relation.input.query)
 
 
 def _one(node: ManifestNode, reason: str, line: int, target_path: str) -> Unsupported:

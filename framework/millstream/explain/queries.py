@@ -78,7 +78,7 @@ def explain_query(
         query.realtime,
         query.memory.why if query.signature.stateful else "",
         states,
-        tuple(_named(states, each, in_words(each, stores.cache)) for each in states),
+        tuple(_named(states, state, in_words(state, stores.cache)) for state in states),
         batches,
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
@@ -107,9 +107,13 @@ def _sql(query: Physical) -> Iterable[str]:
         yield from map(_maintaining, statements(plan))
     yield query.sql
     if isinstance(query.deliver, PerBatch):
-        for each in query.deliver.deliveries:
-            name = plain(each.target.model) if not isinstance(each.target, DeadLetters) else each.target.topic
-            yield f"-- {name}, of each batch as {query.deliver.view}\n{each.sql}"
+        for delivery in query.deliver.deliveries:
+            name = (
+                plain(delivery.target.model)
+                if not isinstance(delivery.target, DeadLetters)
+                else delivery.target.topic
+            )
+            yield f"-- {name}, of each batch as {query.deliver.view}\n{delivery.sql}"
 
 
 def _maintaining(statement: tuple[str, str]) -> str:

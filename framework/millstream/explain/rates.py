@@ -32,10 +32,10 @@ _UNKNOWN = _Rate(None)
 
 def rates(order: Iterable[Node], hints: Hints) -> dict[int, float | None]:
     """Return rows per second by a node's `id`; for an aggregate or dedupe, its input is an upper bound."""
-    found: dict[int, _Rate] = {}
+    by_node: dict[int, _Rate] = {}
     for node in order:
-        found[id(node)] = _rate(node, [found[id(each)] for each in node.inputs], hints)
-    return {key: rate.rows for key, rate in found.items()}
+        by_node[id(node)] = _rate(node, [by_node[id(child)] for child in node.inputs], hints)
+    return {key: rate.rows for key, rate in by_node.items()}
 
 
 def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
@@ -45,7 +45,7 @@ def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
         case Filter():
             return _filtered(node, inputs[0], hints)
         case Union():
-            rows = [each.rows for each in inputs if each.rows is not None]
+            rows = [rate.rows for rate in inputs if rate.rows is not None]
             return _Rate(sum(rows)) if len(rows) == len(inputs) else _UNKNOWN
         case Aggregate():
             # `keeps` may be applied again, because a filter above it is about groups.
@@ -57,13 +57,13 @@ def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
     return inputs[0] if inputs else _UNKNOWN
 
 
-def _filtered(node: Filter, given: _Rate, hints: Hints) -> _Rate:
-    if given.rows is None:
-        return given
-    known = [model for model in node.models if model in hints.keeps]
-    if len(node.models) == 1 and known and known[0] not in given.applied:
-        return _Rate(given.rows * hints.keeps[known[0]], given.applied | set(known))
-    if len(node.models) > 1 and len(known) == len(node.models):
+def _filtered(node: Filter, rate: _Rate, hints: Hints) -> _Rate:
+    if rate.rows is None:
+        return rate
+    selective = [model for model in node.models if model in hints.keeps]
+    if len(node.models) == 1 and selective and selective[0] not in rate.applied:
+        return _Rate(rate.rows * hints.keeps[selective[0]], rate.applied | set(selective))
+    if len(node.models) > 1 and len(selective) == len(node.models):
         # The filter passes what any of several models keeps; each of them filters again later.
-        return _Rate(given.rows * min(1.0, sum(hints.keeps[model] for model in known)), given.applied)
-    return given
+        return _Rate(rate.rows * min(1.0, sum(hints.keeps[model] for model in selective)), rate.applied)
+    return rate

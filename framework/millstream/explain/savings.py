@@ -66,10 +66,10 @@ class Costs:
         times = Counter(id(node) for order in orders for node in order)
         nodes = {id(node): node for order in orders for node in order}
         counts = [[n * times[key] for n in self._node(node)[0]] for key, node in nodes.items()]
-        found: dict[str, Any] = dict(zip(_COUNTS, map(sum, zip(*counts, strict=True)), strict=False))
+        numbers: dict[str, Any] = dict(zip(_COUNTS, map(sum, zip(*counts, strict=True)), strict=False))
         if self.hints.rows_per_second:
-            found |= self._flows(plan, orders)
-        return Cost(**found)
+            numbers |= self._flows(plan, orders)
+        return Cost(**numbers)
 
     def _node(self, node: Node) -> tuple[tuple[int, ...], tuple[tuple[str, int], ...]]:
         """Return the counts of a node, and the cost of each of its input rows."""
@@ -112,11 +112,11 @@ def added(one: Cost, other: Cost) -> Cost:
 
 def _combined(one: Cost, other: Cost, how: Callable[[float, float], float]) -> Cost:
     first, second = asdict(one), asdict(other)
-    found: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         name: None if first[name] is None or second[name] is None else how(first[name], second[name])
         for name in first
     }
-    return Cost(**found)
+    return Cost(**numbers)
 
 
 def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
@@ -175,19 +175,19 @@ NAMES = {name: many for name, (_, many) in _WORDS.items()}
 """The plural words for each number."""
 
 
-def in_words(found: Cost) -> list[str]:
+def in_words(cost: Cost) -> list[str]:
     """Return the nonzero numbers of a cost in words, such as `3 reads of topics`."""
-    listed: list[str] = []
-    for name, number in asdict(found).items():
+    phrases: list[str] = []
+    for name, number in asdict(cost).items():
         if number:
             one, many = _WORDS[name]
-            listed.append(f"{shown(number)} {one if number == 1 else many}")
-    return listed
+            phrases.append(f"{shown(number)} {one if number == 1 else many}")
+    return phrases
 
 
-def savings_in_words(found: Cost) -> str:
+def savings_in_words(cost: Cost) -> str:
     """Return what is saved, and what it costs in exchange, in words."""
-    numbers: dict[str, Any] = asdict(found)
+    numbers: dict[str, Any] = asdict(cost)
     less = in_words(Cost(**{name: n if n is not None and n > 0 else 0 for name, n in numbers.items()}))
     more = in_words(Cost(**{name: -n if n is not None and n < 0 else 0 for name, n in numbers.items()}))
     costs = f"for {', '.join(more)} more" if more else ""

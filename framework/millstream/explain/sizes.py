@@ -37,12 +37,12 @@ def row_size(columns: Iterable[Column]) -> Size:
     return Size(bits + sum(size.bytes for size in sizes), all(size.exact for size in sizes))
 
 
-def _size(found: Type) -> Size:
-    match found:
+def _size(type_: Type) -> Size:
+    match type_:
         case Decimal(precision=precision):
             return Size(8 if precision <= 18 else 24)
         case Row(fields=fields):
             inner = row_size(Column(field.name, field.type) for field in fields)
             return Size(8 + inner.bytes, inner.exact)
         case _:
-            return Size(8, found in _FIXED)
+            return Size(8, type_ in _FIXED)

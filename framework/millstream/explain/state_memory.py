@@ -46,10 +46,10 @@ class StateStores(Struct, frozen=True):
 
 def stores_of(target: Target, root: Path, queries: int = 0, machine: int | None = None) -> StateStores:
     settings = spark_settings(target)
-    given = settings.get(_CACHE, "")
+    cache_size = settings.get(_CACHE, "")
     return StateStores(
         shuffle_partitions(target),
-        (int(given) if given.isdigit() else _CACHE_MB) << 20,
+        (int(cache_size) if cache_size.isdigit() else _CACHE_MB) << 20,
         heap_of(target, queries, machine) << 20 if is_local(target) else 0,
         measured_states(checkpoints_of(target, root)),
     )
@@ -121,11 +121,11 @@ def in_words(state: StateMemory, cache: int) -> str:
         text = f"up to {size_in_words(cache)} in each of {count}, and {_ENTRY} bytes for each {state.unit}"
     if state.limit is not None:
         text += f", limited to {size_in_words(state.limit)} with all limited states"
-    if (found := state.measured) is not None:
-        sizes = f"{size_in_words(found.memory)}, and {size_in_words(found.files)} of files"
-        text += f"; measured on {found.time[:10]}: {found.rows:,} {state.unit}s in {sizes}"
-        if found.files:
-            seconds = restore_seconds(found.files, found.restored)
+    if (measured := state.measured) is not None:
+        sizes = f"{size_in_words(measured.memory)}, and {size_in_words(measured.files)} of files"
+        text += f"; measured on {measured.time[:10]}: {measured.rows:,} {state.unit}s in {sizes}"
+        if measured.files:
+            seconds = restore_seconds(measured.files, measured.restored)
             text += f", which a restart loads in about {seconds:,.1f} s of one core"
     return text
 
@@ -143,16 +143,16 @@ def memory_warnings(
         location, line = _place(files.get(max(concerned, key=_memory).model))
         return Diagnostic("MS675", message, location, remedy, line, severity="warning")
 
-    limited = [each for each in states if each.limit is not None]
-    least = sum(each.entries or 0 for each in limited)
+    limited = [state for state in states if state.limit is not None]
+    least = sum(state.entries or 0 for state in limited)
     if limited and limited[0].limit is not None and least > limited[0].limit:
         limit = size_in_words(limited[0].limit)
         message = f"filters and indexes of states need about {size_in_words(least)}, their limit is {limit}"
         remedy = f"give more memory to one of them: config(state={{'memory': '{_rounded(least)}'}})"
         yield warning(message, remedy, limited)
-    free = [each.memory or 0 for each in states if each.limit is None]
+    free = [state.memory or 0 for state in states if state.limit is None]
     need = sum(free) + (
-        min(limited[0].limit or 0, sum(each.memory or 0 for each in limited)) if limited else 0
+        min(limited[0].limit or 0, sum(state.memory or 0 for state in limited)) if limited else 0
     )
     if machine is not None and stores.heap and need and stores.heap + need > machine:
         message = (

@@ -76,18 +76,18 @@ def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Draw
     nodes: list[DrawnNode] = []
     edges: list[Edge] = []
     groups: list[Group] = []
-    made: dict[int, str] = {}
+    node_ids: dict[int, str] = {}
     for (query, _), order in zip(parts, orders, strict=True):
-        own = {
+        query_ids = {
             id(node): names[id(node)] + (f".in_{query}" if within[id(node)] > 1 and query else "")
             for node in order
         }
-        nodes += [_drawn(node, own[id(node)], traits[id(node)]) for node in order]
-        edges += [Edge(own[id(each)], own[id(node)]) for node in order for each in node.inputs]
-        made |= own
+        nodes += [_drawn(node, query_ids[id(node)], traits[id(node)]) for node in order]
+        edges += [Edge(query_ids[id(child)], query_ids[id(node)]) for node in order for child in node.inputs]
+        node_ids |= query_ids
         if query:
-            groups.append(Group(query, tuple(own[id(node)] for node in order)))
-    return Drawing(tuple(nodes), tuple(edges), tuple(made[id(o)] for o in plan.outputs), tuple(groups))
+            groups.append(Group(query, tuple(query_ids[id(node)] for node in order)))
+    return Drawing(tuple(nodes), tuple(edges), tuple(node_ids[id(o)] for o in plan.outputs), tuple(groups))
 
 
 def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:

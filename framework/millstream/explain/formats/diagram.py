@@ -9,11 +9,11 @@ from millstream.materialization import KINDS
 _STORES = frozenset(("topic", "seed", *(word for word, kind in KINDS.items() if kind.stored_as)))
 
 
-def diagram(found: Drawing) -> Diagram:
+def diagram(drawing: Drawing) -> Diagram:
     return Diagram(
-        tuple(map(_node, found.nodes)),
-        tuple(Edge(edge.source, edge.target) for edge in found.edges),
-        tuple(Group(f"query {group.name}", group.nodes) for group in found.groups),
+        tuple(map(_node, drawing.nodes)),
+        tuple(Edge(edge.source, edge.target) for edge in drawing.edges),
+        tuple(Group(f"query {group.name}", group.nodes) for group in drawing.groups),
     )
 
 

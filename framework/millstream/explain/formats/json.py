@@ -9,6 +9,6 @@ import msgspec
 from millstream.explain.explanation import Explanation
 
 
-def as_data(found: Explanation) -> dict[str, Any]:
-    data: dict[str, Any] = msgspec.to_builtins(found, enc_hook=str)
+def as_data(explanation: Explanation) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(explanation, enc_hook=str)
     return data

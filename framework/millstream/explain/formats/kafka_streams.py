@@ -14,15 +14,15 @@ from millstream.explain.topology import Drawing, DrawnNode
 _STORES = frozenset(("seed", "table", "given"))
 
 
-def kafka_streams(found: Drawing) -> str:
-    names = _names(found)
-    nodes = {node.id: node for node in found.nodes}
-    groups = [group.nodes for group in found.groups]
+def kafka_streams(drawing: Drawing) -> str:
+    names = _names(drawing)
+    nodes = {node.id: node for node in drawing.nodes}
+    groups = [group.nodes for group in drawing.groups]
     grouped = {name for group in groups for name in group}
-    if rest := [node.id for node in found.nodes if node.id not in grouped]:
+    if rest := [node.id for node in drawing.nodes if node.id not in grouped]:
         groups.append(tuple(rest))
     inputs: dict[str, list[str]] = {name: [] for name in nodes}
-    for edge in found.edges:
+    for edge in drawing.edges:
         inputs[edge.target].append(edge.source)
     lines: list[str] = []
     for index, group in enumerate(groups):
@@ -58,9 +58,9 @@ def _sub_topology(
         elif node.kind == "sink":
             yield f"    Sink: {name} (topic: {_plain(node.topic)})"
         else:
-            own = [f"{name}.state"] if node.state else []
-            listed = ", ".join(dict.fromkeys([*own, *stores[node.id]]))
-            yield f"    Processor: {name} (stores: [{listed}])"
+            node_store = [f"{name}.state"] if node.state else []
+            store_names = ", ".join(dict.fromkeys([*node_store, *stores[node.id]]))
+            yield f"    Processor: {name} (stores: [{store_names}])"
         if node.kind != "sink":
             yield f"      --> {_listed(after[node.id])}"
         if node.kind != "topic":
@@ -80,12 +80,12 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names)) or "none"
 
 
-def _names(found: Drawing) -> dict[str, str]:
+def _names(drawing: Drawing) -> dict[str, str]:
     """Return names without syntax; they are unique, since viewers merge a topic or store and a processor."""
     names: dict[str, str] = {}
-    used = {_plain(node.topic) for node in found.nodes}
-    used |= {store for node in found.nodes for store in _store(node)}
-    for node in found.nodes:
+    used = {_plain(node.topic) for node in drawing.nodes}
+    used |= {store for node in drawing.nodes for store in _store(node)}
+    for node in drawing.nodes:
         name = _plain(node.id)
         if name in used:
             name = next((n for n in (f"{name}.{node.kind}", f"{name}.rows") if n not in used), name)

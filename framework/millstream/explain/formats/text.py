@@ -34,25 +34,25 @@ class Line(Struct, frozen=True):
     kind: Literal["title", "plain", "good", "warning"] = "plain"
 
 
-def text(found: Explanation, width: int = 100, *, sql: bool = False) -> str:
-    return "\n".join(line.text for line in lines(found, width, sql=sql))
+def text(explanation: Explanation, width: int = 100, *, sql: bool = False) -> str:
+    return "\n".join(line.text for line in lines(explanation, width, sql=sql))
 
 
-def lines(found: Explanation, width: int = 100, *, sql: bool = False) -> list[Line]:
+def lines(explanation: Explanation, width: int = 100, *, sql: bool = False) -> list[Line]:
     """Return all lines; only lines of SQL may be wider than `width`, which is at least 80."""
     width = max(width, LEAST)
     parts = [
-        _trees(found, width),
-        _rules(found, width),
-        _queries(found, width),
-        _one_state(found.one_state, width),
-        _calls(found, width),
-        _unsupported(found.unsupported, width),
-        _figures(found.figures, width),
-        _cost(found, width),
+        _trees(explanation, width),
+        _rules(explanation, width),
+        _queries(explanation, width),
+        _one_state(explanation.one_state, width),
+        _calls(explanation, width),
+        _unsupported(explanation.unsupported, width),
+        _figures(explanation.figures, width),
+        _cost(explanation, width),
     ]
     if sql:
-        parts.append(_sql(found.queries))
+        parts.append(_sql(explanation.queries))
     all_lines: list[Line] = []
     for part in parts:
         section = list(part)
@@ -61,26 +61,28 @@ def lines(found: Explanation, width: int = 100, *, sql: bool = False) -> list[Li
     return all_lines
 
 
-def _trees(found: Explanation, width: int) -> Iterator[Line]:
-    names = ("before", f"after {found.step}") if found.step else ("as written", "as optimized")
-    if not found.written.outputs:
+def _trees(explanation: Explanation, width: int) -> Iterator[Line]:
+    names = ("before", f"after {explanation.step}") if explanation.step else ("as written", "as optimized")
+    if not explanation.written.outputs:
         yield Line("No model is selected.", "title")
         return
     if width < TWO_COLUMNS:
-        yield from _stacked(found, width, names)
+        yield from _stacked(explanation, width, names)
         return
     half = (width - len(_GAP)) // 2
-    trees = Tree(found.written, half), Tree(found.optimized, half)
+    trees = Tree(explanation.written, half), Tree(explanation.optimized, half)
     yield Line(padded(names[0].upper(), half) + _GAP + names[1].upper(), "title")
-    for written, optimized in zip(found.written.outputs, found.optimized.outputs, strict=True):
+    for written, optimized in zip(explanation.written.outputs, explanation.optimized.outputs, strict=True):
         yield Line((" " * half + _GAP).rstrip())
         columns = trees[0].lines(written), trees[1].lines(optimized)
         for left, right in zip_longest(*columns, fillvalue=""):
             yield Line((padded(left, half) + _GAP + right).rstrip())
 
 
-def _stacked(found: Explanation, width: int, names: tuple[str, str]) -> Iterator[Line]:
-    for index, (name, drawing) in enumerate(zip(names, (found.written, found.optimized), strict=True)):
+def _stacked(explanation: Explanation, width: int, names: tuple[str, str]) -> Iterator[Line]:
+    for index, (name, drawing) in enumerate(
+        zip(names, (explanation.written, explanation.optimized), strict=True)
+    ):
         if index:
             yield Line("")
         yield Line(name.upper(), "title")
@@ -90,17 +92,17 @@ def _stacked(found: Explanation, width: int, names: tuple[str, str]) -> Iterator
             yield from map(Line, tree.lines(output))
 
 
-def _rules(found: Explanation, width: int) -> Iterator[Line]:
+def _rules(explanation: Explanation, width: int) -> Iterator[Line]:
     yield Line("RULES", "title")
-    if found.together is not None and in_words(found.together):
+    if explanation.together is not None and in_words(explanation.together):
         yield Line("  one plan for all models", "title")
         yield from _bullet("relations that several models read are read once", width, "    - ")
-        yield from _bullet(savings_in_words(found.together), width, "      saves ", "good")
-    elif not found.rules:
+        yield from _bullet(savings_in_words(explanation.together), width, "      saves ", "good")
+    elif not explanation.rules:
         yield Line("  No rule changed the plan.")
-    for report in found.rules:
-        yield from _rule(report, width, most=len(report.changes) if found.step else _MOST_CHANGES)
-    if found.rules and found.cost_written.rows_read is None:
+    for report in explanation.rules:
+        yield from _rule(report, width, most=len(report.changes) if explanation.step else _MOST_CHANGES)
+    if explanation.rules and explanation.cost_written.rows_read is None:
         yield from _bullet(_UNKNOWN, width, "  ")
 
 
@@ -131,11 +133,11 @@ _UNKNOWN = """\
 measured.)"""
 
 
-def _queries(found: Explanation, width: int) -> Iterator[Line]:
-    if not found.queries:
+def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
+    if not explanation.queries:
         return
     yield Line("QUERIES", "title")
-    for query in found.queries:
+    for query in explanation.queries:
         outputs = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
         outputs += [f"{query.kept}, stored as a table"] if query.keeps else []
         yield from _bullet(
@@ -153,20 +155,20 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
             yield from _bullet("sends records exactly once: a transaction for each batch", width, "    ")
         real = "; ".join(query.realtime)
         yield from _bullet(f"real-time mode: {f'no: {real}' if real else 'possible'}", width, "    ")
-    for each in found.apart:
-        others = f"does not share a query with {', '.join(each.others)}"
-        separation = others if each.others else "runs in a separate query"
-        yield from _bullet(f"{each.model} {separation}: {each.why}", width, "  ")
+    for separation in explanation.apart:
+        others = f"does not share a query with {', '.join(separation.others)}"
+        sentence = others if separation.others else "runs in a separate query"
+        yield from _bullet(f"{separation.model} {sentence}: {separation.why}", width, "  ")
 
 
-def _one_state(found: Sequence[OneState], width: int) -> Iterator[Line]:
-    if not found:
+def _one_state(states: Sequence[OneState], width: int) -> Iterator[Line]:
+    if not states:
         return
     yield Line("COULD KEEP ONE STATE", "title")
-    for each in found:
-        yield from _bullet(", ".join(each.models), width, "  ")
-        yield from _bullet(f"now: {', '.join(in_words(each.apart))}; each row is moved", width, "    ")
-        merged = f"{', '.join(in_words(each.merged))}; of a batch, one row for each key and task is moved"
+    for state in states:
+        yield from _bullet(", ".join(state.models), width, "  ")
+        yield from _bullet(f"now: {', '.join(in_words(state.apart))}; each row is moved", width, "    ")
+        merged = f"{', '.join(in_words(state.merged))}; of a batch, one row for each key and task is moved"
         yield from _bullet(f"as one: {merged}", width, "    ")
     yield from _bullet(
         "Set optimize=['all', 'merge_aggregates'] in these models. An edit of one of them then rebuilds all.",
@@ -175,36 +177,40 @@ def _one_state(found: Sequence[OneState], width: int) -> Iterator[Line]:
     )
 
 
-def _calls(found: Explanation, width: int) -> Iterator[Line]:
-    if not found.calls:
+def _calls(explanation: Explanation, width: int) -> Iterator[Line]:
+    if not explanation.calls:
         return
     yield Line("PYTHON FUNCTIONS", "title")
-    for call in found.calls:
+    for call in explanation.calls:
         often = "once per row" if call.times == 1 else f"{call.times} times per row"
         yield from _bullet(f"{call.function} in {call.node}: {call.runs}, {often}", width, "  ")
         yield from _bullet(call.rows, width, "    on ")
 
 
-def _unsupported(found: Sequence[Unsupported], width: int) -> Iterator[Line]:
-    if found:
+def _unsupported(statements: Sequence[Unsupported], width: int) -> Iterator[Line]:
+    if statements:
         yield Line("OPAQUE SQL: runs as written, and is not optimized", "title")
-    for each in found:
-        location = f"{each.compiled_path}:{each.line}" if each.line else each.compiled_path
-        yield from _bullet(f"{each.model} ({each.path}): {each.reason}", width, "  ", "warning")
-        yield from _bullet(f"{location}: {each.text}" if each.text else location, width, "    at ")
-        yield from _bullet(each.remedy, width, "    instead: ")
+    for statement in statements:
+        location = (
+            f"{statement.compiled_path}:{statement.line}" if statement.line else statement.compiled_path
+        )
+        yield from _bullet(
+            f"{statement.model} ({statement.path}): {statement.reason}", width, "  ", "warning"
+        )
+        yield from _bullet(f"{location}: {statement.text}" if statement.text else location, width, "    at ")
+        yield from _bullet(statement.remedy, width, "    instead: ")
 
 
-def _figures(found: Sequence[Figure], width: int) -> Iterator[Line]:
-    if found:
+def _figures(figures: Sequence[Figure], width: int) -> Iterator[Line]:
+    if figures:
         yield Line("FIGURES", "title")
-    for each in found:
-        yield from _bullet(figure_in_words(each), width, "  ")
+    for figure in figures:
+        yield from _bullet(figure_in_words(figure), width, "  ")
 
 
-def _cost(found: Explanation, width: int) -> Iterator[Line]:
-    heads = ("before", "after", "saved") if found.step else ("as written", "as optimized", "saved")
-    rows = table(found.cost_written, found.cost_optimized, found.saves)
+def _cost(explanation: Explanation, width: int) -> Iterator[Line]:
+    heads = ("before", "after", "saved") if explanation.step else ("as written", "as optimized", "saved")
+    rows = table(explanation.cost_written, explanation.cost_optimized, explanation.saves)
     room = min(width - 3 * 14, max([len("COST"), *(len(name) + 2 for name, _ in rows)]))
     yield Line(padded("COST", room) + "".join(f"{head:>14}" for head in heads), "title")
     for name, numbers in rows:

@@ -39,7 +39,7 @@ class Tree:
             if inputs:
                 straight, *branches = inputs
                 waiting.append((straight, indent, ""))
-                waiting += [(each, indent + "│  ", indent + "├─ ") for each in reversed(branches)]
+                waiting += [(branch, indent + "│  ", indent + "├─ ") for branch in reversed(branches)]
         return lines
 
     def _node(self, node: DrawnNode, indent: str, head: str, *, again: bool, below: bool) -> list[str]:
